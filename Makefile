@@ -1,0 +1,46 @@
+# The four commands of the project. Each works on a fresh clone; python 3.11+ and a C library are all they need.
+PYTHON ?= python3
+EXTRA ?= cpu
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+
+.PHONY: run test check bench format
+.DEFAULT_GOAL := run
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -U 'pip>=26'
+
+# Stamps keep the second start off the network.
+$(VENV)/.installed-$(EXTRA): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP_INSTALL) -e '.[$(EXTRA)]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/.installed-$(EXTRA)
+	$(PIP_INSTALL) -e '.[$(EXTRA),postgres]' --group dev
+	@touch $@
+
+$(VENV)/.models: | $(VENV)/.installed-$(EXTRA)
+	$(BIN)/footnote models fetch
+	@touch $@
+
+run: $(VENV)/.installed-$(EXTRA) $(VENV)/.models
+	@$(BIN)/footnote serve
+
+test: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/contracts
+
+bench: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m pytest -m bench -p no:randomly -s tests/bench $(ARGS)
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .

@@ -1,0 +1,45 @@
+"""What the application refuses or cannot do, in domain words; `app.api.errors` turns them into statuses."""
+
+
+class AppError(Exception):
+    """Anything the application raises on purpose. The message is fit to show to a caller."""
+
+
+class NotFound(AppError):
+    """The thing does not exist, or not for this caller."""
+
+
+class Conflict(AppError):
+    """The request contradicts what is there."""
+
+
+class Unauthenticated(AppError):
+    """No key, or one that is unknown, revoked or expired."""
+
+
+class Forbidden(AppError):
+    """The key is good, but its role or collections do not allow this."""
+
+
+class InvalidRequest(AppError):
+    """A well-formed request that asks for something impossible. `param` names the offending field."""
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+
+
+class TooLarge(AppError):
+    """An upload above the size limit."""
+
+
+class StorageFull(AppError):
+    """The disk has no room for this write."""
+
+
+class StoreUnavailable(AppError):
+    """The database cannot be reached or is locked; come back later."""
+
+
+class SetupError(AppError):
+    """The installation is not ready to serve; the message says what to do."""

@@ -1,0 +1,228 @@
+"""The nouns of the application. Imports only lower `types`, so everyone in `app` may import it."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from retrieval.types import Metadata
+
+
+class Role(StrEnum):
+    """What a key may do: administer, read and write documents, or only read and ask."""
+
+    ADMIN = "admin"
+    MEMBER = "member"
+    READER = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is asking, from the authenticated key alone. `collections` limits a key; None is no limit."""
+
+    tenant_id: str
+    user_id: str
+    key_id: str
+    role: Role
+    collections: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as administrators see it; the secret is never stored, only its prefix and SHA-256."""
+
+    id: str
+    tenant_id: str
+    user_id: str
+    name: str
+    role: Role
+    prefix: str
+    collections: tuple[str, ...] | None
+    created_at: float
+    expires_at: float | None
+    revoked_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named group of a tenant's documents. Times are Unix seconds."""
+
+    id: str
+    tenant_id: str
+    name: str
+    metadata: Metadata
+    created_at: float
+    documents: int
+
+
+class DocumentStatus(StrEnum):
+    """A document's newest version: waiting, in a stage, visible, or failed with a reason."""
+
+    QUEUED = "queued"
+    EXTRACTING = "extracting"
+    CHUNKING = "chunking"
+    EMBEDDING = "embedding"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    DELETING = "deleting"
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """An upload whose bytes are already on disk under `document_id` and `version`."""
+
+    id: str
+    tenant_id: str
+    collection_id: str
+    filename: str
+    bytes: int
+    sha256: str
+    external_id: str | None
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as people see it. `version` is the newest, `live_version` the one search returns (None: none yet).
+
+    `done`/`total` count units of the current stage. Counts and embedding facts are those of the
+    live version, `error` those of the newest attempt. Times are Unix seconds.
+    """
+
+    id: str
+    tenant_id: str
+    collection_id: str
+    external_id: str | None
+    filename: str
+    media_type: str | None
+    bytes: int
+    sha256: str
+    metadata: Metadata
+    version: int
+    live_version: int | None
+    status: DocumentStatus
+    done: int
+    total: int
+    pages: int
+    chunks: int
+    tokens: int
+    embedding_model: str | None
+    embedding_dim: int | None
+    embedding_generation: int | None
+    embedding_tokens: int
+    attempts: int
+    error_code: str | None
+    error_detail: str | None
+    job_id: str
+    created_at: float
+    updated_at: float
+
+
+class JobStatus(StrEnum):
+    """A job's life."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One ingestion of one document version. Times are Unix seconds."""
+
+    id: str
+    tenant_id: str
+    document_id: str
+    version: int
+    status: JobStatus
+    attempts: int
+    replace: bool
+    user_id: str
+    key_id: str
+    error_code: str | None
+    error_detail: str | None
+    created_at: float
+    started_at: float | None
+    finished_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a deletion removed."""
+
+    chunks: int
+    vectors: int
+
+
+class Operation(StrEnum):
+    """What a ledger row pays for."""
+
+    CHAT = "chat"
+    EMBED_QUERY = "embed_query"
+    EMBED_DOC = "embed_doc"
+
+
+class UsageStatus(StrEnum):
+    """A ledger row is reserved before the model sees the request and becomes terminal once."""
+
+    RESERVED = "reserved"
+    COMPLETED = "completed"
+    CLIENT_ABORT = "client_abort"
+    SERVER_ABORT = "server_abort"
+    ERROR = "error"
+    RECOVERED = "recovered"
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Prompt tokens by what they are for; their sum is the prompt, by construction."""
+
+    template: int = 0
+    system: int = 0
+    history: int = 0
+    question: int = 0
+    context: int = 0
+
+    @property
+    def total(self) -> int:
+        """Tokens of the whole prompt."""
+        return self.template + self.system + self.history + self.question + self.context
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentShare:
+    """Context tokens one document contributed to a prompt."""
+
+    document_id: str
+    chunks: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """A ledger row before the model call. For embeddings, `input_tokens` counts and `components` stays empty."""
+
+    event_id: str
+    request_id: str
+    operation: Operation
+    principal: Principal
+    endpoint: str
+    model: str
+    tokenizer_revision: str
+    input_tokens: int
+    max_output_tokens: int = 0
+    components: Components = field(default_factory=Components)
+    documents: tuple[DocumentShare, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What a model call really spent. `input_tokens` None keeps the reserved count."""
+
+    status: UsageStatus
+    input_tokens: int | None = None
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    delivered_tokens: int = 0
+    first_token_ms: float | None = None
+    total_ms: float | None = None

@@ -1,0 +1,34 @@
+"""What can go wrong in generation, in domain words."""
+
+
+class GenerationError(Exception):
+    """Anything generation raises on purpose. The message is fit to show to a caller."""
+
+
+class ModelUnavailable(GenerationError):
+    """The model is missing or cannot be loaded; the message says which command mends it."""
+
+
+class ContextLengthExceeded(GenerationError):
+    """Prompt and requested output together do not fit the context window."""
+
+    def __init__(self, *, prompt_tokens: int, max_tokens: int, context_window: int) -> None:
+        super().__init__(
+            f"The prompt has {prompt_tokens} tokens and {max_tokens} output tokens were asked for, "
+            f"but the model's context window holds {context_window} together."
+        )
+        self.prompt_tokens = prompt_tokens
+        self.max_tokens = max_tokens
+        self.context_window = context_window
+
+
+class EngineFull(GenerationError):
+    """Too many sequences wait already; come back after `retry_after_s` seconds."""
+
+    def __init__(self, *, retry_after_s: int) -> None:
+        super().__init__("The generation queue is full.")
+        self.retry_after_s = retry_after_s
+
+
+class EngineStopped(GenerationError):
+    """The engine was shut down or its thread died; nothing new is accepted."""

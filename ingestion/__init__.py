@@ -1,0 +1,1 @@
+"""Bytes to text with pages and offsets, to chunks, to vectors."""

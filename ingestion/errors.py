@@ -1,0 +1,49 @@
+"""What can go wrong in ingestion. Each `code` is stable: it is stored with the failed document and shown to people."""
+
+
+class IngestionError(Exception):
+    """A document could not be ingested. The message is a sentence a person understands; no path, no stack."""
+
+    code = "ingestion-failed"
+
+
+class UnsupportedFormat(IngestionError):
+    """The bytes are of no format we read, or belie the file's name."""
+
+    code = "unsupported-format"
+
+
+class EmptyDocument(IngestionError):
+    """The file has no bytes."""
+
+    code = "empty-document"
+
+
+class NoText(IngestionError):
+    """The file was read but holds no text (a scan, an image)."""
+
+    code = "no-text"
+
+
+class Encrypted(IngestionError):
+    """The file needs a password."""
+
+    code = "encrypted"
+
+
+class Malformed(IngestionError):
+    """The file claims a format and breaks it."""
+
+    code = "malformed"
+
+
+class LimitExceeded(IngestionError):
+    """A cap of `ExtractionLimits` was hit: time, memory, text, pages or expanded size."""
+
+    code = "parser-limit"
+
+
+class ParserCrashed(IngestionError):
+    """The parser process died on this file."""
+
+    code = "parser-crashed"

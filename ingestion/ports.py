@@ -1,0 +1,21 @@
+"""What ingestion needs from the world."""
+
+from pathlib import Path
+from typing import Protocol
+
+from ingestion.types import Extraction
+
+
+class Extractor(Protocol):
+    """Reads a stored file. Implementations: in a killable child process (the product), in this process (its oracle)."""
+
+    def extract(self, path: Path, *, filename: str) -> Extraction:
+        """Canonical text and structure of the file at `path`.
+
+        `filename` is the name it was uploaded under; it only helps where bytes cannot decide
+        (CSV, Markdown), and must not contradict them.
+
+        Raises:
+            IngestionError: The reason, as the subclass and its message.
+        """
+        ...

@@ -1,0 +1,115 @@
+"""The nouns of ingestion. Imports nothing of ours, so everyone may import it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class MediaType(StrEnum):
+    """The formats we read, decided by bytes. The value is the IANA media type."""
+
+    PDF = "application/pdf"
+    DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+    XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    HTML = "text/html"
+    EPUB = "application/epub+zip"
+    MARKDOWN = "text/markdown"
+    CSV = "text/csv"
+    TEXT = "text/plain"
+
+
+class BlockKind(StrEnum):
+    """What a block of canonical text is."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list_item"
+    TABLE_ROW = "table_row"
+    CAPTION = "caption"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of canonical text: `text[start_char:end_char]`, never empty, in document order.
+
+    `page` counts from 1 (PDF page, slide, sheet); `None` where the format has no pages.
+    `heading_path` holds the headings above the block, outermost first (for a heading: those above it).
+    """
+
+    kind: BlockKind
+    start_char: int
+    end_char: int
+    page: int | None
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Characters `[start_char, end_char)` of page `number` (from 1); pages do not overlap."""
+
+    number: int
+    start_char: int
+    end_char: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """One document version's canonical text and its structure. Offsets count code points of `text`."""
+
+    media_type: MediaType
+    title: str | None
+    text: str
+    pages: tuple[Page, ...]
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk before it has an identity: `text == extraction.text[start_char:end_char]`.
+
+    `token_count` is by the embedder's tokenizer, of `embedding_text` (heading path, then text),
+    special tokens included, and never above the embedder's limit.
+    """
+
+    ordinal: int
+    start_char: int
+    end_char: int
+    page_start: int | None
+    page_end: int | None
+    heading_path: tuple[str, ...]
+    text: str
+    embedding_text: str
+    token_count: int
+
+
+class Stage(StrEnum):
+    """Where an ingestion stands; the values are the API's status words."""
+
+    EXTRACTING = "extracting"
+    CHUNKING = "chunking"
+    EMBEDDING = "embedding"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` of `total` units of a stage: 0 or 1 for extraction and chunking, chunks for embedding."""
+
+    stage: Stage
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionLimits:
+    """Caps of one extraction in the child process.
+
+    `seconds` of wall-clock time, `memory_bytes` of resident memory, `text_chars` of canonical text,
+    `pages` of a paged document, `expanded_bytes` of a zip container's real (not declared) content.
+    """
+
+    seconds: float = 120.0
+    memory_bytes: int = 2 << 30
+    text_chars: int = 20_000_000
+    pages: int = 20_000
+    expanded_bytes: int = 1 << 30

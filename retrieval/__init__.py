@@ -1,0 +1,1 @@
+"""Find the passages that answer a question, and fit them into a token budget."""

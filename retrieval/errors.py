@@ -1,0 +1,17 @@
+"""What can go wrong in retrieval, in domain words."""
+
+
+class RetrievalError(Exception):
+    """Anything retrieval raises on purpose. The message is fit to show to a caller."""
+
+
+class InvalidFilter(RetrievalError):
+    """A metadata filter is malformed or uses an unknown operator."""
+
+
+class IndexCorrupt(RetrievalError):
+    """A saved index does not match its manifest; it must be rebuilt, never loaded."""
+
+
+class EmbedderUnavailable(RetrievalError):
+    """The embedding model is missing or cannot be loaded."""

@@ -1,0 +1,81 @@
+"""What retrieval needs from the world. Contracts are in the docstrings; tests run them over every implementation."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from retrieval.types import Chunk, EmbedderInfo, Scope
+
+Vectors: TypeAlias = npt.NDArray[np.float32]
+Keys: TypeAlias = npt.NDArray[np.int64]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors. Safe to call from several threads."""
+
+    @property
+    def info(self) -> EmbedderInfo: ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text` by the embedder's tokenizer, special tokens included, untruncated."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
+        """(len(texts), dim) float32 unit rows, in the order of `texts`; `on_batch(done)` after each batch."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """(dim,) float32 unit vector."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours by inner product over int64 keys.
+
+    Searches may run while another thread adds or removes. SQL is the truth: an index that is lost
+    is rebuilt from it.
+    """
+
+    def __len__(self) -> int: ...
+
+    def keys(self) -> Keys:
+        """Every key held, sorted ascending."""
+        ...
+
+    def add(self, keys: Keys, vectors: Vectors) -> None:
+        """Add `(n,)` keys with `(n, dim)` rows. A key already held is replaced."""
+        ...
+
+    def remove(self, keys: Keys) -> int:
+        """Remove keys, ignoring unknown ones; returns how many were held."""
+        ...
+
+    def search(self, query: Vectors, *, k: int, allowed: Keys | None) -> list[tuple[int, float]]:
+        """At most `k` (key, cosine) best first, ties by key ascending.
+
+        `allowed` restricts the search itself (never a filter afterwards): at most its keys can
+        come back, and `k` of them do when that many are held. `None` allows every key.
+        """
+        ...
+
+
+class LexicalIndex(Protocol):
+    """Keyword search over the same chunks, kept by the store in the chunks' own transaction."""
+
+    def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
+        """At most `k` (key, score) best first, scope applied inside. Any text is a valid query."""
+        ...
+
+
+class ChunkStore(Protocol):
+    """Reads visible chunks: those of the live version of an indexed document."""
+
+    def keys_in(self, scope: Scope) -> Keys:
+        """Keys of the visible chunks in scope, sorted ascending."""
+        ...
+
+    def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
+        """The visible chunks among `keys`, scope checked again; others are left out."""
+        ...

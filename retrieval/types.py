@@ -1,0 +1,163 @@
+"""The nouns of retrieval. Imports nothing of ours, so everyone may import it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+MetadataValue: TypeAlias = str | int | float | bool | None
+
+
+class SearchMode(StrEnum):
+    """Which searches take part: both fused, or one alone."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    LEXICAL = "lexical"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of one document version: the unit we embed, search and cite.
+
+    `text` is exactly `content[start_char:end_char]` of that version's canonical text; offsets
+    count Unicode code points. `key` is the integer the vector index and the store know it by.
+    """
+
+    key: int
+    id: str
+    document_id: str
+    version: int
+    collection_id: str
+    filename: str
+    external_id: str | None
+    ordinal: int
+    text: str
+    start_char: int
+    end_char: int
+    page_start: int | None
+    page_end: int | None
+    heading_path: tuple[str, ...]
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """How a chunk matched; a search that did not return it leaves `None`.
+
+    `dense` is a cosine similarity in [-1, 1], `lexical` a BM25-like score (higher is better),
+    `fused` the rank-fusion score the hits are ordered by.
+    """
+
+    fused: float
+    dense: float | None = None
+    lexical: float | None = None
+    rerank: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk and how well it matches the question."""
+
+    chunk: Chunk
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`field op value` on a document's metadata, for example `year $gte 2024`."""
+
+    field: str
+    op: Literal["$eq", "$ne", "$in", "$nin", "$gt", "$gte", "$lt", "$lte"]
+    value: MetadataValue | tuple[MetadataValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """`$and` / `$or` of several filters, or `$not` of exactly one."""
+
+    op: Literal["$and", "$or", "$not"]
+    operands: tuple["Filter", ...]
+
+
+Filter: TypeAlias = Comparison | Combination
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a caller may see and asked to see; applied inside both searches, never after.
+
+    `tenant_id` comes from the authenticated principal alone. `None` means no restriction, an
+    empty tuple means nothing is in scope.
+    """
+
+    tenant_id: str
+    collection_ids: tuple[str, ...] | None = None
+    document_ids: tuple[str, ...] | None = None
+    filter: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits best first, and the tokens the query embedding cost (0 for a lexical search)."""
+
+    hits: tuple[Hit, ...]
+    embedding_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `[start_char, end_char)` of a document version's canonical text."""
+
+    start_char: int
+    end_char: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One numbered source as the generator reads it: `header` then `body`.
+
+    `spans` are the kept passages in document order; `body` shows them joined by an ellipsis.
+    `tokens` is `count_tokens(header) + count_tokens(body)`, the two being tokenised apart.
+    """
+
+    number: int
+    hit: Hit
+    spans: tuple[Span, ...]
+    header: str
+    body: str
+    tokens: int
+    compressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A hit that is not in the context, and why."""
+
+    chunk_id: str
+    reason: Literal["budget", "duplicate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the generator reads: `sources[n - 1]` is what `[n]` in the answer refers to."""
+
+    sources: tuple[Source, ...]
+    dropped: tuple[Dropped, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderInfo:
+    """Identifies the vectors of one index generation; two embedders never mix.
+
+    `max_tokens` is the model's input limit including its special tokens.
+    """
+
+    model: str
+    revision: str
+    dim: int
+    max_tokens: int
+
+
+Metadata: TypeAlias = Mapping[str, MetadataValue | list[MetadataValue]]
