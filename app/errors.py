@@ -43,3 +43,11 @@ class StoreUnavailable(AppError):
 
 class SetupError(AppError):
     """The installation is not ready to serve; the message says what to do."""
+
+
+class UnsupportedParameter(InvalidRequest):
+    """A parameter of a foreign protocol that we do not honour; refused by name, never ignored."""
+
+
+class Malformed(AppError):
+    """The request breaks HTTP or multipart framing."""

@@ -1,0 +1,32 @@
+"""The first admin key of a new installation."""
+
+import sys
+
+from pydantic import SecretStr
+
+from app.db.keys import KeyRepository
+from app.types import Role
+
+_USER = "admin"
+
+
+def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenant_id: str) -> None:
+    """Make an admin key when there is no key at all, and print it once.
+
+    A configured key (`FOOTNOTE_ADMIN_KEY`) becomes that first key and is not printed.
+    """
+    if keys.list(tenant_id=tenant_id):
+        return
+    _, secret = keys.create(
+        tenant_id=tenant_id,
+        user_id=_USER,
+        name="first admin key",
+        role=Role.ADMIN,
+        collections=None,
+        expires_at=None,
+        secret=configured.get_secret_value() if configured is not None else None,
+    )
+    if configured is None:
+        # Not through the log: it may be shipped elsewhere, and the key must be seen exactly once.
+        sys.stderr.write(f"\n  First admin key (shown this once): {secret}\n\n")
+        sys.stderr.flush()

@@ -1,0 +1,89 @@
+"""What answering yields: sources first, text as it comes, the whole answer last."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.citations import Citation
+from app.types import Components
+from retrieval.types import Context, Dropped, Hit, Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """Chunk ids on their way from retrieval to citation, and what fell out where."""
+
+    retrieved: int
+    presented: tuple[str, ...]
+    cited: tuple[str, ...]
+    compressed: tuple[str, ...]
+    dropped: tuple[Dropped, ...]
+
+    @classmethod
+    def of(cls, hits: Sequence[Hit], context: Context) -> "SourceReport":
+        """The report before anything is cited."""
+        return cls(
+            retrieved=len(hits),
+            presented=tuple(source.hit.chunk.id for source in context.sources),
+            cited=(),
+            compressed=tuple(source.hit.chunk.id for source in context.sources if source.compressed),
+            dropped=context.dropped,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesFound:
+    """What the model is about to read."""
+
+    report: SourceReport
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the answer; joined they are `Answer.text`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """The tokens of one answer; equal to its ledger rows. `by_document` sums to `components.context`."""
+
+    components: Components
+    completion_tokens: int
+    cached_tokens: int
+    by_document: Mapping[str, int]
+    embedding_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How the context window is spent, in generator tokens."""
+
+    context_window: int
+    reserved_output: int
+    prompt_tokens: int
+
+    @property
+    def headroom(self) -> int:
+        """Tokens left unused."""
+        return self.context_window - self.reserved_output - self.prompt_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed."""
+
+    id: str
+    model: str
+    answered: bool
+    reason: str | None
+    text: str
+    finish_reason: str
+    citations: tuple[Citation, ...]
+    uncited: tuple[Span, ...]
+    sources: SourceReport
+    usage: TokenUsage
+    budget: Budget
+    timings_ms: Mapping[str, float | None]
+    error: str | None = None

@@ -1,0 +1,397 @@
+"""The answering use case: search → compress → prompt → reserve → generate → cite.
+
+`prepare` does everything that can be refused (it raises before a byte is streamed); `stream` then
+yields what happens. The ledger is settled by the engine's observer, whatever the reader does.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta, TokenUsage
+from app.citations import FootnoteWriter
+from app.db.contents import ContentRepository
+from app.errors import NotFound
+from app.prompt import REFUSAL, Message, Prompt, build_prompt
+from app.settlement import Settler
+from app.support import content_terms
+from app.types import Components, Operation, Principal, Reservation, Settlement, UsageStatus
+from app.usage.ledger import Ledger
+from generation.errors import ContextLengthExceeded, EngineFull, GenerationError
+from generation.ports import Engine, Stream, Tokenizer
+from generation.types import Completion, Delta, GenerationRequest, SamplingParams
+from ingestion.types import Page
+from retrieval.compress import compress
+from retrieval.ports import Embedder
+from retrieval.search import Search
+from retrieval.types import Context, Hit, Scope, SearchMode, SearchResult
+
+NO_EVIDENCE = "The documents do not hold an answer to this question."
+_EMPTY = Context(sources=(), dropped=(), tokens=0)
+_ENOUGH_TERMS = 2 / 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Defaults of an answer: tokens of context and output, the least cosine that counts as evidence, the longest line."""
+
+    max_context_tokens: int
+    max_output_tokens: int
+    min_evidence: float
+    max_waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, by whom, of which documents, and how the answer is to be generated."""
+
+    request_id: str
+    endpoint: str
+    principal: Principal
+    text: str
+    scope: Scope
+    top_k: int = 8
+    mode: SearchMode = SearchMode.HYBRID
+    max_context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    sampling_top_k: int = 0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    history: tuple[Message, ...] = ()
+    instructions: str = ""
+    on_no_evidence: Literal["refuse", "answer"] = "refuse"
+    dry_run: bool = False
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A question that was accepted. `stream` is None when nothing is generated (no evidence, dry run)."""
+
+    question: Question
+    context: Context
+    prompt: Prompt
+    report: SourceReport
+    budget: Budget
+    embedding_tokens: int
+    retrieve_ms: float
+    started: float
+    pages: dict[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
+    stream: Stream | None = None
+    settler: Settler | None = None
+
+    @property
+    def generates(self) -> bool:
+        """Whether the engine was asked."""
+        return self.stream is not None
+
+    def close(self) -> None:
+        """The reader is gone; generation stops and the ledger row is settled as the client's abort."""
+        if self.stream is not None and self.settler is not None:
+            self.settler.client_left()
+            self.stream.close()
+
+
+class Answerer:
+    """Answers questions from documents. One instance serves every request."""
+
+    def __init__(
+        self,
+        *,
+        search: Search,
+        embedder: Embedder,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        tokenizer_revision: str,
+        contents: ContentRepository,
+        ledger: Ledger,
+        limits: Limits,
+    ) -> None:
+        self._search = search
+        self._embedder = embedder
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._tokenizer_revision = tokenizer_revision
+        self._contents = contents
+        self._ledger = ledger
+        self._limits = limits
+        self._open: dict[str, tuple[str, Prepared]] = {}
+
+    def prepare(self, question: Question) -> Prepared:
+        """Search, build the prompt, reserve, and hand it to the engine.
+
+        Raises:
+            ContextLengthExceeded: Question, history and output leave no room in the context window.
+            EngineFull: Checked before any work, and again at admission.
+            EngineStopped: The engine is gone.
+            StoreUnavailable: Search or ledger cannot reach the database.
+        """
+        started = time.perf_counter()
+        if self._engine.stats().waiting > self._limits.max_waiting:
+            raise EngineFull(retry_after_s=1)
+        max_output, room = self._room(question)
+        result = self.search(question)
+        retrieve_ms = (time.perf_counter() - started) * 1000
+
+        hits = result.hits if self._is_evidence(question, result) else ()
+        context = (
+            compress(hits, query=question.text, budget=room, count_tokens=self._tokenizer.count) if hits else _EMPTY
+        )
+        grounded = bool(context.sources) or question.on_no_evidence == "refuse"
+        prompt = self._prompt(question, context=context, grounded=grounded)
+        prepared = Prepared(
+            question=question,
+            context=context,
+            prompt=prompt,
+            report=SourceReport.of(result.hits, context),
+            budget=Budget(self._engine.info.context_window, max_output, prompt.components.total),
+            embedding_tokens=result.embedding_tokens,
+            retrieve_ms=retrieve_ms,
+            started=started,
+        )
+        if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
+            return prepared
+        prepared.pages = self._page_tables(context, question.principal.tenant_id)
+        self._submit(prepared, max_output)
+        return prepared
+
+    def search(self, question: Question) -> SearchResult:
+        """Search, with the query embedding on the bill."""
+        if question.mode is SearchMode.LEXICAL:
+            return self._search.search(question.text, scope=question.scope, top_k=question.top_k, mode=question.mode)
+        info = self._embedder.info
+        event_id = f"{question.request_id}:1"
+        tokens = min(self._embedder.count_tokens(question.text), info.max_tokens)
+        self._ledger.reserve(
+            Reservation(
+                event_id=event_id,
+                request_id=question.request_id,
+                operation=Operation.EMBED_QUERY,
+                principal=question.principal,
+                endpoint=question.endpoint,
+                model=info.model,
+                tokenizer_revision=info.revision,
+                input_tokens=tokens,
+            )
+        )
+        settlement = Settlement(status=UsageStatus.ERROR)
+        try:
+            result = self._search.search(question.text, scope=question.scope, top_k=question.top_k, mode=question.mode)
+            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=result.embedding_tokens)
+        finally:
+            self._ledger.settle(event_id, settlement)
+        return result
+
+    async def stream(self, prepared: Prepared) -> AsyncIterator[SourcesFound | TextDelta | Answer]:
+        """What happens, in order: the sources, text, and last the whole answer.
+
+        Leaving the iterator early, by `aclose` or cancellation, cancels the generation.
+        """
+        yield SourcesFound(prepared.report, prepared.context.sources)
+        if prepared.stream is None:
+            if not prepared.question.dry_run:
+                yield TextDelta(NO_EVIDENCE)
+            yield self._ungenerated(prepared)
+            return
+        writer = FootnoteWriter(prepared.context.sources, pages=prepared.pages)
+        completion: Completion | None = None
+        try:
+            async for event in prepared.stream:
+                if isinstance(event, Delta):
+                    if shown := writer.feed(event.text):
+                        yield TextDelta(shown)
+                else:
+                    completion = event
+                    if shown := writer.finish():
+                        yield TextDelta(shown)
+        finally:
+            self._open.pop(prepared.question.request_id, None)
+            if completion is None:
+                prepared.close()
+        assert completion is not None, "a stream ends with its completion"
+        yield self._generated(prepared, writer, completion)
+
+    async def answer(self, prepared: Prepared) -> Answer:
+        """The whole answer at once."""
+        async for event in self.stream(prepared):
+            if isinstance(event, Answer):
+                return event
+        raise AssertionError("an answer's stream ends with the answer")
+
+    def cancel(self, request_id: str, *, principal: Principal) -> None:
+        """Stop a running answer of the caller's tenant.
+
+        Raises:
+            NotFound: No such request runs.
+        """
+        tenant_id, prepared = self._open.get(request_id, ("", None))
+        if prepared is None or tenant_id != principal.tenant_id:
+            raise NotFound("No such request is running.")
+        prepared.close()
+
+    def _room(self, question: Question) -> tuple[int, int]:
+        """Output tokens and context tokens this question may use."""
+        window = self._engine.info.context_window
+        fixed = self._prompt(question, context=_EMPTY, grounded=True).components.total
+        free = window - fixed
+        wanted = question.max_output_tokens
+        max_output = wanted if wanted is not None else min(self._limits.max_output_tokens, max(1, free // 2))
+        if free - max_output < 1:
+            raise ContextLengthExceeded(prompt_tokens=fixed, max_tokens=max_output, context_window=window)
+        asked = question.max_context_tokens
+        return max_output, min(asked if asked is not None else self._limits.max_context_tokens, free - max_output)
+
+    def _prompt(self, question: Question, *, context: Context, grounded: bool) -> Prompt:
+        return build_prompt(
+            self._tokenizer,
+            question=question.text,
+            context=context,
+            history=question.history,
+            instructions=question.instructions,
+            grounded=grounded,
+        )
+
+    def _is_evidence(self, question: Question, result: SearchResult) -> bool:
+        """Whether the hits are about the question at all.
+
+        A passage close enough by meaning, or one that holds most of the question's content words
+        (identifiers and rare names embed poorly). A purely lexical search has only the words.
+        """
+        if any((hit.scores.dense or -1.0) >= self._limits.min_evidence for hit in result.hits):
+            return True
+        terms = content_terms(question.text)
+        return bool(terms) and any(_share(terms, hit) >= _ENOUGH_TERMS for hit in result.hits)
+
+    def _page_tables(self, context: Context, tenant_id: str) -> dict[tuple[str, int], tuple[Page, ...]]:
+        """Page tables of the documents with a source that crosses a page boundary."""
+        chunks = [source.hit.chunk for source in context.sources]
+        wanted = {(chunk.document_id, chunk.version) for chunk in chunks if chunk.page_start != chunk.page_end}
+        tables = {}
+        for document_id, version in wanted:
+            pages, _ = self._contents.structure(document_id, tenant_id=tenant_id, version=version)
+            tables[document_id, version] = pages
+        return tables
+
+    def _submit(self, prepared: Prepared, max_output: int) -> None:
+        question = prepared.question
+        reservation = Reservation(
+            event_id=f"{question.request_id}:2",
+            request_id=question.request_id,
+            operation=Operation.CHAT,
+            principal=question.principal,
+            endpoint=question.endpoint,
+            model=self._engine.info.model,
+            tokenizer_revision=self._tokenizer_revision,
+            input_tokens=prepared.prompt.components.total,
+            max_output_tokens=max_output,
+            components=prepared.prompt.components,
+            documents=prepared.prompt.shares(prepared.context),
+        )
+        sampling = SamplingParams(
+            max_tokens=max_output,
+            temperature=question.temperature,
+            top_k=question.sampling_top_k,
+            top_p=question.top_p,
+            seed=question.seed,
+            stop=question.stop,
+        )
+        self._ledger.reserve(reservation)
+        settler = Settler(self._ledger, reservation.event_id)
+        try:
+            prepared.stream = self._engine.submit(
+                GenerationRequest(question.request_id, prepared.prompt.ids, sampling), observer=settler
+            )
+        except GenerationError:
+            self._ledger.settle(reservation.event_id, Settlement(status=UsageStatus.SERVER_ABORT, input_tokens=0))
+            raise
+        prepared.settler = settler
+        self._open[question.request_id] = (question.principal.tenant_id, prepared)
+
+    def _ungenerated(self, prepared: Prepared) -> Answer:
+        dry = prepared.question.dry_run
+        components = prepared.prompt.components if dry else Components()
+        return Answer(
+            id=prepared.question.request_id,
+            model=self._engine.info.model,
+            answered=False,
+            reason="dry_run" if dry else "no_evidence",
+            text="" if dry else NO_EVIDENCE,
+            finish_reason="stop",
+            citations=(),
+            uncited=(),
+            sources=prepared.report,
+            usage=self._usage(prepared, components, completion=None),
+            budget=prepared.budget,
+            timings_ms=self._timings(prepared, None),
+        )
+
+    def _generated(self, prepared: Prepared, writer: FootnoteWriter, completion: Completion) -> Answer:
+        refused = bool(prepared.context.sources) and not writer.citations and _is_refusal(writer.answer)
+        reason = "not_in_sources" if refused else None
+        report = replace(prepared.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))
+        return Answer(
+            id=prepared.question.request_id,
+            model=self._engine.info.model,
+            answered=not refused and completion.error is None,
+            reason="error" if completion.error else reason,
+            text=writer.answer,
+            finish_reason=completion.finish_reason.value,
+            citations=tuple(writer.citations),
+            uncited=() if refused else tuple(writer.uncited),
+            sources=report,
+            usage=self._usage(prepared, prepared.prompt.components, completion=completion),
+            budget=prepared.budget,
+            timings_ms=self._timings(prepared, completion),
+            error=completion.error,
+        )
+
+    def _usage(self, prepared: Prepared, components: Components, *, completion: Completion | None) -> TokenUsage:
+        return TokenUsage(
+            components=components,
+            completion_tokens=len(completion.token_ids) if completion else 0,
+            cached_tokens=completion.cached_tokens if completion else 0,
+            by_document={share.document_id: share.tokens for share in prepared.prompt.shares(prepared.context)}
+            if components.total
+            else {},
+            embedding_tokens=prepared.embedding_tokens,
+        )
+
+    def _timings(self, prepared: Prepared, completion: Completion | None) -> dict[str, float | None]:
+        total = (time.perf_counter() - prepared.started) * 1000
+        first = None
+        if completion is not None and completion.timings.first_token_ms is not None:
+            first = total - completion.timings.total_ms + completion.timings.first_token_ms
+        return {
+            "queue": round(completion.timings.queue_ms, 1) if completion else 0.0,
+            "retrieve": round(prepared.retrieve_ms, 1),
+            "rerank": 0.0,
+            "first_token": round(first, 1) if first is not None else None,
+            "total": round(total, 1),
+        }
+
+
+def _share(terms: frozenset[str], hit: Hit) -> float:
+    """Share of `terms` that occur in the hit."""
+    return len(terms & content_terms(hit.chunk.text)) / len(terms)
+
+
+def _is_refusal(answer: str) -> bool:
+    return answer.strip().casefold().replace("’", "'").startswith(REFUSAL.rstrip(".").casefold())
+
+
+async def prepare(answerer: Answerer, question: Question) -> Prepared:
+    """`Answerer.prepare` in a worker thread; a caller cancelled meanwhile leaves nothing running."""
+    task = asyncio.get_running_loop().run_in_executor(None, answerer.prepare, question)
+
+    def abandon(done: asyncio.Future[Prepared]) -> None:
+        if done.exception() is None:
+            done.result().close()
+
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(abandon)
+        raise

@@ -1,0 +1,127 @@
+"""The routes of asking."""
+
+import json
+from collections.abc import AsyncGenerator
+from http import HTTPStatus
+
+import anyio
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from app.answer import Answer, SourcesFound, TextDelta
+from app.answering import Answerer, Prepared, Question, prepare
+from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.errors import problem
+from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
+from app.api.schemas.answers import AnswerBody, AskRequest, CitationBody, SourcesBody, UsageBody
+from app.api.schemas.shape import ResponseBody, problems
+from app.state import State
+from app.types import Principal
+from generation.errors import GenerationError
+
+router = APIRouter(tags=["answers"])
+
+
+class Cancelled(ResponseBody):
+    """A cancellation was taken."""
+
+    cancelled: bool = True
+
+
+@router.post(
+    "/v1/ask",
+    response_model=AnswerBody,
+    summary="Ask your documents",
+    responses={
+        200: {
+            "description": "The answer; with `stream: true` server-sent events: `sources`, `delta` {text} …, "
+            "`citation` …, `usage`, `done` {finish_reason}, or `error` with a problem document.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+        **problems(404, 422, 503),
+    },
+)
+async def ask(
+    body: AskRequest,
+    request: Request,
+    state: StateDep,
+    models: ModelsDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+) -> Response:
+    """Search, read and answer with footnotes. Disconnecting cancels."""
+    answerer = models.answerer
+    question = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    if body.stream:
+        prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
+        events = with_terminal_error(_events(answerer, prepared), request_id, render=_error_event)
+        return EventStream(events)
+
+    async def whole() -> Answer:
+        return await answerer.answer(await prepare(answerer, question))
+
+    answer = await unless_disconnected(request, whole)
+    if answer.error is not None:
+        raise GenerationError(answer.error)
+    return Response(AnswerBody.of(answer).model_dump_json(), media_type="application/json")
+
+
+@router.post("/v1/requests/{id}/cancel", summary="Cancel a running answer", responses=problems(404))
+def cancel(id: str, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # noqa: A002 - the contract's name
+    """Stop an answer that is being generated; its stream ends with `done` and `finish_reason: cancelled`."""
+    models.answerer.cancel(id, principal=principal)
+    return Cancelled()
+
+
+def _question(body: AskRequest, state: State, principal: Principal, request_id: str) -> Question:
+    return Question(
+        request_id=request_id,
+        endpoint="ask",
+        principal=principal,
+        text=body.question,
+        scope=scope_for(
+            state,
+            principal,
+            collection_ids=body.collection_ids,
+            document_ids=body.document_ids,
+            raw_filter=body.filter,
+        ),
+        top_k=body.top_k,
+        mode=body.mode,
+        max_context_tokens=body.max_context_tokens,
+        max_output_tokens=body.max_output_tokens,
+        temperature=body.temperature,
+        top_p=body.top_p,
+        seed=body.seed,
+        on_no_evidence=body.on_no_evidence,
+        dry_run=body.dry_run,
+    )
+
+
+async def _events(answerer: Answerer, prepared: Prepared) -> AsyncGenerator[bytes, None]:
+    async for event in answerer.stream(prepared):
+        match event:
+            case SourcesFound():
+                yield sse("sources", SourcesBody.of(event.report).model_dump_json())
+            case TextDelta():
+                yield sse("delta", json.dumps({"text": event.text}, ensure_ascii=False))
+            case Answer():
+                for citation in event.citations:
+                    yield sse("citation", CitationBody.of(citation).model_dump_json())
+                yield sse("usage", UsageBody.of(event.usage).model_dump_json())
+                yield _last(event)
+
+
+def _last(answer: Answer) -> bytes:
+    if answer.error is not None:
+        return _error_event(
+            problem(HTTPStatus.SERVICE_UNAVAILABLE, "generation-failed", answer.error, answer.id)
+        )
+    body = AnswerBody.of(answer).model_dump(include={"id", "model", "answered", "reason", "finish_reason"})
+    body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
+    body["timings_ms"] = dict(answer.timings_ms)
+    return sse("done", json.dumps(body))
+
+
+def _error_event(body: dict[str, object]) -> bytes:
+    return sse("error", json.dumps(body))

@@ -1,0 +1,212 @@
+"""OpenAI's protocol: chat completions and models."""
+
+import json
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from app.answer import Answer, TextDelta
+from app.answering import Answerer, Prepared, Question, prepare
+from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.errors import openai_error
+from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
+from app.api.schemas.answers import CitationBody, UsageBody
+from app.api.schemas.chat import ChatCompletionBody, ChatCompletionRequest, ModelBody, ModelList
+from app.api.schemas.shape import problems
+from app.citations import Citation
+from app.errors import InvalidRequest, NotFound
+from app.prompt import Message
+from app.state import Models, State
+from app.types import Principal
+from generation.errors import GenerationError
+
+router = APIRouter(tags=["openai"])
+
+_NAME = "footnote"
+
+
+@router.post(
+    "/v1/chat/completions",
+    response_model=ChatCompletionBody,
+    summary="Chat with your documents, in OpenAI's protocol",
+    responses={
+        200: {
+            "description": "A completion; with `stream: true` OpenAI's chunks, annotations in the last delta.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+        **problems(404, 422, 503),
+    },
+)
+async def create_chat_completion(
+    body: ChatCompletionRequest,
+    request: Request,
+    state: StateDep,
+    models: ModelsDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+) -> Response:
+    """The last user message is the question; earlier turns are history; usage counts all of it."""
+    answerer = models.answerer
+    question = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    if body.stream:
+        prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
+        include_usage = body.stream_options is not None and body.stream_options.include_usage
+        events = _chunks(answerer, prepared, model=body.model, include_usage=include_usage)
+        return EventStream(with_terminal_error(events, request_id, render=_error_chunk))
+
+    async def whole() -> Answer:
+        return await answerer.answer(await prepare(answerer, question))
+
+    answer = await unless_disconnected(request, whole)
+    if answer.error is not None:
+        raise GenerationError(answer.error)
+    message = {
+        "role": "assistant",
+        "content": answer.text,
+        "refusal": None,
+        "annotations": [_annotation(citation) for citation in answer.citations],
+    }
+    choice = {"index": 0, "message": message, "finish_reason": _finish_reason(answer), "logprobs": None}
+    completion = ChatCompletionBody(
+        id=answer.id,
+        created=int(time.time()),
+        model=body.model,
+        choices=[choice],
+        usage=UsageBody.of(answer.usage).model_dump(),
+    )
+    return JSONResponse(completion.model_dump())
+
+
+@router.get("/v1/models", summary="Models that can be asked", responses=problems())
+def list_models(state: StateDep, models: ModelsDep, principal: PrincipalDep) -> ModelList:
+    """`footnote` asks every collection of the key, `footnote:NAME` one."""
+    found = state.collections.list(principal.tenant_id, allowed=principal.collections)
+    names = [_NAME, *(f"{_NAME}:{collection.name}" for collection in found)]
+    return ModelList(data=[_model(name, state, models) for name in names])
+
+
+@router.get("/v1/models/{model:path}", summary="One model", responses=problems(404))
+def read_model(model: str, state: StateDep, models: ModelsDep, principal: PrincipalDep) -> ModelBody:
+    """Whether a model can be asked, and what is behind it."""
+    _collection_of(model, state, principal)
+    return _model(model, state, models)
+
+
+def _model(name: str, state: State, models: Models) -> ModelBody:
+    info = models.engine.info
+    return ModelBody(
+        id=name,
+        created=int(state.started_at),
+        generator=info.model,
+        embedder=models.embedder.info.model,
+        context_window=info.context_window,
+    )
+
+
+def _collection_of(model: str, state: State, principal: Principal) -> str | None:
+    """The collection a model name asks, None for all.
+
+    Raises:
+        NotFound: The model or its collection does not exist for this caller.
+    """
+    name, _, collection = model.partition(":")
+    if name != _NAME or (":" in model and not collection):
+        raise NotFound(f"There is no model '{model[:100]}'; ask 'footnote' or 'footnote:COLLECTION'.")
+    if not collection:
+        return None
+    for found in state.collections.list(principal.tenant_id, allowed=principal.collections):
+        if collection in {found.name, found.id}:
+            return found.id
+    raise NotFound("There is no such collection.")
+
+
+def _question(body: ChatCompletionRequest, state: State, principal: Principal, request_id: str) -> Question:
+    options = body.footnote
+    collection_id = _collection_of(body.model, state, principal)
+    instructions = "\n".join(message.text for message in body.messages if message.role in {"system", "developer"})
+    turns = [message for message in body.messages if message.role in {"user", "assistant"}]
+    if not turns or turns[-1].role != "user" or not turns[-1].text.strip():
+        raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
+    stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
+    return Question(
+        request_id=request_id,
+        endpoint="chat.completions",
+        principal=principal,
+        text=turns[-1].text,
+        scope=scope_for(
+            state,
+            principal,
+            collection_ids=[collection_id] if collection_id is not None else options.collection_ids,
+            document_ids=options.document_ids,
+            raw_filter=options.filter,
+        ),
+        top_k=options.top_k,
+        max_context_tokens=options.max_context_tokens,
+        max_output_tokens=body.max_completion_tokens or body.max_tokens,
+        temperature=body.temperature if body.temperature is not None else 0.0,
+        top_p=body.top_p if body.top_p is not None else 1.0,
+        seed=body.seed,
+        stop=tuple(text for text in stop if text),
+        history=tuple(Message(turn.role, turn.text) for turn in turns[:-1]),
+        instructions=instructions,
+    )
+
+
+async def _chunks(
+    answerer: Answerer, prepared: Prepared, *, model: str, include_usage: bool
+) -> AsyncGenerator[bytes, None]:
+    created = int(time.time())
+
+    def chunk(delta: dict[str, Any], *, finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return rendered([choice], usage=None)
+
+    def rendered(choices: list[dict[str, Any]], *, usage: dict[str, Any] | None) -> bytes:
+        body: dict[str, Any] = {
+            "id": prepared.question.request_id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+            "choices": choices,
+        }
+        if include_usage:
+            body["usage"] = usage
+        return sse(None, json.dumps(body, ensure_ascii=False))
+
+    yield chunk({"role": "assistant", "content": ""})
+    async for event in answerer.stream(prepared):
+        if isinstance(event, TextDelta):
+            yield chunk({"content": event.text})
+        elif isinstance(event, Answer):
+            if event.error is not None:
+                raise GenerationError(event.error)
+            annotations = [_annotation(citation) for citation in event.citations]
+            yield chunk({"annotations": annotations}, finish=_finish_reason(event))
+            if include_usage:
+                yield rendered([], usage=UsageBody.of(event.usage).model_dump())
+            yield sse(None, "[DONE]")
+
+
+def _annotation(citation: Citation) -> dict[str, object]:
+    """OpenAI's file citation: `index` is the character the marker ends at; our own fields follow."""
+    fields = CitationBody.of(citation).model_dump()
+    return {
+        "type": "file_citation",
+        "file_id": citation.document_id,
+        **fields,
+        "index": citation.answer_end,
+        "number": citation.index,
+    }
+
+
+def _finish_reason(answer: Answer) -> str:
+    """OpenAI knows stop and length; a cancelled answer has no reader left to tell."""
+    return "length" if answer.finish_reason == "length" else "stop"
+
+
+def _error_chunk(body: dict[str, object]) -> bytes:
+    return sse(None, json.dumps({"error": openai_error(body)}))

@@ -1,0 +1,67 @@
+"""Routes of collections."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.dependencies import PrincipalDep, StateDep, visible_collection
+from app.api.documents import Cursor, Limit, checked_metadata
+from app.api.schemas.documents import CollectionBody, CollectionPatch, DeletedBody, NewCollection
+from app.api.paging import page_of
+from app.api.schemas.shape import Page, problems
+from app.db.patch import KEEP
+from app.errors import Forbidden
+
+router = APIRouter(tags=["collections"])
+
+
+@router.post("/v1/collections", status_code=201, summary="Make a collection", responses=problems(409, 422))
+def create_collection(body: NewCollection, state: StateDep, principal: PrincipalDep) -> CollectionBody:
+    """A collection groups documents; keys and questions can be limited to some."""
+    if principal.collections is not None:
+        raise Forbidden("A key that is limited to collections cannot make new ones.")
+    made = state.collections.create(principal.tenant_id, body.name, metadata=checked_metadata(body.metadata))
+    return CollectionBody.of(made)
+
+
+@router.get("/v1/collections", summary="List collections", responses=problems(422))
+def list_collections(
+    state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+) -> Page[CollectionBody]:
+    """The collections this key reaches."""
+    found = state.collections.list(principal.tenant_id, allowed=principal.collections)
+    return page_of(found, key=lambda item: item.id, body=CollectionBody.of, limit=limit, cursor=cursor)
+
+
+@router.get("/v1/collections/{collection_id}", summary="A collection", responses=problems(404))
+def read_collection(collection_id: str, state: StateDep, principal: PrincipalDep) -> CollectionBody:
+    """Its name, metadata and size."""
+    return CollectionBody.of(visible_collection(state, principal, collection_id))
+
+
+@router.patch("/v1/collections/{collection_id}", summary="Change a collection", responses=problems(404, 409, 422))
+def patch_collection(
+    collection_id: str, body: CollectionPatch, state: StateDep, principal: PrincipalDep
+) -> CollectionBody:
+    """Rename it or replace its metadata."""
+    visible_collection(state, principal, collection_id)
+    changed = state.collections.update(
+        collection_id,
+        tenant_id=principal.tenant_id,
+        allowed=principal.collections,
+        name=body.name if body.name is not None else KEEP,
+        metadata=checked_metadata(body.metadata) if body.metadata is not None else KEEP,
+    )
+    return CollectionBody.of(changed)
+
+
+@router.delete("/v1/collections/{collection_id}", summary="Delete a collection", responses=problems(404, 409))
+def delete_collection(
+    collection_id: str,
+    state: StateDep,
+    principal: PrincipalDep,
+    force: Annotated[bool, Query(description="Also delete the documents in it; otherwise that is a 409.")] = False,  # noqa: FBT002
+) -> DeletedBody:
+    """Remove a collection; with `force`, its documents too."""
+    removal = state.intake.delete_collection(collection_id, principal=principal, force=force)
+    return DeletedBody.of(removal.deleted, documents=len({document_id for document_id, _ in removal.files}))

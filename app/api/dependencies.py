@@ -1,0 +1,82 @@
+"""What routes are handed: the application's state, the caller, and the scope the caller may search."""
+
+from collections.abc import Sequence
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from app.errors import SetupError
+from app.state import Models, State
+from app.types import Collection, Principal
+from retrieval.filters import parse_filter
+from retrieval.types import Scope
+
+
+
+def state_of(request: Request) -> State:
+    """The application's state, built by the lifespan."""
+    return cast(State, request.app.state.footnote)
+
+
+def principal_of(request: Request) -> Principal:
+    """The caller, authenticated by the gate."""
+    return cast(Principal, request.scope["state"]["principal"])
+
+
+def models_of(request: Request) -> Models:
+    """The stations that need model weights.
+
+    Raises:
+        SetupError: This process runs without them.
+    """
+    models = state_of(request).models
+    if models is None:
+        raise SetupError("This process runs without models.")
+    return models
+
+
+def request_id(request: Request) -> str:
+    """The request's id."""
+    return cast(str, request.scope["state"]["request_id"])
+
+
+StateDep = Annotated[State, Depends(state_of)]
+PrincipalDep = Annotated[Principal, Depends(principal_of)]
+ModelsDep = Annotated[Models, Depends(models_of)]
+RequestId = Annotated[str, Depends(request_id)]
+
+
+def visible_collection(state: State, principal: Principal, collection_id: str) -> Collection:
+    """The collection, if the caller's tenant has it and the caller's key reaches it.
+
+    Raises:
+        NotFound: It does not exist for this caller.
+    """
+    return state.collections.get(collection_id, tenant_id=principal.tenant_id, allowed=principal.collections)
+
+
+def scope_for(
+    state: State,
+    principal: Principal,
+    *,
+    collection_ids: Sequence[str] | None,
+    document_ids: Sequence[str] | None,
+    raw_filter: object,
+) -> Scope:
+    """What the caller may see, narrowed by what was asked.
+
+    Raises:
+        NotFound: A named collection does not exist for this caller.
+        InvalidFilter: The filter is malformed.
+    """
+    for collection_id in collection_ids or ():
+        visible_collection(state, principal, collection_id)
+    allowed = collection_ids if collection_ids is not None else principal.collections
+    return Scope(
+        tenant_id=principal.tenant_id,
+        collection_ids=tuple(allowed) if allowed is not None else None,
+        document_ids=tuple(document_ids) if document_ids is not None else None,
+        filter=parse_filter(raw_filter) if raw_filter is not None else None,
+    )
+
+

@@ -1,0 +1,387 @@
+"""Routes of documents and jobs."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import anyio
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from app.api.dependencies import PrincipalDep, StateDep, visible_collection
+from app.api.schemas.documents import (
+    ChunkBody,
+    ContentBody,
+    DeleteByFilter,
+    DeletedBody,
+    DocumentBody,
+    JobBody,
+    MetadataPatch,
+    PageBody,
+)
+from app.api.schemas.search import FILTER
+from app.api.schemas.shape import Page, problems
+from app.api.upload import MULTIPART, read_upload
+from app.errors import InvalidRequest, NotFound
+from app.state import State
+from app.types import Deleted, Document, DocumentStatus, Principal
+from retrieval.filters import parse_filter
+from retrieval.types import Metadata
+
+router = APIRouter(tags=["documents"])
+
+_FINAL = {DocumentStatus.INDEXED, DocumentStatus.FAILED, DocumentStatus.DELETING}
+_POLL_SECONDS = 0.1
+Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
+Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+Version = Annotated[int | None, Query(ge=1, description="A document version; default: the live one.")]
+
+
+@router.post(
+    "/v1/documents",
+    status_code=202,
+    response_model=DocumentBody,
+    summary="Upload a document",
+    openapi_extra=MULTIPART,
+    responses={
+        200: {"model": DocumentBody, "description": "A duplicate: `duplicate_of` names it."},
+        **problems(409, 413, 415, 422, 503),
+    },
+)
+async def upload_document(
+    request: Request, response: Response, state: StateDep, principal: PrincipalDep
+) -> DocumentBody:
+    """Store the bytes and queue their ingestion. When this answers, both are on disk."""
+    upload = await read_upload(request, state.files, limit=state.settings.max_upload_mb << 20)
+    fields = upload.fields
+    try:
+        collection_id = await anyio.to_thread.run_sync(_target, state, principal, fields.collection_id)
+        metadata = checked_metadata(fields.metadata)
+    except BaseException:
+        state.files.discard(upload.received)
+        raise
+    document, created = await anyio.to_thread.run_sync(
+        lambda: state.intake.accept(
+            upload.received,
+            filename=upload.filename,
+            principal=principal,
+            collection_id=collection_id,
+            external_id=fields.external_id,
+            metadata=metadata,
+            on_duplicate=fields.on_duplicate,
+        )
+    )
+    if fields.wait:
+        document = await _wait(state, document, seconds=fields.wait)
+    if not created:
+        response.status_code = 200
+    return DocumentBody.of(document, duplicate=not created)
+
+
+@router.put(
+    "/v1/documents/{document_id}",
+    status_code=202,
+    response_model=DocumentBody,
+    summary="Replace a document's content",
+    openapi_extra=MULTIPART,
+    responses=problems(404, 413, 415, 422, 503),
+)
+async def replace_document(
+    document_id: str, request: Request, state: StateDep, principal: PrincipalDep
+) -> DocumentBody:
+    """Queue a new version; the old one is searched until the new one is indexed, then swapped in one step."""
+    await anyio.to_thread.run_sync(visible_document, state, principal, document_id)
+    upload = await read_upload(request, state.files, limit=state.settings.max_upload_mb << 20)
+    document = await anyio.to_thread.run_sync(
+        lambda: state.intake.replace(document_id, upload.received, filename=upload.filename, principal=principal)
+    )
+    if upload.fields.wait:
+        document = await _wait(state, document, seconds=upload.fields.wait)
+    return DocumentBody.of(document)
+
+
+@router.get("/v1/documents", summary="List documents", responses=problems(404, 422))
+def list_documents(
+    state: StateDep,
+    principal: PrincipalDep,
+    collection_id: Annotated[str | None, Query(description="Only in this collection.")] = None,
+    status: Annotated[DocumentStatus | None, Query(description="Only with this status.")] = None,
+    q: Annotated[str | None, Query(max_length=500, description="Only with this in the filename.")] = None,
+    filter: Annotated[str | None, Query(description=f"JSON. {FILTER}")] = None,  # noqa: A002 - the contract's name
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[DocumentBody]:
+    """Newest first."""
+    if collection_id is not None:
+        visible_collection(state, principal, collection_id)
+    documents, next_cursor = state.documents.list(
+        tenant_id=principal.tenant_id,
+        collections=principal.collections,
+        collection_id=collection_id,
+        status=status,
+        q=q,
+        filter=parse_filter(_json(filter, "filter")) if filter else None,
+        limit=limit,
+        cursor=cursor,
+    )
+    return Page(
+        data=[DocumentBody.of(item) for item in documents], has_more=next_cursor is not None, next_cursor=next_cursor
+    )
+
+
+@router.post("/v1/documents/delete", summary="Delete documents by filter", responses=problems(404, 422))
+def delete_documents(body: DeleteByFilter, state: StateDep, principal: PrincipalDep) -> DeletedBody:
+    """Delete every document that matches; final when acknowledged."""
+    if body.collection_id is not None:
+        visible_collection(state, principal, body.collection_id)
+    chunks = vectors = documents = 0
+    parsed = parse_filter(body.filter)
+    while True:
+        page, _ = state.documents.list(
+            tenant_id=principal.tenant_id,
+            collections=principal.collections,
+            collection_id=body.collection_id,
+            filter=parsed,
+            limit=100,
+        )
+        if not page:
+            break
+        for document in page:
+            removed = state.intake.delete(document.id, principal=principal)
+            chunks, vectors, documents = chunks + removed.chunks, vectors + removed.vectors, documents + 1
+    return DeletedBody.of(Deleted(chunks=chunks, vectors=vectors), documents=documents)
+
+
+@router.get("/v1/documents/{document_id}", summary="A document", responses=problems(404))
+def read_document(document_id: str, state: StateDep, principal: PrincipalDep) -> DocumentBody:
+    """Status, counts and metadata."""
+    return DocumentBody.of(visible_document(state, principal, document_id))
+
+
+@router.patch("/v1/documents/{document_id}", summary="Change metadata", responses=problems(404, 422))
+def patch_document(
+    document_id: str, body: MetadataPatch, state: StateDep, principal: PrincipalDep
+) -> DocumentBody:
+    """Replace the metadata; nothing is embedded again."""
+    visible_document(state, principal, document_id)
+    metadata = checked_metadata(body.metadata)
+    return DocumentBody.of(
+        state.documents.update_metadata(document_id, metadata, tenant_id=principal.tenant_id)
+    )
+
+
+@router.delete("/v1/documents/{document_id}", summary="Delete a document", responses=problems(404))
+def delete_document(document_id: str, state: StateDep, principal: PrincipalDep) -> DeletedBody:
+    """Remove the document, its chunks and vectors; no search sees it once this answers."""
+    visible_document(state, principal, document_id)
+    return DeletedBody.of(state.intake.delete(document_id, principal=principal), documents=1)
+
+
+@router.post(
+    "/v1/documents/{document_id}/retry", status_code=202, summary="Retry a failed document", responses=problems(404, 409)
+)
+def retry_document(document_id: str, state: StateDep, principal: PrincipalDep) -> DocumentBody:
+    """Queue a failed document again."""
+    visible_document(state, principal, document_id)
+    return DocumentBody.of(state.intake.retry(document_id, principal=principal))
+
+
+@router.get(
+    "/v1/documents/{document_id}/events",
+    response_class=EventSourceResponse,
+    summary="Ingestion progress as server-sent events",
+    responses=problems(404),
+)
+async def document_events(
+    document_id: str, state: StateDep, principal: PrincipalDep
+) -> AsyncIterator[ServerSentEvent]:
+    """`progress` events with the document's body whenever it changes, then `done`."""
+    last = None
+    while True:
+        document = await anyio.to_thread.run_sync(visible_document, state, principal, document_id)
+        body = DocumentBody.of(document).model_dump_json()
+        if body != last:
+            yield ServerSentEvent(event="progress", raw_data=body)
+            last = body
+        if document.status in _FINAL:
+            yield ServerSentEvent(event="done", raw_data=json.dumps({"status": document.status}))
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+@router.get(
+    "/v1/documents/{document_id}/content",
+    summary="The canonical text",
+    response_model=None,
+    responses={
+        200: {
+            "description": "The characters `[start, end)`; offsets count Unicode code points.",
+            "content": {
+                "text/plain": {"schema": {"type": "string"}},
+                "application/json": {"schema": ContentBody.model_json_schema()},
+            },
+        },
+        **problems(404, 422),
+    },
+)
+def read_content(
+    document_id: str,
+    request: Request,
+    state: StateDep,
+    principal: PrincipalDep,
+    start: Annotated[int, Query(ge=0, description="First character, inclusive.")] = 0,
+    end: Annotated[int | None, Query(ge=0, description="Last character, exclusive; default: the end.")] = None,
+    version: Version = None,
+) -> Response:
+    """The text every offset refers to; `text/plain`, or JSON for `Accept: application/json`."""
+    live, text = _content(state, principal, document_id, version)
+    stop = len(text) if end is None else min(end, len(text))
+    piece = text[start:stop]
+    if "application/json" in request.headers.get("accept", ""):
+        body = ContentBody(
+            document_id=document_id, version=live, start=min(start, len(text)), end=stop, total=len(text), text=piece
+        )
+        return Response(body.model_dump_json(), media_type="application/json")
+    return PlainTextResponse(piece)
+
+
+@router.get("/v1/documents/{document_id}/pages/{number}", summary="One page", responses=problems(404))
+def read_page(
+    document_id: str, number: int, state: StateDep, principal: PrincipalDep, version: Version = None
+) -> PageBody:
+    """A page's text and where it lies in the canonical text."""
+    live, text = _content(state, principal, document_id, version)
+    pages, _ = state.contents.structure(document_id, tenant_id=principal.tenant_id, version=live)
+    for page in pages:
+        if page.number == number:
+            return PageBody(
+                document_id=document_id,
+                version=live,
+                number=number,
+                start_char=page.start_char,
+                end_char=page.end_char,
+                text=text[page.start_char : page.end_char],
+            )
+    raise NotFound("The document has no such page.")
+
+
+@router.get("/v1/documents/{document_id}/chunks", summary="Its chunks", responses=problems(404))
+def list_chunks(
+    document_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+) -> Page[ChunkBody]:
+    """The live version's chunks in document order."""
+    visible_document(state, principal, document_id)
+    chunks, next_cursor = state.contents.chunks(
+        document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor
+    )
+    data = [
+        ChunkBody(
+            id=chunk.id,
+            ordinal=chunk.ordinal,
+            version=chunk.version,
+            start_char=chunk.start_char,
+            end_char=chunk.end_char,
+            page_start=chunk.page_start,
+            page_end=chunk.page_end,
+            heading_path=list(chunk.heading_path),
+            token_count=chunk.token_count,
+            text=chunk.text,
+        )
+        for chunk in chunks
+    ]
+    return Page(data=data, has_more=next_cursor is not None, next_cursor=next_cursor)
+
+
+@router.get(
+    "/v1/documents/{document_id}/file",
+    summary="The original file",
+    response_class=FileResponse,
+    responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
+)
+def read_file(
+    document_id: str, state: StateDep, principal: PrincipalDep, version: Version = None
+) -> FileResponse:
+    """The original, as an attachment."""
+    document = visible_document(state, principal, document_id)
+    path = state.files.path(document_id, version or document.live_version or document.version)
+    if not path.is_file():
+        raise NotFound("There is no such version.")
+    return FileResponse(
+        path,
+        filename=document.filename,
+        media_type=document.media_type or "application/octet-stream",
+        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
+    )
+
+
+@router.get("/v1/jobs/{job_id}", summary="An ingestion job", tags=["jobs"], responses=problems(404))
+def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
+    """Where a job stands."""
+    job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
+    visible_document(state, principal, job.document_id)
+    return JobBody.of(job)
+
+
+def visible_document(state: State, principal: Principal, document_id: str) -> Document:
+    """The document, if it exists for this caller.
+
+    Raises:
+        NotFound: It does not.
+    """
+    return state.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
+
+
+def checked_metadata(raw: object) -> Metadata:
+    """Metadata whose values filters can compare: strings, numbers, booleans, null, and lists of these.
+
+    Raises:
+        InvalidRequest: It is not an object, or holds something else, or is too large.
+    """
+    if not isinstance(raw, dict) or len(json.dumps(raw)) > 64_000:
+        raise InvalidRequest("'metadata' must be a JSON object of at most 64,000 characters.", param="metadata")
+    for key, value in raw.items():
+        for item in value if isinstance(value, list) else [value]:
+            if not (item is None or isinstance(item, str | int | float)):
+                raise InvalidRequest(
+                    f"metadata field '{key[:64]}' must be a string, number, boolean, null or a list of these.",
+                    param="metadata",
+                )
+    return raw
+
+
+def _target(state: State, principal: Principal, collection_id: str | None) -> str:
+    """The collection an upload goes to."""
+    if collection_id is not None:
+        return visible_collection(state, principal, collection_id).id
+    default = state.collections.default(principal.tenant_id).id
+    if principal.collections is not None and default not in principal.collections:
+        raise InvalidRequest("Name a collection of this key as 'collection_id'.", param="collection_id")
+    return default
+
+
+def _content(state: State, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
+    document = visible_document(state, principal, document_id)
+    wanted = version if version is not None else document.live_version
+    if wanted is None:
+        raise NotFound("The document has no indexed version yet.")
+    return wanted, state.contents.text(document_id, tenant_id=principal.tenant_id, version=wanted)
+
+
+async def _wait(state: State, document: Document, *, seconds: float) -> Document:
+    deadline = time.monotonic() + seconds
+    while document.status not in _FINAL and time.monotonic() < deadline:
+        await asyncio.sleep(_POLL_SECONDS)
+        document = await anyio.to_thread.run_sync(
+            lambda: state.documents.get(document.id, tenant_id=document.tenant_id, collections=None)  # noqa: B023
+        )
+    return document
+
+
+def _json(text: str, param: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidRequest(f"'{param}' must be JSON.", param=param) from None

@@ -1,0 +1,184 @@
+"""One table from domain errors to RFC 9457 problem documents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from app import errors as app_errors
+from app.telemetry import logger
+from generation import errors as generation_errors
+from ingestion import errors as ingestion_errors
+from retrieval import errors as retrieval_errors
+
+PROBLEM = "application/problem+json"
+_OPENAI_ROUTES = ("/v1/chat/completions", "/v1/models")
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapped:
+    status: HTTPStatus
+    slug: str
+    retry_after_s: int | None = None
+
+
+_TABLE: dict[type[Exception], _Mapped] = {
+    app_errors.NotFound: _Mapped(HTTPStatus.NOT_FOUND, "not-found"),
+    app_errors.Conflict: _Mapped(HTTPStatus.CONFLICT, "conflict"),
+    app_errors.Unauthenticated: _Mapped(HTTPStatus.UNAUTHORIZED, "unauthenticated"),
+    app_errors.Forbidden: _Mapped(HTTPStatus.FORBIDDEN, "forbidden"),
+    app_errors.UnsupportedParameter: _Mapped(HTTPStatus.BAD_REQUEST, "unsupported-parameter"),
+    app_errors.InvalidRequest: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-request"),
+    app_errors.Malformed: _Mapped(HTTPStatus.BAD_REQUEST, "malformed-request"),
+    app_errors.TooLarge: _Mapped(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large"),
+    app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage"),
+    app_errors.StoreUnavailable: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable", 2),
+    app_errors.SetupError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", 30),
+    ingestion_errors.UnsupportedFormat: _Mapped(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-format"),
+    ingestion_errors.IngestionError: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "unreadable-document"),
+    retrieval_errors.InvalidFilter: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-filter"),
+    retrieval_errors.RetrievalError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "retrieval-unavailable", 5),
+    generation_errors.ContextLengthExceeded: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "context-length-exceeded"),
+    generation_errors.EngineFull: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "server-full", 1),
+    generation_errors.EngineStopped: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "engine-stopped", 5),
+    generation_errors.GenerationError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "generation-failed", 5),
+}
+
+
+def problem(  # noqa: PLR0917 - the members of RFC 9457 in their order
+    status: HTTPStatus,
+    slug: str,
+    detail: str,
+    request_id: str,
+    *,
+    extra: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """A problem document; `instance` is the request id."""
+    return {
+        "type": f"urn:footnote:problem:{slug}",
+        "title": status.phrase,
+        "status": status.value,
+        "detail": detail,
+        "instance": request_id,
+        **(extra or {}),
+    }
+
+
+def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str, object], dict[str, str]]:
+    """Status, body and headers for an error of ours.
+
+    Errors nobody foresaw become a 500 that says nothing about their cause; the log has it.
+    """
+    mapped = next((_TABLE[kind] for kind in type(error).__mro__ if kind in _TABLE), None)
+    if mapped is None:
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+        logger().error("request.failed", request_id=request_id, error=type(error).__name__, exc_info=error)
+        return status, problem(status, "internal-error", "Something went wrong on our side.", request_id), {}
+    extra: dict[str, object] = {}
+    headers: dict[str, str] = {}
+    if isinstance(error, generation_errors.ContextLengthExceeded):
+        extra = {
+            "prompt_tokens": error.prompt_tokens,
+            "max_output_tokens": error.max_tokens,
+            "context_window": error.context_window,
+        }
+    if isinstance(error, app_errors.InvalidRequest) and error.param:
+        extra = {"param": error.param}
+    if isinstance(error, ingestion_errors.IngestionError):
+        extra = {"code": error.code}
+    if mapped.retry_after_s is not None:
+        headers["Retry-After"] = str(mapped.retry_after_s)
+    if mapped.status is HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    return mapped.status, problem(mapped.status, mapped.slug, str(error), request_id, extra=extra), headers
+
+
+def problem_response(
+    status: HTTPStatus, body: dict[str, object], headers: Mapping[str, str], *, path: str
+) -> JSONResponse:
+    """The response; on OpenAI-shaped routes the body also has OpenAI's `error` member."""
+    if path.startswith(_OPENAI_ROUTES):
+        body = {**body, "error": openai_error(body)}
+    return JSONResponse(body, status_code=status.value, headers=dict(headers), media_type=PROBLEM)
+
+
+def openai_error(body: Mapping[str, object]) -> dict[str, object]:
+    """OpenAI's `error` object from a problem document."""
+    status = body["status"]
+    assert isinstance(status, int), "problem() wrote it"
+    slug = str(body["type"]).rsplit(":", 1)[-1]
+    kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
+        status, "invalid_request_error" if status < 500 else "server_error"
+    )
+    return {
+        "message": body["detail"],
+        "type": kind,
+        "code": slug.replace("-", "_"),
+        "param": body.get("param"),
+    }
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Answer every failure with a problem document."""
+
+    async def on_error(request: Request, error: Exception) -> JSONResponse:
+        status, body, headers = problem_of(error, request_id_of(request))
+        return problem_response(status, body, headers, path=request.url.path)
+
+    async def on_http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException), "registered for HTTPException"
+        status = HTTPStatus(error.status_code)
+        slug = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}.get(status.value, "bad-request")
+        detail = "There is nothing at this address." if status.value == 404 else str(error.detail)
+        body = problem(status, slug, detail, request_id_of(request))
+        return problem_response(status, body, error.headers or {}, path=request.url.path)
+
+    async def on_validation(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError), "registered for RequestValidationError"
+        return _validation_response(request, error)
+
+    for kind in (
+        app_errors.AppError,
+        ingestion_errors.IngestionError,
+        retrieval_errors.RetrievalError,
+        generation_errors.GenerationError,
+    ):
+        app.add_exception_handler(kind, on_error)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(RequestValidationError, on_validation)
+
+
+def request_id_of(request: Request) -> str:
+    """The id the middleware gave this request."""
+    return str(request.scope.get("state", {}).get("request_id", ""))
+
+
+def _validation_response(request: Request, error: RequestValidationError) -> JSONResponse:
+    """422 with one sentence per bad field, never the value that was sent."""
+    problems = [_field_problem(item) for item in error.errors()]
+    param = problems[0]["field"] if problems else None
+    broken = any(item["type"] == "json_invalid" for item in error.errors())
+    if broken:
+        detail, slug = "The body is not valid JSON.", "invalid-json"
+    else:
+        detail, slug = "; ".join(f"{item['field']}: {item['message']}" for item in problems), "invalid-request"
+    unknown = [item for item in error.errors() if item["type"] == "extra_forbidden"]
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if unknown and request.url.path.startswith(_OPENAI_ROUTES):
+        # OpenAI's protocol: a parameter we do not know is refused by name, never ignored.
+        status, slug = HTTPStatus.BAD_REQUEST, "unsupported-parameter"
+        param = ".".join(str(part) for part in unknown[0]["loc"] if part != "body")
+        detail = f"The parameter '{param}' is not supported."
+    body = problem(status, slug, detail, request_id_of(request), extra={"param": param, "errors": problems})
+    return problem_response(status, body, {}, path=request.url.path)
+
+
+def _field_problem(item: Mapping[str, object]) -> dict[str, str]:
+    location = item["loc"]
+    assert isinstance(location, tuple), "pydantic writes tuples"
+    field = ".".join(str(part) for part in location if part not in {"body", "query", "path"})
+    return {"field": field or "body", "message": str(item["msg"])}

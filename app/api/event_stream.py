@@ -1,0 +1,124 @@
+"""Server-sent events that end with a terminal event and notice a reader who left."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from typing import Any, TypeVar
+
+import anyio
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+from fastapi.sse import format_sse_event
+from starlette.types import Receive, Scope, Send
+
+from app.api.errors import problem_of
+
+Result = TypeVar("Result")
+
+HEARTBEAT_SECONDS = 10.0
+
+
+class ClientGone(Exception):
+    """The client hung up before there was anything to send."""
+
+
+class EventStream(StreamingResponse):
+    """`text/event-stream`, cancelled the moment the client disconnects.
+
+    Starlette leaves that to a failing `send` for newer ASGI versions; while a request waits for
+    its first token nothing is sent, so nothing would be noticed.
+    """
+
+    def __init__(self, events: AsyncGenerator[bytes, None], *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+        super().__init__(
+            _with_heartbeats(events, heartbeat),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the events end or the client leaves."""
+        await _until_first(self.stream_response(send), self.listen_for_disconnect(receive))
+
+
+def sse(event: str | None, data: str) -> bytes:
+    """One event on the wire; `data` is sent as it is."""
+    return format_sse_event(event=event, data_str=data)
+
+
+async def with_terminal_error(
+    events: AsyncIterator[bytes], request_id: str, *, render: Callable[[dict[str, object]], bytes]
+) -> AsyncGenerator[bytes, None]:
+    """`events`, and when they fail midway a last event that says so: a stream is never cut in silence."""
+    try:
+        async for event in events:
+            yield event
+    except Exception as error:  # noqa: BLE001 - the status line is long sent; the problem goes into the stream
+        _, body, _ = problem_of(error, request_id)
+        yield render(body)
+
+
+async def unless_disconnected(request: Request, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Await `work`, cancelling it when the client hangs up. The request's body must have been read.
+
+    Raises:
+        ClientGone: The client hung up.
+    """
+    async def listen() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    result = await _until_first(work(), listen())
+    if result is None:
+        raise ClientGone
+    return result
+
+
+async def _until_first(work: Coroutine[Any, Any, Result], interruption: Coroutine[Any, Any, None]) -> Result | None:
+    """The result of `work`, or None when `interruption` came first; the other one is cancelled and awaited."""
+    task, listener = asyncio.ensure_future(work), asyncio.ensure_future(interruption)
+    try:
+        await asyncio.wait({task, listener}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for unfinished in (task, listener):
+            unfinished.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait({task, listener})
+
+
+async def _with_heartbeats(events: AsyncGenerator[bytes, None], seconds: float) -> AsyncGenerator[bytes, None]:
+    """`events`, with a comment whenever none came for `seconds`, so that proxies keep the connection."""
+    pending: asyncio.Task[bytes] | None = None
+    try:
+        while True:
+            pending = asyncio.ensure_future(_next(events))
+            while not (await asyncio.wait({pending}, timeout=seconds))[0]:
+                yield b": still working\n\n"
+            try:
+                event = pending.result()
+            except _Ended:
+                return
+            yield event
+    finally:
+        if pending is not None and not pending.done():
+            pending.cancel()
+            await _settled(pending)
+        with anyio.CancelScope(shield=True):
+            await events.aclose()
+
+
+async def _next(events: AsyncGenerator[bytes, None]) -> bytes:
+    try:
+        return await anext(events)
+    except StopAsyncIteration:
+        raise _Ended from None
+
+
+class _Ended(Exception):
+    """The events ended; StopAsyncIteration itself cannot leave a task."""
+
+
+async def _settled(task: "asyncio.Task[bytes]") -> None:
+    """Wait for a cancelled task without being cancelled again."""
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait({task})

@@ -1,0 +1,71 @@
+"""Routes of operation: is the process up, can it serve, what does it count."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import Field
+
+from app.api.dependencies import StateDep
+from app.api.schemas.shape import ResponseBody
+from app.errors import AppError
+
+router = APIRouter(tags=["operations"])
+
+
+class Health(ResponseBody):
+    """The process answers."""
+
+    status: str = Field(default="ok", description="Always `ok`.", examples=["ok"])
+    version: str = Field(description="Footnote's version.", examples=["0.1.0"])
+
+
+class Readiness(ResponseBody):
+    """Whether it can serve."""
+
+    ready: bool = Field(description="Whether questions and uploads are taken.")
+    reasons: list[str] = Field(description="What is missing, when not.")
+    checks: dict[str, Any] = Field(description="State of each station.")
+
+
+@router.get("/healthz", summary="Is the process up")
+def healthz(state: StateDep) -> Health:
+    """Says nothing about models or the database; see /readyz."""
+    return Health(version=state.version)
+
+
+@router.get(
+    "/readyz",
+    response_model=Readiness,
+    summary="Can it serve",
+    responses={503: {"model": Readiness, "description": "Not now, and why."}},
+)
+def readyz(state: StateDep) -> Response:
+    """200 when every station works, else 503 with the reasons."""
+    reasons: list[str] = []
+    checks: dict[str, Any] = {}
+    try:
+        checks["documents_waiting"] = state.jobs.queued()
+    except AppError as error:
+        reasons.append(f"database: {error}")
+    if state.models is None:
+        reasons.append("models: not loaded")
+    else:
+        models = state.models
+        stats = models.engine.stats()
+        checks["engine"] = {"alive": models.engine.alive(), "running": stats.running, "waiting": stats.waiting}
+        checks["index"] = {"generation": models.index.generation, "vectors": len(models.index)}
+        checks["ingestion"] = {"alive": models.worker.alive()}
+        if not models.engine.alive():
+            reasons.append("engine: stopped")
+        if not models.worker.alive():
+            reasons.append("ingestion: stopped")
+    body = Readiness(ready=not reasons, reasons=reasons, checks=checks)
+    return JSONResponse(body.model_dump(), status_code=200 if body.ready else 503)
+
+
+@router.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")
+def metrics(state: StateDep) -> Response:
+    """Counts and gauges, without names of documents, tenants or people."""
+    return Response(generate_latest(state.metrics.registry), media_type=CONTENT_TYPE_LATEST)

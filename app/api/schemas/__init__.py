@@ -1,0 +1,1 @@
+"""Request and response bodies; the OpenAPI document is made from these."""

@@ -1,0 +1,222 @@
+"""Bodies of /v1/ask."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.answer import Answer, Budget, SourceReport, TokenUsage
+from app.api.schemas.search import Scoped
+from app.api.schemas.shape import ResponseBody
+from app.citations import Citation
+from retrieval.types import SearchMode
+
+
+class AskRequest(Scoped):
+    """A question and how to answer it."""
+
+    question: str = Field(min_length=1, description="The question.", examples=["How did revenue develop?"])
+    mode: SearchMode = Field(default=SearchMode.HYBRID, description="How passages are found.")
+    top_k: int = Field(default=8, ge=1, le=200, description="Chunks to retrieve.")
+    max_context_tokens: int | None = Field(
+        default=None, ge=1, description="Most tokens of sources in the prompt; default by setting (3000)."
+    )
+    max_output_tokens: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="Most tokens to generate; default by setting (512)."
+    )
+    temperature: float = Field(default=0.0, ge=0, le=2, description="0 is greedy and reproducible.")
+    top_p: float = Field(default=1.0, gt=0, le=1, description="Nucleus: the smallest set of tokens of this mass.")
+    seed: int | None = Field(
+        default=None, ge=-(2**63), lt=2**63, description="Makes a sampled answer reproducible."
+    )
+    on_no_evidence: Literal["refuse", "answer"] = Field(
+        default="refuse",
+        description="`refuse` generates nothing when no passage is about the question; `answer` lets the model "
+        "answer without sources.",
+    )
+    stream: bool = Field(default=False, description="Answer as server-sent events.")
+    dry_run: bool = Field(default=False, description="Return sources, components and budget; generate nothing.")
+
+
+class CitationBody(ResponseBody):
+    """A footnote."""
+
+    index: int = Field(description="The number in the marker, `[1]`.", examples=[1])
+    answer_start: int = Field(description="Where the marker starts in the answer.", examples=[18])
+    answer_end: int = Field(description="One past its end.", examples=[21])
+    document_id: str = Field(description="The cited document.", examples=["doc_01k9"])
+    version: int = Field(description="The cited version.", examples=[1])
+    filename: str = Field(description="The document's name.", examples=["report.pdf"])
+    chunk_id: str = Field(description="The chunk the passage lies in.", examples=["chk_12"])
+    page_start: int | None = Field(description="First page of the passage, from 1.", examples=[4])
+    page_end: int | None = Field(description="Last page of the passage.", examples=[4])
+    start_char: int = Field(description="First character in the canonical text.", examples=[10233])
+    end_char: int = Field(description="One past its last character.", examples=[10291])
+    cited_text: str = Field(description="Exactly `content[start_char:end_char]` of that version.")
+    verified: bool = Field(description="Whether the passage supports the sentence.")
+    support: float = Field(description="Lexical support in [0, 1].", examples=[0.93])
+    origin: Literal["model", "attributed"] = Field(
+        description="Who placed the marker: the model, or Footnote after finding a passage that supports the sentence."
+    )
+
+    @classmethod
+    def of(cls, citation: Citation) -> "CitationBody":
+        """The body for a citation."""
+        return cls(**{name: getattr(citation, name) for name in cls.model_fields})
+
+
+class SpanBody(ResponseBody):
+    """Characters of the answer."""
+
+    start: int = Field(description="First character.")
+    end: int = Field(description="One past the last.")
+
+
+class DroppedBody(ResponseBody):
+    """A hit the model did not read."""
+
+    chunk_id: str = Field(description="The chunk.")
+    reason: str = Field(description="`budget` or `duplicate`.")
+
+
+class SourcesBody(ResponseBody):
+    """Chunks on their way from retrieval to citation."""
+
+    retrieved: int = Field(description="Hits the search returned.", examples=[8])
+    presented: list[str] = Field(description="Chunk ids the model read, in the order of their numbers.")
+    cited: list[str] = Field(description="Chunk ids with a footnote.")
+    compressed: list[str] = Field(description="Presented chunks of which only some sentences were kept.")
+    dropped: list[DroppedBody] = Field(description="Hits that were not presented, and why.")
+
+    @classmethod
+    def of(cls, report: SourceReport) -> "SourcesBody":
+        """The body for a report."""
+        return cls(
+            retrieved=report.retrieved,
+            presented=list(report.presented),
+            cited=list(report.cited),
+            compressed=list(report.compressed),
+            dropped=[DroppedBody(chunk_id=item.chunk_id, reason=item.reason) for item in report.dropped],
+        )
+
+
+class PromptTokensDetails(ResponseBody):
+    """OpenAI's breakdown of the prompt."""
+
+    cached_tokens: int = Field(description="Prompt tokens served from the KV cache.", examples=[0])
+
+
+class ComponentsBody(ResponseBody):
+    """Prompt tokens by purpose; the sum is `prompt_tokens`."""
+
+    template: int = Field(description="The chat template and labels.", examples=[24])
+    system: int = Field(description="Instructions.", examples=[60])
+    history: int = Field(description="Earlier turns.", examples=[0])
+    question: int = Field(description="The question.", examples=[17])
+    context: int = Field(description="The sources.", examples=[2090])
+
+
+class AuxiliaryBody(ResponseBody):
+    """Another model call this request needed."""
+
+    purpose: str = Field(description="`embed_query`.", examples=["embed_query"])
+    tokens: int = Field(description="Tokens it read.", examples=[12])
+
+
+class Money(ResponseBody):
+    """An amount."""
+
+    value: str | None = Field(description="Decimal string; null while the model has no price.", examples=[None])
+    currency: str = Field(default="usd", description="ISO 4217, lower case.", examples=["usd"])
+
+
+class UsageBody(ResponseBody):
+    """The bill; equal to the ledger's rows of this request."""
+
+    prompt_tokens: int = Field(description="Tokens of the whole prompt.", examples=[2191])
+    completion_tokens: int = Field(description="Tokens generated.", examples=[41])
+    total_tokens: int = Field(description="Their sum.", examples=[2232])
+    prompt_tokens_details: PromptTokensDetails = Field(description="Breakdown of the prompt.")
+    components: ComponentsBody = Field(description="Prompt tokens by purpose.")
+    by_document: dict[str, int] = Field(description="Context tokens by document; they sum to `components.context`.")
+    auxiliary: list[AuxiliaryBody] = Field(description="Other model calls.")
+    cost: Money = Field(description="What it cost.")
+
+    @classmethod
+    def of(cls, usage: TokenUsage) -> "UsageBody":
+        """The body for an answer's usage."""
+        parts = usage.components
+        auxiliary = []
+        if usage.embedding_tokens:
+            auxiliary.append(AuxiliaryBody(purpose="embed_query", tokens=usage.embedding_tokens))
+        return cls(
+            prompt_tokens=parts.total,
+            completion_tokens=usage.completion_tokens,
+            total_tokens=parts.total + usage.completion_tokens,
+            prompt_tokens_details=PromptTokensDetails(cached_tokens=usage.cached_tokens),
+            components=ComponentsBody(
+                template=parts.template,
+                system=parts.system,
+                history=parts.history,
+                question=parts.question,
+                context=parts.context,
+            ),
+            by_document=dict(usage.by_document),
+            auxiliary=auxiliary,
+            cost=Money(value=None),
+        )
+
+
+class BudgetBody(ResponseBody):
+    """How the context window is spent."""
+
+    context_window: int = Field(description="Tokens the model can hold.", examples=[8192])
+    reserved_output: int = Field(description="Tokens kept for the answer.", examples=[512])
+    headroom: int = Field(description="Tokens left unused.", examples=[5369])
+
+    @classmethod
+    def of(cls, budget: Budget) -> "BudgetBody":
+        """The body for a budget."""
+        return cls(
+            context_window=budget.context_window, reserved_output=budget.reserved_output, headroom=budget.headroom
+        )
+
+
+class AnswerBody(ResponseBody):
+    """An answer with its footnotes and its bill."""
+
+    id: str = Field(description="The request's id; the ledger knows it.", examples=["req_01k9"])
+    object: Literal["answer"] = Field(default="answer", description="Always `answer`.")
+    model: str = Field(description="The generator.", examples=["SmolLM2-135M-Instruct"])
+    answered: bool = Field(description="False when the documents do not hold an answer.")
+    reason: str | None = Field(
+        description="Why not: `no_evidence` (nothing about it was found, nothing was generated), `not_in_sources` "
+        "(the model read the sources and says so), `dry_run`, `error`."
+    )
+    answer: str = Field(description="The answer, with markers.", examples=["Revenue rose 12% [1]."])
+    finish_reason: str = Field(description="stop, length, cancelled or error.", examples=["stop"])
+    citations: list[CitationBody] = Field(description="Footnotes, in the order of their markers.")
+    uncited_spans: list[SpanBody] = Field(description="Sentences of the answer without a supporting source.")
+    sources: SourcesBody = Field(description="From retrieval to citation.")
+    usage: UsageBody = Field(description="The bill.")
+    budget: BudgetBody = Field(description="The context window.")
+    timings_ms: dict[str, float | None] = Field(
+        description="Milliseconds: queue, retrieve, rerank, first_token, total."
+    )
+
+    @classmethod
+    def of(cls, answer: Answer) -> "AnswerBody":
+        """The body for an answer."""
+        return cls(
+            id=answer.id,
+            model=answer.model,
+            answered=answer.answered,
+            reason=answer.reason,
+            answer=answer.text,
+            finish_reason=answer.finish_reason,
+            citations=[CitationBody.of(citation) for citation in answer.citations],
+            uncited_spans=[SpanBody(start=span.start_char, end=span.end_char) for span in answer.uncited],
+            sources=SourcesBody.of(answer.sources),
+            usage=UsageBody.of(answer.usage),
+            budget=BudgetBody.of(answer.budget),
+            timings_ms=dict(answer.timings_ms),
+        )

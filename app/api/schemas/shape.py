@@ -1,0 +1,71 @@
+"""What every body has in common."""
+
+from datetime import UTC, datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Item = TypeVar("Item")
+
+
+class RequestBody(BaseModel):
+    """A request body: fields we do not know are refused, so that a typo is never ignored."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class ResponseBody(BaseModel):
+    """A response body."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Page(ResponseBody, Generic[Item]):
+    """One page of a list."""
+
+    object: Literal["list"] = Field(default="list", description="Always `list`.")
+    data: list[Item] = Field(description="The items of this page.")
+    has_more: bool = Field(description="Whether another page follows.", examples=[False])
+    next_cursor: str | None = Field(
+        default=None, description="Pass as `cursor` to get the next page; null on the last.", examples=[None]
+    )
+
+
+class Problem(ResponseBody):
+    """A failure, as RFC 9457 `application/problem+json`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="Stable name of the problem.", examples=["urn:footnote:problem:not-found"])
+    title: str = Field(description="The HTTP status in words.", examples=["Not Found"])
+    status: int = Field(description="The HTTP status.", examples=[404])
+    detail: str = Field(description="What happened, in a sentence.", examples=["There is no such document."])
+    instance: str = Field(description="The request's id, also in `X-Request-Id`.", examples=["req_01j8x4"])
+
+
+Metadata = dict[str, Any]
+
+
+def rfc3339(seconds: float) -> str:
+    """Unix seconds as RFC 3339 UTC."""
+    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "content": {"application/problem+json": {"schema": Problem.model_json_schema()}}}
+    for status, text in {
+        401: "No usable API key.",
+        403: "The key's role or collections do not allow this.",
+        404: "No such thing, or not for this key.",
+        409: "Contradicts what is there.",
+        413: "Larger than the limit.",
+        415: "Not a type we read; decided by the bytes.",
+        422: "A malformed or impossible request.",
+        503: "Full or not ready; see Retry-After.",
+    }.items()
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route that can fail with these statuses, besides 401 and 403."""
+    return {status: PROBLEMS[status] for status in (401, 403, *statuses)}

@@ -1,0 +1,38 @@
+"""The route of search."""
+
+from fastapi import APIRouter
+
+from app.answering import Question
+from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.schemas.search import HitBody, SearchRequest, SearchResponse, SearchUsage
+from app.api.schemas.shape import problems
+
+router = APIRouter(tags=["search"])
+
+
+@router.post("/v1/search", summary="Find passages", responses=problems(404, 422, 503))
+def search(
+    body: SearchRequest, state: StateDep, models: ModelsDep, principal: PrincipalDep, request_id: RequestId
+) -> SearchResponse:
+    """The best chunks for a query; nothing is generated."""
+    scope = scope_for(
+        state,
+        principal,
+        collection_ids=body.collection_ids,
+        document_ids=body.document_ids,
+        raw_filter=body.filter,
+    )
+    result = models.answerer.search(
+        Question(
+            request_id=request_id,
+            endpoint="search",
+            principal=principal,
+            text=body.query,
+            scope=scope,
+            top_k=body.top_k,
+            mode=body.mode,
+        )
+    )
+    return SearchResponse(
+        data=[HitBody.of(hit) for hit in result.hits], usage=SearchUsage(embedding_tokens=result.embedding_tokens)
+    )

@@ -1,0 +1,205 @@
+"""The composition root: builds every collaborator once, in dependency order, and closes them in reverse."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version as distribution_version
+
+from app.access.authenticator import Authenticator, KeyLookup
+from app.access.first_key import ensure_first_key
+from app.access.local_key import LocalKey
+from app.answering import Answerer, Limits
+from app.db.chunks import ChunkRepository
+from app.db.collections import CollectionRepository
+from app.db.contents import ContentRepository
+from app.db.documents import DocumentRepository
+from app.db.generations import GenerationRepository
+from app.db.jobs import JobRepository
+from app.db.keys import KeyRepository
+from app.db.migration import upgrade
+from app.db.session import Database
+from app.files import FileStore
+from app.identifiers import new_id
+from app.index import LiveIndex
+from app.intake import Intake
+from app.jobs.worker import Worker
+from app.lock import data_dir_lock
+from app.models.folder import resolve
+from app.settings import Settings
+from app.state import Models, State
+from app.telemetry import Metrics, logger
+from app.usage.ledger import Ledger
+from app.usage.reports import UsageReports
+from ingestion.types import ExtractionLimits
+from retrieval.ports import Keys
+
+DEFAULT_TENANT = "default"
+
+
+@contextmanager
+def build(settings: Settings, *, with_models: bool = True, local_secret: str | None = None) -> Iterator[State]:
+    """One running application over a data dir, which it holds alone.
+
+    Args:
+        settings: From `load_settings`.
+        with_models: Load embedder and generator and start ingesting; without them only the books
+            can be read and kept.
+        local_secret: A key that exists in this process only, with the admin role (for the CLI).
+
+    Raises:
+        SetupError: The data dir is in use, the database is too new, a model is missing, or the
+            index belongs to another embedder.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(data_dir_lock(settings.data_dir))
+        database = Database.open(settings.resolved_database_url)
+        stack.callback(database.close)
+        upgrade(database)
+        boot_id = new_id("boot")
+        ledger = Ledger(database, boot_id=boot_id)
+        jobs, documents = JobRepository(database), DocumentRepository(database)
+        recovered, requeued = ledger.recover(), jobs.requeue_orphans(boot_id)
+        if recovered or requeued:
+            logger().warning("start.recovered", ledger_rows=recovered, jobs=requeued)
+        keys, collections = KeyRepository(database), CollectionRepository(database)
+        ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT)
+        files = FileStore(settings.data_dir / "files")
+        files.clear_incoming()
+        remove_strays(files, documents)
+        metrics = Metrics()
+        stations = _Stations()
+        intake = Intake(documents=documents, collections=collections, files=files, wake=stations.wake, forget=stations.forget)
+        lookup: KeyLookup = keys
+        if local_secret is not None:
+            lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
+        if with_models:
+            stations.models = _load_models(
+                settings, stack, database, files, ledger, jobs, metrics, boot_id
+            )
+        yield State(
+            settings=settings,
+            database=database,
+            documents=documents,
+            collections=collections,
+            contents=ContentRepository(database),
+            jobs=jobs,
+            keys=keys,
+            reports=UsageReports(database),
+            files=files,
+            intake=intake,
+            authenticator=Authenticator(lookup),
+            metrics=metrics,
+            models=stations.models,
+            started_at=time.time(),
+            version=distribution_version("footnote-rag"),
+        )
+
+
+class _Stations:
+    """What the intake tells the worker and the index, once they exist."""
+
+    def __init__(self) -> None:
+        self.models: Models | None = None
+
+    def wake(self) -> None:
+        if self.models is not None:
+            self.models.worker.wake()
+
+    def forget(self, keys: Keys) -> None:
+        if self.models is not None:
+            self.models.index.forget(keys)
+
+
+def _load_models(
+    settings: Settings,
+    stack: ExitStack,
+    database: Database,
+    files: FileStore,
+    ledger: Ledger,
+    jobs: JobRepository,
+    metrics: Metrics,
+    boot_id: str,
+) -> Models:
+    """Everything that needs weights. Heavy libraries are imported here, so that the rest starts fast."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
+    from generation.config import EngineConfig
+    from generation.engine import LocalEngine
+    from generation.tokenizer import ChatTokenizer
+    from ingestion.child_extractor import ChildExtractor
+    from ingestion.chunking import Chunker
+    from ingestion.pipeline import Pipeline
+    from retrieval.encoder import SentenceEncoder
+    from retrieval.search import Search
+
+    embedder = SentenceEncoder.load(
+        resolve(settings.embedder, models_dir=settings.models_dir), device=settings.device, dtype=settings.dtype
+    )
+    generator = resolve(settings.generator, models_dir=settings.models_dir)
+    tokenizer = ChatTokenizer.load(generator)
+    engine = LocalEngine.load(
+        EngineConfig(
+            model=generator,
+            device=settings.device,
+            dtype=settings.dtype,
+            max_running=settings.max_running,
+            max_waiting=settings.max_waiting,
+            context_window=settings.context_window,
+        ),
+        tokenizer,
+    )
+    stack.callback(engine.close)
+
+    chunks = ChunkRepository(database)
+    generation = GenerationRepository(database).ensure(embedder.info)
+    index = LiveIndex(settings.data_dir / "index", embedder=embedder.info, generation=generation, chunks=chunks)
+    stack.callback(index.save_if_changed)
+    extractor = ChildExtractor(
+        ExtractionLimits(seconds=settings.parse_seconds, memory_bytes=settings.parse_memory_mb << 20)
+    )
+    stack.callback(extractor.close)
+    chunker = Chunker(
+        embedder.tokenizer,
+        max_tokens=min(settings.chunk_tokens, embedder.info.max_tokens),
+        overlap=settings.chunk_overlap,
+    )
+    worker = Worker(
+        jobs=jobs,
+        files=files,
+        pipeline=Pipeline(extractor, chunker, embedder),
+        embedder=embedder,
+        index=index,
+        ledger=ledger,
+        metrics=metrics,
+        boot_id=boot_id,
+    )
+    answerer = Answerer(
+        search=Search(embedder, index.current, chunks, chunks),
+        embedder=embedder,
+        engine=engine,
+        tokenizer=tokenizer,
+        tokenizer_revision=tokenizer.revision,
+        contents=ContentRepository(database),
+        ledger=ledger,
+        limits=Limits(
+            max_context_tokens=settings.max_context_tokens,
+            max_output_tokens=settings.max_output_tokens,
+            min_evidence=settings.min_evidence,
+            max_waiting=settings.max_waiting,
+        ),
+    )
+    metrics.watch_engine(engine)
+    metrics.watch_index(index)
+    worker.start()
+    stack.callback(worker.stop)
+    return Models(
+        embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker
+    )
+
+
+def remove_strays(files: FileStore, documents: DocumentRepository) -> int:
+    """Delete originals no row names: left by a crash between the file and its row, or after a deletion."""
+    strays = files.document_versions() - documents.known_versions()
+    for document_id, number in strays:
+        files.remove(document_id, number)
+    return len(strays)

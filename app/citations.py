@@ -1,0 +1,227 @@
+"""From the model's text to an answer whose footnotes open exact passages.
+
+`FootnoteWriter` reads text as it is generated and writes the answer: markers the model wrote are
+mapped to passages, markers of sources that were never presented are left out, and a finished
+sentence without a marker gets one when a presented source supports it (docs/adr/0009).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.support import THRESHOLD, Evidence, Verifier
+from ingestion.types import Page
+from retrieval.types import Chunk, Source, Span
+
+_MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
+_UNFINISHED_MARKER = re.compile(r"\[[\d\s,;]{0,24}\Z")
+_TERMINATORS = ".!?…。！？।؟"
+_UNSPACED_TERMINATORS = "。！？"
+_CLOSERS = "\"'”’»)]」』"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One footnote of an answer.
+
+    `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
+    the document version's canonical text, and `cited_text` is exactly that slice. `origin` says who
+    put the marker there: the model, or Footnote after finding support.
+    """
+
+    index: int
+    answer_start: int
+    answer_end: int
+    document_id: str
+    version: int
+    filename: str
+    chunk_id: str
+    page_start: int | None
+    page_end: int | None
+    start_char: int
+    end_char: int
+    cited_text: str
+    verified: bool
+    support: float
+    origin: Literal["model", "attributed"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    number: int
+    start: int
+    end: int
+
+
+class FootnoteWriter:
+    """Turns generated text into the answer, piece by piece.
+
+    What `feed` and `finish` return, joined, is `answer`. Text is held back only while it could
+    still become a marker or while it is undecided whether a marker follows a finished sentence.
+    """
+
+    def __init__(
+        self, sources: Sequence[Source], *, pages: Mapping[tuple[str, int], Sequence[Page]] | None = None
+    ) -> None:
+        """Write against `sources`.
+
+        Args:
+            sources: What was presented to the model.
+            pages: Page tables by (document id, version), needed where a chunk crosses a page
+                boundary; without one such a citation carries the chunk's whole page range.
+        """
+        self._pages = pages or {}
+        self._sources = {source.number: source for source in sources}
+        self._verifier = Verifier(sources)
+        self._held = ""
+        self._written = ""
+        self._sentence_start = 0
+        self._sentence_markers: list[_Marker] = []
+        self._ended = False
+        self.citations: list[Citation] = []
+        self.uncited: list[Span] = []
+
+    @property
+    def answer(self) -> str:
+        """Everything written so far."""
+        return self._written
+
+    def feed(self, text: str) -> str:
+        """Take generated text, return what can be shown of it now."""
+        before = len(self._written)
+        self._held += text
+        self._advance(final=False)
+        return self._written[before:]
+
+    def finish(self) -> str:
+        """No more text comes: decide what was held back, close the last sentence."""
+        before = len(self._written)
+        self._advance(final=True)
+        self._close_sentence()
+        return self._written[before:]
+
+    def _advance(self, *, final: bool) -> None:
+        while self._held:
+            consumed = self._step(final=final)
+            if not consumed:
+                return
+            self._held = self._held[consumed:]
+
+    def _step(self, *, final: bool) -> int:
+        """Handle the start of the held text; 0 means wait for more."""
+        held, char = self._held, self._held[0]
+        if char == "[":
+            return self._bracket(final=final)
+        if (self._ended or char == "\n") and char.isspace():
+            rest = held.lstrip()
+            if not rest and not final:
+                return 0
+            if rest.startswith("["):
+                if _MARKER.match(rest):
+                    return len(held) - len(rest)  # the marker closes up to the sentence it follows
+                if _UNFINISHED_MARKER.match(rest) and not final:
+                    return 0
+            self._close_sentence()
+            self._plain(char)
+            return 1
+        if char in _UNSPACED_TERMINATORS:
+            self._plain(char)
+            self._ended = True
+            if len(held) == 1 and not final:
+                return 1
+            if not held[1:].startswith(tuple("[" + _CLOSERS)):
+                self._close_sentence()
+            return 1
+        if self._ended and char not in _CLOSERS:
+            # "3.5", "example.org": the dot did not end anything. After 。 it did.
+            if self._written and self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
+                self._close_sentence()
+            self._ended = False
+        self._plain(char)
+        if char in _TERMINATORS:
+            self._ended = True
+        return 1
+
+    def _bracket(self, *, final: bool) -> int:
+        match = _MARKER.match(self._held)
+        if match is None:
+            if _UNFINISHED_MARKER.match(self._held) and not final:
+                return 0
+            self._plain("[")
+            self._ended = False
+            return 1
+        for number in map(int, re.findall(r"\d+", match[1])):
+            already = any(marker.number == number for marker in self._sentence_markers)
+            if number in self._sources and not already:
+                self._mark(number)
+        return match.end()
+
+    def _plain(self, text: str) -> None:
+        self._written += text
+
+    def _mark(self, number: int) -> _Marker:
+        start = len(self._written)
+        self._written += f"[{number}]"
+        marker = _Marker(number, start, len(self._written))
+        self._sentence_markers.append(marker)
+        return marker
+
+    def _close_sentence(self) -> None:
+        """Tie the sentence since the last boundary to its evidence."""
+        start, end = self._sentence_start, len(self._written)
+        markers, self._sentence_markers = self._sentence_markers, []
+        self._ended = False
+        claim = _without(self._written, start, end, markers).strip()
+        if markers:
+            for marker in markers:
+                evidence = self._verifier.best(claim, number=marker.number)
+                assert evidence is not None, "a presented source has at least one passage"
+                self.citations.append(self._citation(marker, evidence, "model"))
+        elif self._verifier.is_claim(claim):
+            evidence = self._verifier.best(claim)
+            if evidence is not None and evidence.support >= THRESHOLD:
+                marker = self._mark(evidence.source.number)
+                self._sentence_markers = []
+                self.citations.append(self._citation(marker, evidence, "attributed"))
+            else:
+                lead = len(self._written[start:end]) - len(self._written[start:end].lstrip())
+                self.uncited.append(Span(start + lead, start + lead + len(claim)))
+        self._sentence_start = len(self._written)
+
+    def _citation(self, marker: _Marker, evidence: Evidence, origin: Literal["model", "attributed"]) -> Citation:
+        chunk, span = evidence.source.hit.chunk, evidence.span
+        page_start, page_end = self._page_range(chunk, span)
+        return Citation(
+            index=marker.number,
+            answer_start=marker.start,
+            answer_end=marker.end,
+            document_id=chunk.document_id,
+            version=chunk.version,
+            filename=chunk.filename,
+            chunk_id=chunk.id,
+            page_start=page_start,
+            page_end=page_end,
+            start_char=span.start_char,
+            end_char=span.end_char,
+            cited_text=chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char],
+            verified=evidence.support >= THRESHOLD,
+            support=evidence.support,
+            origin=origin,
+        )
+
+    def _page_range(self, chunk: Chunk, span: Span) -> tuple[int | None, int | None]:
+        pages = self._pages.get((chunk.document_id, chunk.version))
+        if chunk.page_start == chunk.page_end or not pages:
+            return chunk.page_start, chunk.page_end
+        numbers = [page.number for page in pages if page.start_char < span.end_char and span.start_char < page.end_char]
+        return (numbers[0], numbers[-1]) if numbers else (chunk.page_start, chunk.page_end)
+
+
+def _without(text: str, start: int, end: int, markers: Sequence[_Marker]) -> str:
+    """`text[start:end]` with the markers cut out."""
+    pieces, at = [], start
+    for marker in markers:
+        pieces.append(text[at : marker.start])
+        at = marker.end
+    return "".join([*pieces, text[at:end]])

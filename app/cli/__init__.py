@@ -1,0 +1,5 @@
+"""The command line: `footnote`."""
+
+from app.cli.main import main
+
+__all__ = ["main"]

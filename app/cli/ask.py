@@ -1,0 +1,127 @@
+"""`footnote ask` and `footnote search`."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.connection import Client, Refused, connect, refused
+from app.cli.documents import collection_id_of
+
+Collection = Annotated[str | None, typer.Option("--collection", "-c", help="Only in this collection (name or id).")]
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the commands."""
+    cli.command()(ask)
+    cli.command()(search)
+
+
+def ask(
+    context: typer.Context,
+    question: Annotated[str, typer.Argument(help="The question.")],
+    collection: Collection = None,
+    top_k: Annotated[int, typer.Option(help="Chunks to retrieve.")] = 8,
+    max_output_tokens: Annotated[int | None, typer.Option(help="Most tokens to generate.")] = None,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(help="Makes a sampled answer reproducible.")] = None,
+) -> None:
+    """Ask your documents; the answer streams, its footnotes follow with file, page and quoted passage."""
+    console = Console(highlight=False)
+    with connect(context.obj, with_models=True) as client:
+        body: dict[str, Any] = {
+            "question": question,
+            "top_k": top_k,
+            "temperature": temperature,
+            "seed": seed,
+            "max_output_tokens": max_output_tokens,
+            "stream": True,
+        }
+        if collection is not None:
+            body["collection_ids"] = [collection_id_of(client, collection)]
+        citations: list[dict[str, Any]] = []
+        usage: dict[str, Any] = {}
+        for event, data in _events(client, body):
+            match event:
+                case "delta":
+                    console.print(Text(data["text"]), end="", soft_wrap=True)
+                case "citation":
+                    citations.append(data)
+                case "usage":
+                    usage = data
+                case "error":
+                    raise Refused(data["detail"])
+                case "done":
+                    console.print()
+                    _footnotes(console, citations)
+                    _bill(console, usage, data)
+
+
+def _events(client: Client, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Server-sent events of an answer (event name, parsed data)."""
+    try:
+        with client.http.stream("POST", "/v1/ask", json=body) as response:
+            if response.is_error:
+                response.read()
+                raise refused(response)
+            name = "message"
+            for line in response.iter_lines():
+                if line.startswith("event:"):
+                    name = line[6:].strip()
+                elif line.startswith("data:"):
+                    yield name, json.loads(line[5:])
+    except httpx.HTTPError as error:
+        raise Refused(f"The stream broke: {type(error).__name__}.") from None
+
+
+def _footnotes(console: Console, citations: list[dict[str, Any]]) -> None:
+    for citation in citations:
+        page = f", page {citation['page_start']}" if citation["page_start"] is not None else ""
+        doubt = "" if citation["verified"] else "  (not verified)"
+        quoted = " ".join(citation["cited_text"].split())
+        console.print()
+        console.print(Text(f"[{citation['index']}] {citation['filename']}{page}{doubt}", style="bold"))
+        console.print(Padding(Text(f"“{quoted}”", style="italic"), (0, 0, 0, 4)))
+
+
+def _bill(console: Console, usage: dict[str, Any], done: dict[str, Any]) -> None:
+    parts = usage["components"]
+    console.print()
+    if not done["answered"]:
+        console.print(Text(f"Not answered: {str(done['reason']).replace('_', ' ')}.", style="yellow"))
+    console.print(
+        Text(
+            f"{usage['prompt_tokens']} prompt tokens ({parts['context']} context, {parts['question']} question, "
+            f"{parts['system'] + parts['template'] + parts['history']} frame) + {usage['completion_tokens']} "
+            f"answer tokens · {done['timings_ms']['total'] / 1000:.1f} s",
+            style="dim",
+        )
+    )
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="Words or a question.")],
+    collection: Collection = None,
+    top_k: Annotated[int, typer.Option(help="Most hits.")] = 8,
+    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+) -> None:
+    """Find passages; nothing is generated."""
+    with connect(context.obj, with_models=True) as client:
+        body: dict[str, Any] = {"query": query, "top_k": top_k, "mode": mode}
+        if collection is not None:
+            body["collection_ids"] = [collection_id_of(client, collection)]
+        hits = client.call("POST", "/v1/search", json=body)["data"]
+    table = Table("score", "document", "page", "passage", box=None, pad_edge=False)
+    for hit in hits:
+        passage = " ".join(hit["text"].split())
+        shown = passage if len(passage) <= 200 else passage[:199] + "…"
+        page = str(hit["page_start"]) if hit["page_start"] is not None else ""
+        table.add_row(f"{hit['scores']['fused']:.4f}", Text(hit["filename"]), page, Text(shown))
+    Console().print(table if hits else "Nothing found.")

@@ -1,0 +1,107 @@
+"""`footnote check`: what is wrong with this installation, and how to mend it."""
+
+import sqlite3
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.errors import AppError
+from app.settings import Settings, load_settings
+
+_PACKAGES = ("footnote-rag", "torch", "transformers", "sentence-transformers", "faiss-cpu", "sqlalchemy", "fastapi")
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the command."""
+    cli.command()(check)
+
+
+def check() -> None:
+    """Look at settings, database, files, index and models; exit status 1 when something is wrong."""
+    settings = load_settings()
+    table = Table("what", "state", "detail", box=None, pad_edge=False)
+    sound = True
+    for name, look in _CHECKS:
+        try:
+            good, detail = look(settings)
+        except AppError as error:
+            good, detail = False, str(error)
+        sound &= good
+        table.add_row(name, "[green]ok[/green]" if good else "[red]wrong[/red]", Text(detail))
+    Console().print(table)
+    if not sound:
+        raise typer.Exit(1)
+
+
+def _versions(_: Settings) -> tuple[bool, str]:
+    from importlib.metadata import PackageNotFoundError
+
+    found = []
+    for package in _PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue  # faiss may be the GPU wheel
+    return True, f"Python {sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}, " + ", ".join(found)
+
+
+def _device(settings: Settings) -> tuple[bool, str]:
+    import torch
+
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        return False, "FOOTNOTE_DEVICE is cuda, but torch sees no GPU: install the CUDA build, or use auto."
+    if torch.cuda.is_available():
+        return True, f"GPU: {torch.cuda.get_device_name(0)}"
+    return True, f"CPU, {torch.get_num_threads()} threads"
+
+
+def _database(settings: Settings) -> tuple[bool, str]:
+    from app.db.migration import current_revision, head_revision
+    from app.db.session import Database
+
+    database = Database.open(settings.resolved_database_url)
+    try:
+        current, head = current_revision(database), head_revision()
+    finally:
+        database.close()
+    if current is None:
+        return True, "empty; the first start makes the tables"
+    if current != head:
+        return False, f"schema {current}, this version wants {head}: run `footnote migrate`"
+    return True, f"{database.dialect}, schema {current}"
+
+
+def _index(settings: Settings) -> tuple[bool, str]:
+    """Files against SQL and the saved index against its manifest, without loading a model."""
+    from app.bootstrap import build
+    from app.consistency import examine
+
+    with build(settings, with_models=False) as state:
+        findings = examine(state)
+    if findings.problems:
+        return False, "; ".join(findings.problems)
+    return True, findings.summary
+
+
+def _models(settings: Settings) -> tuple[bool, str]:
+    from app.models.folder import resolve, status
+
+    names = [resolve(setting, models_dir=settings.models_dir) for setting in (settings.embedder, settings.generator)]
+    damaged = [model.name for model in status(settings.models_dir) if model.present and not model.sound]
+    if damaged:
+        return False, f"{', '.join(damaged)}: damaged. Run `footnote models fetch`."
+    return True, ", ".join(names)
+
+
+_CHECKS: tuple[tuple[str, Callable[[Settings], tuple[bool, str]]], ...] = (
+    ("versions", _versions),
+    ("device", _device),
+    ("models", _models),
+    ("database", _database),
+    ("documents", _index),
+)

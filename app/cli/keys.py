@@ -1,0 +1,55 @@
+"""`footnote keys create|list|revoke`."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.connection import connect
+from app.cli.documents import collection_id_of, pages
+from app.types import Role
+
+commands = typer.Typer(help="API keys.", no_args_is_help=True)
+
+
+@commands.command()
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="For your own orientation.")],
+    role: Annotated[Role, typer.Option(help="What it may do.")] = Role.MEMBER,
+    user: Annotated[str | None, typer.Option(help="Whom its use is booked on; default: the name.")] = None,
+    collection: Annotated[list[str] | None, typer.Option(help="Limit it to collections; repeatable.")] = None,
+    days: Annotated[float | None, typer.Option(help="Days until it stops working.")] = None,
+) -> None:
+    """Make a key and show its secret once."""
+    with connect(context.obj) as client:
+        body: dict[str, Any] = {"name": name, "role": role.value, "user_id": user}
+        if collection:
+            body["collections"] = [collection_id_of(client, item) for item in collection]
+        if days is not None:
+            body["expires_in"] = days * 86_400
+        key = client.call("POST", "/v1/admin/keys", json=body)
+    Console().print(f"{key['id']}  {key['role']}\n{key['secret']}", soft_wrap=True)
+
+
+@commands.command("list")
+def list_keys(context: typer.Context) -> None:
+    """List keys; secrets are not stored, so they are not shown."""
+    table = Table("id", "name", "role", "user", "prefix", "created", "state", box=None, pad_edge=False)
+    with connect(context.obj) as client:
+        for key in pages(client, "/v1/admin/keys", {"limit": 500}):
+            state = "revoked" if key["revoked_at"] else f"until {key['expires_at']}" if key["expires_at"] else "works"
+            table.add_row(
+                key["id"], Text(key["name"]), key["role"], Text(key["user_id"]), key["prefix"], key["created_at"], state
+            )
+    Console().print(table)
+
+
+@commands.command()
+def revoke(context: typer.Context, key_id: Annotated[str, typer.Argument(help="The key's id.")]) -> None:
+    """Refuse a key from now on."""
+    with connect(context.obj) as client:
+        client.call("DELETE", f"/v1/admin/keys/{key_id}")
+    Console().print("Revoked.")

@@ -1,0 +1,56 @@
+"""The commands, and how their failures are shown."""
+
+import os
+import sys
+from importlib.metadata import version as distribution_version
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from app.cli import ask, check, documents, keys, models, serve, usage
+from app.cli.connection import Target
+from app.errors import AppError
+from generation.errors import GenerationError
+from ingestion.errors import IngestionError
+from retrieval.errors import RetrievalError
+
+cli = typer.Typer(
+    name="footnote",
+    help="Answers questions from your own documents. Every claim carries a footnote, every token is on the bill.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+serve.register(cli)
+documents.register(cli)
+ask.register(cli)
+usage.register(cli)
+check.register(cli)
+cli.add_typer(keys.commands, name="keys")
+cli.add_typer(models.commands, name="models")
+
+
+@cli.callback()
+def connection(
+    context: typer.Context,
+    url: Annotated[str | None, typer.Option(envvar="FOOTNOTE_URL", help="A running server; default: the data dir.")] = None,
+    key: Annotated[str | None, typer.Option(envvar="FOOTNOTE_KEY", help="API key for --url.")] = None,
+) -> None:
+    """Where the commands go."""
+    context.obj = Target(url=url, key=key)
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    Console().print(distribution_version("footnote-rag"))
+
+
+def main() -> None:
+    """Run a command; what we foresaw is one sentence and exit status 1, never a traceback."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        cli()
+    except (AppError, GenerationError, IngestionError, RetrievalError) as error:
+        Console(stderr=True).print(f"[red]footnote:[/red] {error}", highlight=False, soft_wrap=True)
+        sys.exit(1)

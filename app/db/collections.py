@@ -1,0 +1,171 @@
+"""Collections: the named groups of a tenant's documents."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from app.db.patch import KEEP, Keep
+from app.db.removal import Removal, remove_documents
+from app.db.session import Database
+from app.db.tables import collection, document
+from app.db.tenants import ensure_tenant
+from app.db.values import require_metadata, require_text
+from app.errors import Conflict, NotFound
+from app.identifiers import new_id
+from app.types import Collection
+from retrieval.types import Metadata
+
+DEFAULT_NAME = "default"
+
+_counted = sa.select(
+    collection,
+    sa.select(sa.func.count())
+    .where(document.c.collection_id == collection.c.id)
+    .correlate(collection)
+    .scalar_subquery()
+    .label("documents"),
+)
+
+
+class CollectionRepository:
+    """Collections of all tenants. `allowed` are those a key may see; None is all of the tenant's."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create(self, tenant_id: str, name: str, *, metadata: Metadata | None = None) -> Collection:
+        """A new, empty collection.
+
+        Raises:
+            Conflict: The tenant has one of this name.
+            InvalidRequest: A name or metadata that cannot be stored.
+        """
+        require_text(name, param="name")
+        require_metadata(metadata or {})
+        try:
+            with self._database.write() as connection:
+                return self._insert(connection, tenant_id, name, metadata or {})
+        except exc.IntegrityError as error:
+            raise Conflict("There is a collection of this name already.") from error
+
+    def default(self, tenant_id: str) -> Collection:
+        """The tenant's default collection, made when it is first asked for."""
+        named = _counted.where(collection.c.tenant_id == tenant_id, collection.c.name == DEFAULT_NAME)
+        with self._database.read() as connection:
+            row = connection.execute(named).one_or_none()
+        if row is not None:
+            return _to_collection(row)
+        try:
+            return self.create(tenant_id, DEFAULT_NAME)
+        except Conflict:  # another caller was first
+            with self._database.read() as connection:
+                return _to_collection(connection.execute(named).one())
+
+    def list(self, tenant_id: str, *, allowed: tuple[str, ...] | None = None) -> tuple[Collection, ...]:
+        """The collections, oldest first."""
+        query = _counted.where(collection.c.tenant_id == tenant_id)
+        if allowed is not None:
+            query = query.where(collection.c.id.in_(allowed))
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(collection.c.created_at, collection.c.id))
+            return tuple(_to_collection(row) for row in rows)
+
+    def get(self, collection_id: str, *, tenant_id: str, allowed: tuple[str, ...] | None = None) -> Collection:
+        """The collection.
+
+        Raises:
+            NotFound: No such collection.
+        """
+        with self._database.read() as connection:
+            return _find(connection, collection_id, tenant_id, allowed)
+
+    def update(
+        self,
+        collection_id: str,
+        *,
+        tenant_id: str,
+        allowed: tuple[str, ...] | None = None,
+        name: str | Keep = KEEP,
+        metadata: Metadata | Keep = KEEP,
+    ) -> Collection:
+        """Change the name, the metadata or both.
+
+        Raises:
+            NotFound: No such collection.
+            Conflict: The tenant has another of this name.
+            InvalidRequest: A name or metadata that cannot be stored.
+        """
+        changes: dict[str, Any] = {}
+        if not isinstance(name, Keep):
+            require_text(name, param="name")
+            changes["name"] = name
+        if not isinstance(metadata, Keep):
+            require_metadata(metadata)
+            changes["metadata"] = dict(metadata)
+        try:
+            with self._database.write() as connection:
+                found = _find(connection, collection_id, tenant_id, allowed)
+                if not changes:
+                    return found
+                connection.execute(sa.update(collection).where(collection.c.id == collection_id).values(**changes))
+                return _find(connection, collection_id, tenant_id, allowed)
+        except exc.IntegrityError as error:
+            raise Conflict("There is a collection of this name already.") from error
+
+    def delete(
+        self, collection_id: str, *, tenant_id: str, allowed: tuple[str, ...] | None = None, force: bool = False
+    ) -> Removal:
+        """Delete an empty collection, or with `force` one and all its documents, for good.
+
+        Raises:
+            NotFound: No such collection.
+            Conflict: It holds documents, and `force` was not given.
+        """
+        with self._database.write() as connection:
+            # locked: an upload into it waits, and then finds no collection
+            connection.execute(sa.select(collection.c.id).where(collection.c.id == collection_id).with_for_update())
+            found = _find(connection, collection_id, tenant_id, allowed)
+            if found.documents and not force:
+                raise Conflict(f"The collection holds {found.documents} documents; delete them first, or use force.")
+            of_collection = sa.select(document.c.id).where(document.c.collection_id == collection_id).with_for_update()
+            ids = connection.execute(of_collection.order_by(document.c.id)).scalars().all()
+            removal = remove_documents(connection, ids, now=self._clock())
+            connection.execute(sa.delete(collection).where(collection.c.id == collection_id))
+            return removal
+
+    def _insert(self, connection: sa.Connection, tenant_id: str, name: str, metadata: Metadata) -> Collection:
+        now, collection_id = self._clock(), new_id("col")
+        ensure_tenant(connection, tenant_id, now=now)
+        connection.execute(
+            sa.insert(collection).values(
+                id=collection_id, tenant_id=tenant_id, name=name, metadata=dict(metadata), created_at=now
+            )
+        )
+        return Collection(
+            id=collection_id, tenant_id=tenant_id, name=name, metadata=metadata, created_at=now, documents=0
+        )
+
+
+def _find(connection: sa.Connection, collection_id: str, tenant_id: str, allowed: tuple[str, ...] | None) -> Collection:
+    query = _counted.where(collection.c.id == collection_id, collection.c.tenant_id == tenant_id)
+    if allowed is not None:
+        query = query.where(collection.c.id.in_(allowed))
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("There is no such collection.")
+    return _to_collection(row)
+
+
+def _to_collection(row: sa.Row[Any]) -> Collection:
+    return Collection(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        name=row.name,
+        metadata=row.metadata,
+        created_at=row.created_at,
+        documents=row.documents,
+    )

@@ -1,0 +1,142 @@
+"""The canonical text of document versions, its structure, and the live version's chunks for people to read."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.db.chunk_rows import CHUNKS, to_chunk
+from app.db.cursors import decode_cursor, encode_cursor
+from app.db.document_rows import find_document
+from app.db.session import Database
+from app.db.tables import chunk, document, document_version
+from app.errors import NotFound
+from ingestion.types import Block, BlockKind, Page
+from retrieval.types import Chunk
+
+
+class ContentRepository:
+    """What versions say. `collections` restricts a call to those of a key; None is no restriction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def text(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        version: int | None = None,
+        start: int = 0,
+        end: int | None = None,
+    ) -> str:
+        """Characters `[start, end)` (code points) of a version's canonical text, the live version by default.
+
+        Raises:
+            NotFound: No such document, or the version is gone or not indexed yet.
+        """
+        assert start >= 0, "offsets count from 0"
+        length = () if end is None else (max(end - start, 0),)
+        part = sa.func.substr(document_version.c.text, start + 1, *length, type_=sa.Text).label("part")
+        row = self._version(document_id, tenant_id, collections, version, part)
+        text: str = row.part
+        return text
+
+    def title(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        version: int | None = None,
+    ) -> str | None:
+        """The title a version gives itself.
+
+        Raises:
+            NotFound: As `text`.
+        """
+        row = self._version(document_id, tenant_id, collections, version, document_version.c.title)
+        title: str | None = row.title
+        return title
+
+    def structure(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        version: int | None = None,
+    ) -> tuple[tuple[Page, ...], tuple[Block, ...]]:
+        """The pages and blocks of a version's canonical text.
+
+        Raises:
+            NotFound: As `text`.
+        """
+        columns = document_version.c.pages, document_version.c.blocks
+        row = self._version(document_id, tenant_id, collections, version, *columns)
+        return tuple(Page(*page) for page in row.pages), tuple(_block(block) for block in row.blocks)
+
+    def chunks(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> tuple[tuple[Chunk, ...], str | None]:
+        """At most `limit` visible chunks in document order, and the cursor of the next page (None: no more).
+
+        Raises:
+            NotFound: No such document.
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        assert limit > 0, "a page holds at least one chunk"
+        query = CHUNKS.where(document.c.id == document_id).order_by(chunk.c.ordinal).limit(limit + 1)
+        if cursor is not None:
+            (ordinal,) = decode_cursor(cursor, int)
+            query = query.where(chunk.c.ordinal > ordinal)
+        with self._database.read() as connection:
+            find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+            found = tuple(to_chunk(row) for row in connection.execute(query))
+        page = found[:limit]
+        return page, encode_cursor(page[-1].ordinal) if len(found) > limit else None
+
+    def _version(
+        self,
+        document_id: str,
+        tenant_id: str,
+        collections: tuple[str, ...] | None,
+        version: int | None,
+        *columns: sa.ColumnElement[Any],
+    ) -> sa.Row[Any]:
+        with self._database.read() as connection:
+            found = find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+            wanted = found.live_version if version is None else version
+            row = connection.execute(
+                sa.select(*columns).where(
+                    document_version.c.document_id == document_id,
+                    document_version.c.version == wanted,
+                    document_version.c.indexed_at.is_not(None),
+                )
+            ).one_or_none()
+        if row is None:
+            raise NotFound("There is no such version, or it is not indexed yet.")
+        return row
+
+
+def to_page_list(pages: tuple[Page, ...]) -> list[list[int]]:
+    """Pages as they are stored."""
+    return [[page.number, page.start_char, page.end_char] for page in pages]
+
+
+def to_block_list(blocks: tuple[Block, ...]) -> list[list[object]]:
+    """Blocks as they are stored."""
+    return [
+        [block.kind.value, block.start_char, block.end_char, block.page, list(block.heading_path)] for block in blocks
+    ]
+
+
+def _block(stored: list[Any]) -> Block:
+    kind, start_char, end_char, page, heading_path = stored
+    return Block(BlockKind(kind), start_char, end_char, page, tuple(heading_path))

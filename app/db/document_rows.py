@@ -1,0 +1,128 @@
+"""Documents and jobs as they lie in SQL, and the nouns made of them."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.db.tables import document, document_version, index_generation, job
+from app.errors import NotFound
+from app.types import Document, DocumentStatus, Job, JobStatus
+
+_newest = document_version.alias("newest")
+_live = document_version.alias("live")
+
+DOCUMENTS: sa.Select[Any] = (
+    sa.select(
+        document,
+        _newest.c.filename,
+        _newest.c.bytes,
+        _newest.c.sha256,
+        _newest.c.media_type,
+        _live.c.page_count,
+        _live.c.chunk_count,
+        _live.c.token_count,
+        _live.c.embedding_tokens,
+        _live.c.generation,
+        index_generation.c.model,
+        index_generation.c.dim,
+        job.c.attempts,
+        job.c.error_code,
+        job.c.error_detail,
+    )
+    .select_from(document)
+    .join(_newest, sa.and_(_newest.c.document_id == document.c.id, _newest.c.version == document.c.version))
+    .join(job, job.c.id == document.c.job_id)
+    .outerjoin(_live, sa.and_(_live.c.document_id == document.c.id, _live.c.version == document.c.live_version))
+    .outerjoin(index_generation, index_generation.c.id == _live.c.generation)
+)
+"""Every column `to_document` needs; add conditions on `document` or on `FILENAME`."""
+
+FILENAME = _newest.c.filename
+"""The newest version's file name, inside `DOCUMENTS`."""
+
+SHA256 = _newest.c.sha256
+"""The newest version's SHA-256, inside `DOCUMENTS`."""
+
+
+def to_document(row: sa.Row[Any]) -> Document:
+    """A row of `DOCUMENTS` as a document; counts are 0 while no version is live."""
+    return Document(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        collection_id=row.collection_id,
+        external_id=row.external_id,
+        filename=row.filename,
+        media_type=row.media_type,
+        bytes=row.bytes,
+        sha256=row.sha256,
+        metadata=row.metadata,
+        version=row.version,
+        live_version=row.live_version,
+        status=DocumentStatus(row.status),
+        done=row.done,
+        total=row.total,
+        pages=row.page_count or 0,
+        chunks=row.chunk_count or 0,
+        tokens=row.token_count or 0,
+        embedding_model=row.model,
+        embedding_dim=row.dim,
+        embedding_generation=row.generation,
+        embedding_tokens=row.embedding_tokens or 0,
+        attempts=row.attempts,
+        error_code=row.error_code,
+        error_detail=row.error_detail,
+        job_id=row.job_id,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def to_job(row: sa.Row[Any]) -> Job:
+    """A row of `job` as a job."""
+    return Job(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        document_id=row.document_id,
+        version=row.version,
+        status=JobStatus(row.status),
+        attempts=row.attempts,
+        replace=row.replace,
+        user_id=row.user_id,
+        key_id=row.key_id,
+        error_code=row.error_code,
+        error_detail=row.error_detail,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )
+
+
+def read_document(connection: sa.Connection, document_id: str) -> Document:
+    """A document that is known to exist."""
+    return to_document(connection.execute(DOCUMENTS.where(document.c.id == document_id)).one())
+
+
+def find_document(
+    connection: sa.Connection, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None
+) -> Document:
+    """A document of a tenant, in one of `collections` when that is not None.
+
+    Raises:
+        NotFound: No such document.
+    """
+    query = DOCUMENTS.where(document.c.id == document_id, document.c.tenant_id == tenant_id)
+    if collections is not None:
+        query = query.where(document.c.collection_id.in_(collections))
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("There is no such document.")
+    return to_document(row)
+
+
+def lock_document(
+    connection: sa.Connection, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None
+) -> Document:
+    """As `find_document`, and nobody else changes the document before this transaction ends."""
+    # locked first and read after: what a wait for the lock was about is then seen
+    connection.execute(sa.select(document.c.id).where(document.c.id == document_id).with_for_update())
+    return find_document(connection, document_id, tenant_id=tenant_id, collections=collections)

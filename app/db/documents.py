@@ -1,0 +1,268 @@
+"""Documents: created once per content or name, replaced version by version, deleted for good."""
+
+import time
+from collections.abc import Callable
+from typing import Literal, TypeAlias, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from app.db.cursors import decode_cursor, encode_cursor
+from app.db.document_rows import DOCUMENTS, FILENAME, SHA256, find_document, lock_document, read_document, to_document
+from app.db.filters import compile_filter
+from app.db.removal import Removal, remove_documents
+from app.db.session import Database
+from app.db.tables import collection, document, document_version
+from app.db.values import require_metadata, require_text
+from app.db.versions import Upload, insert_document, insert_version, requeue
+from app.errors import Conflict, NotFound
+from app.types import Document, DocumentStatus, NewDocument
+from retrieval.types import Filter, Metadata
+
+OnDuplicate: TypeAlias = Literal["skip", "replace", "version", "error"]
+_Result = TypeVar("_Result")
+_RACES = 5  # how often a lost race for a unique index is run again before it is an error
+
+
+class DocumentRepository:
+    """Documents of all tenants.
+
+    `collections` restricts a call to those of a key; None is no restriction. A document outside
+    the tenant or the collections does not exist: NotFound.
+    """
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create(
+        self,
+        new: NewDocument,
+        *,
+        on_duplicate: OnDuplicate | None = None,
+        user_id: str,
+        key_id: str,
+        before_commit: Callable[[Document], None] | None = None,
+    ) -> tuple[Document, bool]:
+        """Register an upload and queue its ingestion; the document, and whether it (or a version of it) is new.
+
+        A duplicate, within a tenant's collection, is a document with the same external id when one
+        is given, else one whose newest version has the same bytes. Same bytes: the existing one
+        (queued again if it had failed). Same external id, other bytes: a new version, which keeps
+        the older ones' text unless `on_duplicate` is "replace", and takes the new metadata unless
+        that is empty; "skip" keeps the existing one. A new version's document has its own id: the
+        upload's bytes belong under that and the new version number, and `before_commit`, called
+        with it when anything is new, is the moment to move them, before a worker can see the job.
+
+        Raises:
+            NotFound: No such collection.
+            Conflict: A duplicate, and `on_duplicate` is "error".
+            InvalidRequest: Metadata or a name that cannot be stored.
+        """
+        require_text(new.filename, param="filename")
+        require_text(new.external_id or "", param="external_id")
+        require_metadata(new.metadata)
+        upload = Upload(filename=new.filename, size=new.bytes, sha256=new.sha256, user_id=user_id, key_id=key_id)
+
+        def register(connection: sa.Connection) -> tuple[Document, bool]:
+            created, is_new = self._register(connection, new, upload, on_duplicate)
+            if is_new and before_commit is not None:
+                before_commit(created)
+            return created, is_new
+
+        return self._racing(register)
+
+    def _register(
+        self, connection: sa.Connection, new: NewDocument, upload: Upload, on_duplicate: OnDuplicate | None
+    ) -> tuple[Document, bool]:
+        mine = collection.c.id == new.collection_id, collection.c.tenant_id == new.tenant_id
+        if connection.execute(sa.select(collection.c.id).where(*mine)).scalar() is None:
+            raise NotFound("There is no such collection.")
+        existing, now = _find_duplicate(connection, new), self._clock()
+        if existing is None:
+            insert_document(connection, new, upload, now=now)
+            return read_document(connection, new.id), True
+        if on_duplicate == "error":
+            raise Conflict("The same document is there already.")
+        if existing.sha256 == new.sha256:
+            if existing.status == DocumentStatus.FAILED:
+                requeue(connection, existing, user_id=upload.user_id, key_id=upload.key_id, now=now)
+            return read_document(connection, existing.id), False
+        if on_duplicate == "skip":
+            return existing, False
+        insert_version(connection, existing, upload, replace=on_duplicate == "replace", now=now)
+        if new.metadata:
+            _set_metadata(connection, existing.id, new.metadata)
+        return read_document(connection, existing.id), True
+
+    def add_version(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        filename: str,
+        size: int,
+        sha256: str,
+        replace: bool = False,
+        user_id: str,
+        key_id: str,
+        before_commit: Callable[[Document], None] | None = None,
+    ) -> Document:
+        """Queue other bytes (`size` of them) as the next version; search keeps the present one until it is indexed.
+
+        With `replace` the older versions go when it is. A version not yet indexed is overtaken:
+        its job is cancelled. `before_commit` as in `create`.
+
+        Raises:
+            NotFound: No such document.
+            InvalidRequest: A name that cannot be stored.
+        """
+        require_text(filename, param="filename")
+        upload = Upload(filename=filename, size=size, sha256=sha256, user_id=user_id, key_id=key_id)
+
+        def add(connection: sa.Connection) -> Document:
+            existing = lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+            insert_version(connection, existing, upload, replace=replace, now=self._clock())
+            updated = read_document(connection, document_id)
+            if before_commit is not None:
+                before_commit(updated)
+            return updated
+
+        return self._racing(add)
+
+    def get(self, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None = None) -> Document:
+        """The document.
+
+        Raises:
+            NotFound: No such document.
+        """
+        with self._database.read() as connection:
+            return find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+
+    def list(
+        self,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        collection_id: str | None = None,
+        status: DocumentStatus | None = None,
+        q: str | None = None,
+        filter: Filter | None = None,  # noqa: A002 - the API's own word
+        limit: int,
+        cursor: str | None = None,
+    ) -> tuple[tuple[Document, ...], str | None]:
+        """At most `limit` documents, newest first, and the cursor of the next page (None: no more).
+
+        `q` is a part of the file name, ASCII letters in either case.
+
+        Raises:
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        assert limit > 0, "a page holds at least one document"
+        query = DOCUMENTS.where(document.c.tenant_id == tenant_id)
+        if collections is not None:
+            query = query.where(document.c.collection_id.in_(collections))
+        if collection_id is not None:
+            query = query.where(document.c.collection_id == collection_id)
+        if status is not None:
+            query = query.where(document.c.status == status)
+        if q:
+            require_text(q, param="q")
+            query = query.where(FILENAME.icontains(q, autoescape=True))
+        if filter is not None:
+            query = query.where(compile_filter(filter, dialect=self._database.dialect))
+        if cursor is not None:
+            created_at, last_id = decode_cursor(cursor, float, str)
+            query = query.where(sa.tuple_(document.c.created_at, document.c.id) < sa.tuple_(created_at, last_id))
+        query = query.order_by(document.c.created_at.desc(), document.c.id.desc()).limit(limit + 1)
+        with self._database.read() as connection:
+            found = tuple(to_document(row) for row in connection.execute(query))
+        page = found[:limit]
+        return page, encode_cursor(page[-1].created_at, page[-1].id) if len(found) > limit else None
+
+    def update_metadata(
+        self, document_id: str, metadata: Metadata, *, tenant_id: str, collections: tuple[str, ...] | None = None
+    ) -> Document:
+        """Replace the metadata; the next search filters by the new.
+
+        Raises:
+            NotFound: No such document.
+            InvalidRequest: Metadata that cannot be stored.
+        """
+        require_metadata(metadata)
+        with self._database.write() as connection:
+            lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+            _set_metadata(connection, document_id, metadata, updated_at=self._clock())
+            return read_document(connection, document_id)
+
+    def retry(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        user_id: str,
+        key_id: str,
+    ) -> Document:
+        """Queue a failed document again, as a new job.
+
+        Raises:
+            NotFound: No such document.
+            Conflict: It has not failed.
+        """
+        with self._database.write() as connection:
+            existing = lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+            if existing.status != DocumentStatus.FAILED:
+                raise Conflict(f"Only a failed document can be retried; this one is {existing.status}.")
+            requeue(connection, existing, user_id=user_id, key_id=key_id, now=self._clock())
+            return read_document(connection, document_id)
+
+    def delete(self, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None = None) -> Removal:
+        """Remove the document with all its versions. Final when it returns: no search sees it again.
+
+        Raises:
+            NotFound: No such document.
+        """
+        with self._database.write() as connection:
+            lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+            return remove_documents(connection, [document_id], now=self._clock())
+
+    def known_versions(self) -> set[tuple[str, int]]:
+        """(document id, version) of every version of every tenant: the originals that must be on disk."""
+        query = sa.select(document_version.c.document_id, document_version.c.version)
+        with self._database.read() as connection:
+            return {(row.document_id, row.version) for row in connection.execute(query)}
+
+    def _racing(self, body: Callable[[sa.Connection], _Result]) -> _Result:
+        """Run `body` in a write transaction; again when a unique index says that another was first."""
+        for _ in range(_RACES - 1):
+            try:
+                with self._database.write() as connection:
+                    return body(connection)
+            except exc.IntegrityError:
+                continue  # PostgreSQL: the other transaction has committed, and is there to be found
+        with self._database.write() as connection:
+            return body(connection)
+
+
+def _find_duplicate(connection: sa.Connection, new: NewDocument) -> Document | None:
+    """The document `new` repeats, locked."""
+    query = DOCUMENTS.where(document.c.tenant_id == new.tenant_id, document.c.collection_id == new.collection_id)
+    if new.external_id is not None:
+        query = query.where(document.c.external_id == new.external_id)
+    else:
+        query = query.where(SHA256.in_([new.sha256]))
+    found = connection.execute(query.order_by(document.c.created_at, document.c.id).limit(1)).one_or_none()
+    if found is None:
+        return None
+    try:
+        return lock_document(connection, found.id, tenant_id=new.tenant_id, collections=None)
+    except NotFound:
+        return None  # deleted between the two statements
+
+
+def _set_metadata(connection: sa.Connection, document_id: str, metadata: Metadata, **changes: float) -> None:
+    connection.execute(
+        sa.update(document).where(document.c.id == document_id).values(metadata=dict(metadata), **changes)
+    )

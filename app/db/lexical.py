@@ -1,0 +1,87 @@
+"""Keyword search inside the database, over `text` and headings of visible chunks.
+
+SQLite: FTS5 ranks by BM25 (Robertson and Zaragoza 2009), words stemmed by Porter's rules; a second,
+trigram index finds what has no words to find: scripts without spaces, parts of identifiers.
+PostgreSQL: a tsvector ranked by cover density (Clarke, Cormack and Tudhope 2000), which is not
+BM25, so scores compare within one search only; unspaced scripts are found by reading the text in
+scope.
+"""
+
+import sqlalchemy as sa
+
+from app.db.scopes import documents_in, is_live
+from app.db.tables import chunk, document
+from app.db.terms import is_unspaced, pieces, words
+from retrieval.types import Scope
+
+_MAX_PARTS = 32  # each is looked for in all text in scope
+_Found = list[tuple[int, float]]
+
+
+def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int) -> _Found:
+    """At most `k` (key, score) of visible chunks in scope that hold a term of `query`, best first, ties by key.
+
+    Any text is a valid query; one without a letter or digit finds nothing.
+    """
+    assert k >= 0, "a number of results"
+    terms = words(query)
+    if not terms or k == 0:
+        return []
+    on_sqlite, unspaced = connection.dialect.name == "sqlite", any(is_unspaced(term) for term in terms)
+    if not unspaced:
+        found = (_fts5 if on_sqlite else _tsvector)(connection, terms, scope, k)
+        if found or not on_sqlite:
+            return found
+    if on_sqlite and (trigrams := pieces(terms, size=3)):
+        return _fts5(connection, trigrams, scope, k, table="chunk_trigram")
+    # two characters are a word in Chinese, and too few for the trigram index
+    return _contained(connection, pieces(terms, size=2)[:_MAX_PARTS], scope, k)
+
+
+def _fts5(connection: sa.Connection, terms: list[str], scope: Scope, k: int, table: str = "chunk_fts") -> _Found:
+    index = sa.table(table, sa.column("rowid", sa.Integer), sa.column(table))
+    match = index.c[table].op("MATCH", is_comparison=True)
+    any_of = " OR ".join(f'"{term}"' for term in terms)  # terms are letters, digits and marks: nothing to escape
+    worst_first = sa.func.bm25(sa.literal_column(table), type_=sa.Double).label("rank")
+    found = (
+        sa.select(index.c.rowid, worst_first)
+        .select_from(index)
+        .join(chunk, chunk.c.key == index.c.rowid)
+        .join(document, is_live())
+        .where(match(any_of), *documents_in(scope, dialect="sqlite"))
+        .order_by(worst_first, index.c.rowid)
+        .limit(k)
+    )
+    # bm25() is negative, better matches more so
+    return [(int(key), -float(rank)) for key, rank in connection.execute(found)]
+
+
+def _tsvector(connection: sa.Connection, terms: list[str], scope: Scope, k: int) -> _Found:
+    vector: sa.ColumnElement[str] = sa.literal_column("chunk.search_vector")
+    any_of = sa.func.to_tsquery(sa.text("'simple'::regconfig"), " | ".join(f"'{term}'" for term in terms))
+    score = sa.func.ts_rank_cd(vector, any_of, 1, type_=sa.Double).label("score")  # 1: by 1 + log(length)
+    found = (
+        sa.select(chunk.c.key, score)
+        .join(document, is_live())
+        .where(vector.op("@@", is_comparison=True)(any_of), *documents_in(scope, dialect="postgresql"))
+        .order_by(score.desc(), chunk.c.key)
+        .limit(k)
+    )
+    return [(int(key), float(rank)) for key, rank in connection.execute(found)]
+
+
+def _contained(connection: sa.Connection, parts: list[str], scope: Scope, k: int) -> _Found:
+    """Score is how many of `parts` a chunk holds. Reads all text in scope."""
+    if not parts:
+        return []
+    text = sa.func.lower(chunk.c.heading + " " + chunk.c.text)
+    place = sa.func.instr if connection.dialect.name == "sqlite" else sa.func.strpos
+    score = sum((sa.case((place(text, part) > 0, 1), else_=0) for part in parts), sa.literal(0)).label("score")
+    scored = (
+        sa.select(chunk.c.key, score)
+        .join(document, is_live())
+        .where(*documents_in(scope, dialect=connection.dialect.name))
+        .subquery()
+    )
+    found = sa.select(scored).where(scored.c.score > 0).order_by(scored.c.score.desc(), scored.c.key).limit(k)
+    return [(int(key), float(count)) for key, count in connection.execute(found)]

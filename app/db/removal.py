@@ -1,0 +1,62 @@
+"""Taking documents and their chunks out of SQL, inside the caller's transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlalchemy as sa
+
+from app.db.tables import chunk, chunk_vector, document, document_version, job
+from app.types import Deleted, JobStatus
+from retrieval.ports import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What a deletion removed from SQL, and what else must go: files on disk, keys in the vector index.
+
+    `files` are (document id, version) pairs; `keys` is `(n,)` int64, sorted ascending.
+    """
+
+    deleted: Deleted
+    files: tuple[tuple[str, int], ...]
+    keys: Keys
+
+
+def remove_documents(connection: sa.Connection, document_ids: Sequence[str], *, now: float) -> Removal:
+    """Remove whole documents and cancel their open jobs. The caller has locked the documents' rows."""
+    files: list[tuple[str, int]] = []
+    keys, vectors = [], 0
+    for document_id in document_ids:
+        its_keys, its_vectors = remove_chunks(connection, document_id)
+        keys.append(its_keys)
+        vectors += its_vectors
+        dropped = connection.execute(
+            sa.delete(document_version)
+            .where(document_version.c.document_id == document_id)
+            .returning(document_version.c.version)
+        ).scalars()
+        files += [(document_id, version) for version in sorted(dropped)]
+        connection.execute(sa.delete(document).where(document.c.id == document_id))
+        cancel_jobs(connection, document_id, now=now)
+    removed = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+    return Removal(Deleted(chunks=len(removed), vectors=vectors), tuple(files), removed)
+
+
+def remove_chunks(connection: sa.Connection, document_id: str) -> tuple[Keys, int]:
+    """Remove a document's chunks and vectors; the chunks' keys, and how many vectors there were."""
+    of_document = sa.select(chunk.c.key).where(chunk.c.document_id == document_id)
+    vectors = connection.execute(sa.delete(chunk_vector).where(chunk_vector.c.key.in_(of_document))).rowcount
+    removed = connection.execute(
+        sa.delete(chunk).where(chunk.c.document_id == document_id).returning(chunk.c.key)
+    ).scalars()
+    return np.sort(np.fromiter(removed, np.int64)), vectors
+
+
+def cancel_jobs(connection: sa.Connection, document_id: str, *, now: float) -> None:
+    """Cancel a document's open jobs; a worker in the middle of one learns it from its next report."""
+    connection.execute(
+        sa.update(job)
+        .where(job.c.document_id == document_id, job.c.status.in_((JobStatus.QUEUED, JobStatus.RUNNING)))
+        .values(status=JobStatus.CANCELLED, finished_at=now)
+    )

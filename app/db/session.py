@@ -1,0 +1,235 @@
+"""Connections to the one database: SQLite by default, PostgreSQL for an organisation.
+
+SQLite before 3.51.3 is reported to corrupt a write-ahead log when two connections write or
+checkpoint at the same moment. So one connection, behind a lock, does all writing and all
+checkpointing; every other connection is read-only and never checkpoints.
+"""
+
+import importlib.util
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from app.errors import InvalidRequest, SetupError, StorageFull, StoreUnavailable
+
+_BUSY_MS = 5_000  # how long SQLite waits for a lock another process holds
+_WRITE_WAIT_S = 30.0  # how long a writer waits for the writers before it
+_LOCK_MS = 30_000  # how long PostgreSQL waits for a row another transaction holds
+_WAL_LIMIT_BYTES = 64 << 20  # a log grown beyond this shrinks at its next checkpoint
+_OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+
+
+class Database:
+    """The database of one installation. Safe to use from any thread; one transaction per `with`."""
+
+    def __init__(self, reader: sa.Engine, writer: sa.Engine) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._single_writer = writer.dialect.name == "sqlite"
+        self._lock = threading.Lock()
+        self._holder: int | None = None
+
+    @classmethod
+    def open(cls, url: str) -> "Database":
+        """Open `sqlite:///path/to/file` or `postgresql://user@host/name`; creates a missing SQLite file, no tables.
+
+        Raises:
+            SetupError: The URL, the driver or the SQLite library will not do; the message says what to change.
+        """
+        try:
+            parsed = sa.make_url(url)
+        except exc.ArgumentError as error:
+            raise SetupError("The database URL cannot be read; write sqlite:///file or postgresql://…") from error
+        match parsed.get_backend_name():
+            case "sqlite":
+                return cls(*_open_sqlite(parsed))
+            case "postgresql" | "postgres":
+                return cls(*_open_postgresql(parsed))
+            case other:
+                raise SetupError(f"Footnote keeps its data in SQLite or PostgreSQL; the URL asks for {other}.")
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._writer.dialect.name
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """One read-only transaction that sees one moment of the database.
+
+        Raises:
+            StoreUnavailable: The database is locked, unreachable or out of connections.
+        """
+        with _domain_errors(), self._reader.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """One transaction, committed durably at exit, rolled back when the body raises.
+
+        On SQLite writers take turns, and the lock is taken before the first statement: nothing
+        read inside can change before the commit. Must not be nested.
+
+        Raises:
+            StoreUnavailable: The database is locked or unreachable; nothing was written.
+            StorageFull: The disk has no room; nothing was written.
+        """
+        with self._turn(), _domain_errors(), self._writer.connect() as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection; readers first, so that the writer does the last checkpoint."""
+        self._reader.dispose()
+        self._writer.dispose()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._single_writer:
+            yield
+            return
+        assert self._holder != threading.get_ident(), "a write transaction was opened inside another"
+        if not self._lock.acquire(timeout=_WRITE_WAIT_S):
+            raise StoreUnavailable("The database is busy; try again in a moment.")
+        self._holder = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._holder = None
+            self._lock.release()
+
+
+def require_driver(module: str, *, extra: str) -> None:
+    """Check that a driver is installed.
+
+    Raises:
+        SetupError: It is not; the message names the extra to install.
+    """
+    if importlib.util.find_spec(module) is None:
+        raise SetupError(f"The driver {module} is not installed; install footnote-rag[{extra}].")
+
+
+def check_sqlite(version: tuple[int, ...], options: set[str]) -> None:
+    """Check the SQLite library this Python carries, by its version and compile options.
+
+    Raises:
+        SetupError: It is too old or was built without full-text search.
+    """
+    if version < _OLDEST_SQLITE:
+        found, needed = (".".join(map(str, numbers)) for numbers in (version, _OLDEST_SQLITE))
+        raise SetupError(f"This Python carries SQLite {found}; Footnote needs {needed} or newer.")
+    if "ENABLE_FTS5" not in options:
+        raise SetupError("This Python's SQLite was built without full-text search (FTS5); use another Python build.")
+
+
+def _open_sqlite(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
+    if not url.database or url.database == ":memory:":
+        raise SetupError("The SQLite database needs a file: sqlite:///path/to/footnote.db")
+    url = url.set(drivername="sqlite+pysqlite")
+    # isolation_level None: the driver opens no transaction of its own, BEGIN is ours
+    arguments = {"isolation_level": None, "check_same_thread": False, "timeout": _BUSY_MS / 1000}
+    writer = sa.create_engine(
+        url,
+        connect_args=arguments,
+        json_serializer=to_json,
+        poolclass=sa.pool.QueuePool,
+        pool_size=1,
+        max_overflow=0,
+        pool_timeout=_WRITE_WAIT_S,
+    )
+    reader = sa.create_engine(
+        url,
+        connect_args=arguments,
+        json_serializer=to_json,
+        poolclass=sa.pool.QueuePool,
+        pool_size=8,
+        max_overflow=32,
+    )
+    on_both = ("foreign_keys = ON", f"busy_timeout = {_BUSY_MS}")
+    on_writer = ("journal_mode = WAL", "synchronous = FULL", f"journal_size_limit = {_WAL_LIMIT_BYTES}")
+    on_reader = ("wal_autocheckpoint = 0", "query_only = ON")
+    _on_connect(writer, pragmas=(*on_both, *on_writer), begin="BEGIN IMMEDIATE")
+    _on_connect(reader, pragmas=(*on_both, *on_reader), begin="BEGIN")
+    try:
+        with writer.connect() as connection:
+            options = {row[0] for row in connection.exec_driver_sql("PRAGMA compile_options")}
+    except exc.DBAPIError as error:
+        writer.dispose()
+        raise SetupError("The SQLite file cannot be opened; check its folder, its permissions and the file.") from error
+    check_sqlite(sqlite3.sqlite_version_info, options)
+    return reader, writer
+
+
+def _on_connect(engine: sa.Engine, *, pragmas: tuple[str, ...], begin: str) -> None:
+    def configure(connection: sqlite3.Connection, _: object) -> None:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+    def start(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    sa.event.listen(engine, "connect", configure)
+    sa.event.listen(engine, "begin", start)
+
+
+def _open_postgresql(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
+    require_driver("psycopg", extra="postgres")
+    engine = sa.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args={"options": f"-c lock_timeout={_LOCK_MS}", "connect_timeout": 5},
+        json_serializer=to_json,
+        pool_pre_ping=True,
+        pool_size=10,
+        max_overflow=20,
+    )
+    # REPEATABLE READ: several statements of one read see one moment, as they do on SQLite
+    reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return reader, engine
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON; NaN and infinities, which are not JSON, raise ValueError."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+@contextmanager
+def _domain_errors() -> Iterator[None]:
+    try:
+        yield
+    except (exc.DataError, OverflowError, UnicodeEncodeError) as error:
+        raise InvalidRequest("A number is too large, or a text holds a character that cannot be stored.") from error
+    except exc.TimeoutError as error:
+        raise StoreUnavailable("The database is busy; try again in a moment.") from error
+    except exc.DBAPIError as error:
+        match _trouble(error):
+            case "full":
+                raise StorageFull("The disk has no room for this write.") from error
+            case "unavailable":
+                raise StoreUnavailable("The database cannot be reached or is locked; try again in a moment.") from error
+        raise
+
+
+def _trouble(error: exc.DBAPIError) -> str | None:
+    """`full`, `unavailable`, or None when the statement itself is wrong."""
+    primary = getattr(error.orig, "sqlite_errorcode", None)
+    if primary is not None:
+        match primary & 0xFF:  # the low byte is the primary result code
+            case sqlite3.SQLITE_FULL:
+                return "full"
+            case (
+                sqlite3.SQLITE_BUSY
+                | sqlite3.SQLITE_LOCKED
+                | sqlite3.SQLITE_READONLY
+                | sqlite3.SQLITE_IOERR
+                | sqlite3.SQLITE_CANTOPEN
+            ):
+                return "unavailable"
+        return None
+    if getattr(error.orig, "sqlstate", None) == "53100":  # disk_full
+        return "full"
+    return "unavailable" if isinstance(error, exc.OperationalError) or error.connection_invalidated else None

@@ -1,0 +1,73 @@
+"""What of a question is worth looking up: its distinct words, without marks, operators and filler."""
+
+import unicodedata
+from collections.abc import Iterator
+
+MAX_TERMS = 64
+_MAX_CHARS = 200  # of a term; PostgreSQL refuses words above 2 kB
+_MAX_READ = 20_000  # characters of a question that are looked at
+
+# Filler that would rank passages by nothing: dropped when other terms remain.
+STOP_WORDS = frozenset(
+    """
+    a about an and are as at be been but by can could did do does for from had has have how i if in into is it its me
+    my no not of on or our shall should so than that the their them then there these they this those to was we were
+    what when where which who whom whose why will with would you your
+    """.split()  # noqa: SIM905 - a list of a hundred quoted words is no easier to read
+)
+
+# Scripts written without spaces (or, Korean, with particles joined to words): a run is no word.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1100, 0x11FF),  # Hangul Jamo
+    (0x1780, 0x17FF),  # Khmer
+    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x3130, 0x318F),  # Hangul compatibility
+    (0x3400, 0x4DBF),  # Han, extension A
+    (0x4E00, 0x9FFF),  # Han
+    (0xAC00, 0xD7AF),  # Hangul syllables
+    (0xF900, 0xFAFF),  # Han, compatibility
+    (0xFF66, 0xFF9F),  # Katakana, half width
+    (0x20000, 0x3FFFF),  # Han, further extensions
+)
+
+
+def words(text: str) -> list[str]:
+    """The distinct words of `text`, in lower case and in order: at most 64, of letters, digits and marks."""
+    found: dict[str, None] = {}
+    for word in _runs(text[:_MAX_READ]):
+        found[word.lower()[:_MAX_CHARS]] = None  # not casefold: the indexes keep ß as it is
+        if len(found) >= MAX_TERMS + len(STOP_WORDS):
+            break
+    telling = [word for word in found if word not in STOP_WORDS]
+    return (telling or list(found))[:MAX_TERMS]
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether the word holds a script that is written without spaces."""
+    return any(low <= ord(character) <= high for character in word for low, high in _UNSPACED)
+
+
+def pieces(terms: list[str], *, size: int) -> list[str]:
+    """What to look for inside text: runs of unspaced script as all their windows of `size`, other terms whole.
+
+    Anything shorter than `size` is left out; at most 64, distinct, in order.
+    """
+    found: dict[str, None] = {}
+    for term in terms:
+        step = range(len(term) - size + 1)
+        for piece in (term[at : at + size] for at in step) if is_unspaced(term) else [term] * bool(step):
+            found[piece] = None
+    return list(found)[:MAX_TERMS]
+
+
+def _runs(text: str) -> Iterator[str]:
+    run: list[str] = []
+    for character in f"{text} ":
+        if unicodedata.category(character)[0] in "LNM":
+            run.append(character)
+        else:
+            if any(each.isalnum() for each in run):
+                yield "".join(run)
+            run = []

@@ -1,0 +1,141 @@
+"""Versions of documents and the jobs that will index them, inside the caller's transaction."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from app.db.removal import cancel_jobs
+from app.db.tables import document, document_version, job
+from app.identifiers import new_id
+from app.types import Document, DocumentStatus, JobStatus, NewDocument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """Bytes to become a version, and who sent them. `size` is in bytes."""
+
+    filename: str
+    size: int
+    sha256: str
+    user_id: str
+    key_id: str
+
+
+def insert_document(connection: sa.Connection, new: NewDocument, upload: Upload, *, now: float) -> None:
+    """A new document with its first version, queued.
+
+    Raises:
+        sqlalchemy.exc.IntegrityError: Its external id or its content is there already.
+    """
+    connection.execute(
+        sa.insert(document).values(
+            id=new.id,
+            tenant_id=new.tenant_id,
+            collection_id=new.collection_id,
+            external_id=new.external_id,
+            content_key=new.sha256 if new.external_id is None else None,
+            version=1,
+            status=DocumentStatus.QUEUED,
+            done=0,
+            total=0,
+            job_id=_insert_job(
+                connection, new.id, 1, new.tenant_id, replace=False, user=(upload.user_id, upload.key_id), now=now
+            ),
+            created_at=now,
+            updated_at=now,
+            metadata=dict(new.metadata),
+        )
+    )
+    _insert_version(connection, new.id, 1, upload, now=now)
+
+
+def insert_version(connection: sa.Connection, existing: Document, upload: Upload, *, replace: bool, now: float) -> None:
+    """The next version of a locked document, queued; a version still waiting or being indexed is overtaken."""
+    version = existing.version + 1
+    cancel_jobs(connection, existing.id, now=now)
+    _insert_version(connection, existing.id, version, upload, now=now)
+    job_id = _insert_job(
+        connection,
+        existing.id,
+        version,
+        existing.tenant_id,
+        replace=replace,
+        user=(upload.user_id, upload.key_id),
+        now=now,
+    )
+    twin = sa.select(document.c.id).where(
+        document.c.tenant_id == existing.tenant_id,
+        document.c.collection_id == existing.collection_id,
+        document.c.content_key == upload.sha256,
+        document.c.id != existing.id,
+    )
+    identified = existing.external_id is not None or connection.execute(twin).scalar() is not None
+    _queue(connection, existing.id, job_id, now=now, version=version, content_key=None if identified else upload.sha256)
+
+
+def requeue(connection: sa.Connection, existing: Document, *, user_id: str, key_id: str, now: float) -> None:
+    """A new job for the newest version of a locked document whose last job has failed."""
+    replace = connection.execute(sa.select(job.c.replace).where(job.c.id == existing.job_id)).scalar_one()
+    job_id = _insert_job(
+        connection,
+        existing.id,
+        existing.version,
+        existing.tenant_id,
+        replace=replace,
+        user=(user_id, key_id),
+        now=now,
+    )
+    _queue(connection, existing.id, job_id, now=now)
+
+
+def _insert_version(connection: sa.Connection, document_id: str, version: int, upload: Upload, *, now: float) -> None:
+    connection.execute(
+        sa.insert(document_version).values(
+            document_id=document_id,
+            version=version,
+            filename=upload.filename,
+            bytes=upload.size,
+            sha256=upload.sha256,
+            page_count=0,
+            chunk_count=0,
+            token_count=0,
+            embedding_tokens=0,
+            created_at=now,
+        )
+    )
+
+
+def _insert_job(
+    connection: sa.Connection,
+    document_id: str,
+    version: int,
+    tenant_id: str,
+    *,
+    replace: bool,
+    user: tuple[str, str],
+    now: float,
+) -> str:
+    job_id = new_id("job")
+    connection.execute(
+        sa.insert(job).values(
+            id=job_id,
+            tenant_id=tenant_id,
+            document_id=document_id,
+            version=version,
+            status=JobStatus.QUEUED,
+            attempts=0,
+            replace=replace,
+            user_id=user[0],
+            key_id=user[1],
+            created_at=now,
+        )
+    )
+    return job_id
+
+
+def _queue(connection: sa.Connection, document_id: str, job_id: str, *, now: float, **changes: object) -> None:
+    connection.execute(
+        sa.update(document)
+        .where(document.c.id == document_id)
+        .values(status=DocumentStatus.QUEUED, done=0, total=0, job_id=job_id, updated_at=now, **changes)
+    )

@@ -1,0 +1,1 @@
+"""Ingestion in the background."""

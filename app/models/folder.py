@@ -1,0 +1,82 @@
+"""Which folder or Hugging Face id a model setting means, and what is fetched already."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.errors import SetupError
+from app.models.catalog import DEFAULT_MODELS, Kind, PackagedModel, find
+from app.models.fetch import is_fetched
+from app.models.manifest import read_manifest
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """One line of `footnote models list`.
+
+    `bytes` is the size on disk (0 when absent); `sound` is None when the model is absent and False when
+    a file is missing, altered, or from another version of the package.
+    """
+
+    name: str
+    kind: Kind
+    licence: str
+    folder: Path
+    present: bool
+    bytes: int
+    sound: bool | None
+
+
+def resolve(setting: str, *, models_dir: Path) -> str:
+    """The folder or Hugging Face id to load for a model setting.
+
+    The name of a default model means its fetched folder, then an existing local folder means itself, and
+    anything else must look like a Hugging Face id, which is returned as it is.
+
+    Raises:
+        SetupError: A default that is not fetched, a path without a folder, or text that is neither.
+    """
+    model = find(setting)
+    if model is not None:
+        if not is_fetched(model, models_dir=models_dir):
+            raise SetupError(missing_message(setting))
+        return str(models_dir / model.name)
+    if setting and Path(setting).expanduser().is_dir():
+        return str(Path(setting).expanduser())
+    if _HUB_ID.fullmatch(setting):
+        return setting
+    raise SetupError(missing_message(setting))
+
+
+def missing_message(setting: str) -> str:
+    """What to tell a user whose model setting leads nowhere."""
+    if find(setting) is not None:
+        return f"The model {setting} is not on this machine yet. Run `footnote models fetch`."
+    names = " or ".join(model.name for model in DEFAULT_MODELS)
+    return f"There is no model {setting!r}. A model is a default ({names}), a local folder, or a Hugging Face id."
+
+
+def status(models_dir: Path, *, digests: bool = True) -> tuple[ModelStatus, ...]:
+    """Every default model and whether it is here; with `digests`, after reading every byte of it."""
+    return tuple(_status(model, models_dir, digests=digests) for model in DEFAULT_MODELS)
+
+
+def _status(model: PackagedModel, models_dir: Path, *, digests: bool) -> ModelStatus:
+    folder = models_dir / model.name
+    present = folder.is_dir()
+    return ModelStatus(
+        name=model.name,
+        kind=model.kind,
+        licence=model.licence,
+        folder=folder,
+        present=present,
+        bytes=_size(folder),
+        sound=is_fetched(model, models_dir=models_dir, digests=digests) if present else None,
+    )
+
+
+def _size(folder: Path) -> int:
+    manifest = read_manifest(folder)
+    return manifest.bytes if manifest else sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

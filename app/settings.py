@@ -1,0 +1,101 @@
+"""The one place that reads the environment. Values are frozen, checked once, and carry their unit in their name or text."""
+
+from pathlib import Path
+from typing import Literal
+
+from platformdirs import user_cache_path, user_data_path
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.errors import SetupError
+
+DEFAULT_EMBEDDER = "all-MiniLM-L6-v2"
+DEFAULT_GENERATOR = "SmolLM2-135M-Instruct"
+
+
+class Settings(BaseSettings):
+    """Every setting, from `FOOTNOTE_*` variables or a `.env` file in the working directory."""
+
+    model_config = SettingsConfigDict(env_prefix="FOOTNOTE_", env_file=".env", frozen=True, extra="forbid")
+
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("footnote"),
+        description="Folder for the database, uploaded files and the vector index.",
+    )
+    models_dir: Path = Field(
+        default_factory=lambda: user_cache_path("footnote") / "models",
+        description="Folder `footnote models fetch` fills; may be shared by several installations.",
+    )
+    database_url: str = Field(
+        default="",
+        description="SQLAlchemy URL, sqlite:///… or postgresql+psycopg://…; empty means SQLite inside the data dir.",
+    )
+    embedder: str = Field(
+        default=DEFAULT_EMBEDDER, description="Embedding model: a default's name, a folder, or a Hugging Face id."
+    )
+    generator: str = Field(
+        default=DEFAULT_GENERATOR, description="Generation model: a default's name, a folder, or a Hugging Face id."
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where the models run.")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        default="auto", description="Precision of the models' weights; auto picks bfloat16 where the hardware has it."
+    )
+    admin_key: SecretStr | None = Field(
+        default=None,
+        description="Becomes the first admin key at the first start (at least 16 characters); "
+        "when unset, one is made and printed once.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address `footnote serve` listens on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port `footnote serve` listens on; 0 picks a free one.")
+    max_upload_mb: int = Field(default=100, ge=1, le=10_000, description="Largest accepted upload, in MiB.")
+    max_context_tokens: int = Field(
+        default=3000, ge=64, description="Default token budget of the sources in a prompt (generator tokens)."
+    )
+    max_output_tokens: int = Field(default=512, ge=1, description="Default limit of generated tokens per answer.")
+    context_window: int | None = Field(
+        default=None, ge=256, description="Caps the model's context window, in tokens, to save memory."
+    )
+    max_running: int = Field(default=8, ge=1, le=1024, description="Sequences generated at once.")
+    max_waiting: int = Field(default=64, ge=0, le=100_000, description="Sequences that may wait; more are refused (503).")
+    min_evidence: float = Field(
+        default=0.25,
+        ge=-1.0,
+        le=1.0,
+        description="Cosine similarity a passage must reach to count as evidence; below it no answer is generated.",
+    )
+    chunk_tokens: int = Field(
+        default=256, ge=32, le=8192, description="Largest chunk, in embedder tokens; never above the embedder's own limit."
+    )
+    chunk_overlap: int = Field(default=32, ge=0, le=1024, description="Tokens neighbouring chunks share.")
+    parse_seconds: float = Field(default=120.0, gt=0, description="Longest a file may take to parse, in seconds.")
+    parse_memory_mb: int = Field(default=2048, ge=512, description="Most memory the parser process may hold, in MiB.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least severe log level.")
+    log_format: Literal["console", "json"] = Field(default="console", description="How log lines are written.")
+
+    @field_validator("admin_key")
+    @classmethod
+    def _long_enough(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value()) < 16:
+            raise ValueError("must have at least 16 characters")
+        return key
+
+    @property
+    def resolved_database_url(self) -> str:
+        """`database_url`, or SQLite inside the data dir."""
+        return self.database_url or f"sqlite:///{(self.data_dir / 'footnote.db').absolute()}"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Settings from the environment, `overrides` (from command-line options) winning.
+
+    Raises:
+        SetupError: A setting is unknown or out of range; the message names the variable.
+    """
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]  # pydantic checks them
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors(include_input=False, include_url=False):
+            name = "FOOTNOTE_" + "_".join(str(part) for part in problem["loc"]).upper()
+            lines.append(f"{name}: {problem['msg']}")
+        raise SetupError("Settings are not usable. " + "; ".join(lines) + ".") from None

@@ -1,0 +1,46 @@
+"""Closes the books of one generation, on the engine's word alone."""
+
+from app.types import Settlement, UsageStatus
+from app.usage.ledger import Ledger
+from generation.types import Completion, FinishReason
+
+
+class Settler:
+    """The engine's `Observer` for one ledger row."""
+
+    def __init__(self, ledger: Ledger, event_id: str) -> None:
+        self._ledger = ledger
+        self._event_id = event_id
+        self._client_left = False
+
+    def client_left(self) -> None:
+        """A cancellation that follows is the client's, not ours."""
+        self._client_left = True
+
+    def checkpoint(self, request_id: str, generated_tokens: int) -> None:  # noqa: ARG002 - the row is known already
+        """Keep the count of a running generation, so that a crash loses at most the tokens since."""
+        self._ledger.checkpoint(self._event_id, output_tokens=generated_tokens)
+
+    def finish(self, completion: Completion) -> None:
+        """Settle the row with what was really generated and delivered."""
+        self._ledger.settle(
+            self._event_id,
+            Settlement(
+                status=self._status(completion.finish_reason),
+                input_tokens=completion.prompt_tokens,
+                cached_tokens=completion.cached_tokens,
+                output_tokens=len(completion.token_ids),
+                delivered_tokens=completion.delivered_tokens,
+                first_token_ms=completion.timings.first_token_ms,
+                total_ms=completion.timings.total_ms,
+            ),
+        )
+
+    def _status(self, reason: FinishReason) -> UsageStatus:
+        match reason:
+            case FinishReason.STOP | FinishReason.LENGTH:
+                return UsageStatus.COMPLETED
+            case FinishReason.CANCELLED:
+                return UsageStatus.CLIENT_ABORT if self._client_left else UsageStatus.SERVER_ABORT
+            case FinishReason.ERROR:
+                return UsageStatus.ERROR

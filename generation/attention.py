@@ -1,0 +1,136 @@
+"""Attention over ragged batches, plugged into unmodified transformers models.
+
+transformers calls the registered function in every attention layer; the batch travels as a keyword
+argument of the model's forward. An implementation that transformers has no mask function for gets no
+mask from the model, so masking is done here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from generation.kv_cache import Slab
+
+IMPLEMENTATION = "footnote_ragged"
+# Keyword arguments that change the result and that this function does not compute.
+_UNSUPPORTED = ("s_aux", "position_bias", "head_mask")
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """One sequence's share of a step: queries `start`…`stop` of the packed tokens, at position `past` onwards."""
+
+    start: int
+    stop: int
+    past: int
+    slab: Slab
+    _masks: dict[int | None, Tensor] = field(default_factory=dict)
+
+    def mask(self, first_key: int, window: int | None, device: torch.device) -> Tensor:
+        """[n, past + n - first_key] bool, True where query i may see key j: causal from the bottom right."""
+        if window not in self._masks:  # the same for every layer with this window
+            queries = torch.arange(self.past, self.past + self.stop - self.start, device=device)[:, None]
+            keys = torch.arange(first_key, self.past + self.stop - self.start, device=device)[None, :]
+            visible = keys <= queries
+            self._masks[window] = visible if window is None else visible & (keys > queries - window)
+        return self._masks[window]
+
+
+def register() -> None:
+    """Make the function known to transformers under `IMPLEMENTATION`. Idempotent."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(IMPLEMENTATION, ragged_attention)
+
+
+def ragged_attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    ragged_rows: Sequence[Row],
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Write the new keys and values to their slabs and attend, each row to itself.
+
+    Args:
+        module: The calling layer; `layer_idx` chooses the slab's layer.
+        query: [1, heads, T, head_dim], T tokens of all rows packed, positions applied.
+        key: [1, kv_heads, T, head_dim].
+        value: [1, kv_heads, T, head_dim].
+        attention_mask: None.
+        ragged_rows: How the T tokens are shared out.
+        scaling: Factor of the scores; None is head_dim ** -0.5.
+        sliding_window: How many last tokens a query sees, itself included; None sees all.
+        softcap: Scores become softcap * tanh(score / softcap) (Gemma 2, arXiv:2408.00118).
+        kwargs: What else the model passes; refused when it would change the result.
+
+    Returns:
+        [1, T, heads, head_dim], and no weights.
+
+    Raises:
+        NotImplementedError: the layer asks for something this function does not compute.
+    """
+    assert attention_mask is None, "transformers made a mask for us"
+    if asked := [name for name in _UNSUPPORTED if kwargs.get(name) is not None]:
+        raise NotImplementedError(f"attention with {', '.join(asked)}")
+    if kwargs.get("is_causal") is False or getattr(module, "is_causal", True) is False:
+        raise NotImplementedError("attention that is not causal")
+    layer: int = module.layer_idx  # type: ignore[assignment]
+    out = torch.empty_like(query.transpose(1, 2))
+    for row in ragged_rows:
+        span = slice(row.start, row.stop)
+        keys, values = row.slab.write(layer, row.past, key[0, :, span], value[0, :, span])
+        attended = _attend(
+            query[:, :, span], keys, values, row, scaling=scaling, window=sliding_window, softcap=softcap
+        )
+        out[:, span] = attended.transpose(1, 2)
+    return out, None
+
+
+def _attend(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    row: Row,
+    *,
+    scaling: float | None,
+    window: int | None,
+    softcap: float | None,
+) -> Tensor:
+    """[1, heads, n, D] queries over [kv_heads, S, D] keys and values, giving [1, heads, n, D]."""
+    first_key = 0 if window is None else max(0, row.past - window + 1)  # the first query's horizon
+    keys, values = keys[None, :, first_key:], values[None, :, first_key:]
+    count = query.shape[2]
+    if softcap is not None:
+        mask = row.mask(first_key, window, query.device)
+        return _attend_softcapped(query, keys, values, mask, scaling=scaling, softcap=softcap)
+    if count == 1:
+        # The queries that share a key head become its rows: nothing is repeated, nothing is masked.
+        grouped = query.reshape(1, keys.shape[1], -1, query.shape[3])
+        return scaled_dot_product_attention(grouped, keys, values, scale=scaling).reshape(query.shape)
+    if row.past == 0 and (window is None or count <= window):
+        return scaled_dot_product_attention(query, keys, values, is_causal=True, scale=scaling, enable_gqa=True)
+    mask = row.mask(first_key, window, query.device)
+    return scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=scaling, enable_gqa=True)
+
+
+def _attend_softcapped(
+    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, *, scaling: float | None, softcap: float
+) -> Tensor:
+    """Spelled out: no fused kernel caps scores. The softmax is float32, as in the models' own code."""
+    _, heads, count, head_dim = query.shape
+    grouped = query.reshape(1, keys.shape[1], -1, count, head_dim)
+    scores = grouped @ keys[:, :, None].transpose(-1, -2) * (head_dim**-0.5 if scaling is None else scaling)
+    scores = (torch.tanh(scores / softcap) * softcap).masked_fill(~mask, float("-inf"))
+    weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
+    return (weights @ values[:, :, None]).reshape(1, heads, count, head_dim)

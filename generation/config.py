@@ -1,0 +1,50 @@
+"""How to run the engine: frozen values with units."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """One engine on one device.
+
+    Attributes:
+        model: A local folder or a Hugging Face id.
+        device: Where the model runs; "auto" takes a CUDA device when there is one.
+        dtype: The weights' number format. "auto" is bfloat16 where the device multiplies it natively
+            (CUDA, CPUs with AMX or AVX512-BF16), else float32. Logits are float32 always.
+        max_running: Most sequences in one step.
+        max_waiting: Most sequences in the waiting line; the next one is refused.
+        step_tokens: Most tokens fed to the model in one step; longer prompts are read in chunks.
+        context_window: A cap in tokens under the model's own window, prompt and output together.
+        kv_cache_bytes: Most bytes of keys and values held at once; None takes half of the memory
+            that is free once the weights are loaded.
+        reader_grace_s: Seconds a slow reader may take, after its sequence ended, before the
+            sequence is closed in the books without it.
+        local_files_only: Never reach for a model hub.
+    """
+
+    model: str
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    max_running: int = 8
+    max_waiting: int = 64
+    step_tokens: int = 512
+    context_window: int | None = None
+    kv_cache_bytes: int | None = None
+    reader_grace_s: float = 5.0
+    local_files_only: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_running < 1:
+            raise ValueError(f"max_running must be at least 1 sequence, got {self.max_running}")
+        if self.max_waiting < 1:
+            raise ValueError(f"max_waiting must be at least 1 sequence, got {self.max_waiting}")
+        if self.step_tokens < self.max_running:  # each running sequence must be able to advance in every step
+            raise ValueError(f"step_tokens must be at least max_running ({self.max_running}), got {self.step_tokens}")
+        if self.context_window is not None and self.context_window < 2:
+            raise ValueError(f"context_window must be at least 2 tokens, got {self.context_window}")
+        if self.kv_cache_bytes is not None and self.kv_cache_bytes < 1:
+            raise ValueError(f"kv_cache_bytes must be at least 1, got {self.kv_cache_bytes}")
+        if not self.reader_grace_s >= 0:  # also refuses NaN
+            raise ValueError(f"reader_grace_s must be at least 0 seconds, got {self.reader_grace_s}")

@@ -1,0 +1,212 @@
+"""The model's weights and what the engine must know about them."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from generation.attention import IMPLEMENTATION, Row, register
+from generation.config import EngineConfig
+from generation.errors import ModelUnavailable
+from generation.kv_cache import Slab
+from generation.types import ModelInfo
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_PROBE_TOKENS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedModel:
+    """A causal language model in evaluation mode, its attention replaced by `generation.attention`.
+
+    `kv_capacity_tokens` is how many tokens of keys and values fit in memory, all sequences together.
+    """
+
+    model: "PreTrainedModel"
+    info: ModelInfo
+    eos_ids: frozenset[int]
+    layers: int
+    kv_heads: int
+    head_dim: int
+    vocab_size: int
+    dtype: torch.dtype
+    device: torch.device
+    kv_capacity_tokens: int
+
+
+def load_model(config: EngineConfig) -> LoadedModel:
+    """Load a model and check that it computes the same through our attention as through its own.
+
+    Raises:
+        ModelUnavailable: it is not on this machine, cannot be read, its device is missing, or its
+            attention cannot be served.
+    """
+    from transformers import AutoModelForCausalLM
+
+    device = _device(config)
+    dtype = _dtype(config, device)
+    name = _name(config.model)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            config.model, dtype=dtype, local_files_only=config.local_files_only, attn_implementation="eager"
+        )
+    except (OSError, ValueError) as error:
+        raise ModelUnavailable(
+            f"The generator {name!r} is not on this machine or cannot be read; run `footnote models fetch`."
+        ) from error
+    return adopt_model(model.to(device), config)  # type: ignore[arg-type]
+
+
+def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
+    """Prepare a model that is in memory already, on its device and in its format; see `load_model`.
+
+    Raises:
+        ModelUnavailable: its attention cannot be served.
+    """
+    model.eval()  # type: ignore[no-untyped-call]
+    device = model.device
+    text = model.config.get_text_config()
+    name = _name(config.model)
+    layers, heads = int(text.num_hidden_layers), int(text.num_attention_heads)
+    kv_heads = int(getattr(text, "num_key_value_heads", None) or heads)
+    head_dim = int(getattr(text, "head_dim", None) or text.hidden_size // heads)
+    _use_our_attention(model, name, slab_shape=(layers, 2, kv_heads, _PROBE_TOKENS, head_dim))
+    dtype = model.dtype
+    capacity = _kv_budget(config, device) // (layers * 2 * kv_heads * head_dim * dtype.itemsize)
+    info = ModelInfo(
+        model=name,
+        revision=_revision(config.model, model),
+        context_window=min(_context_window(text, config), capacity),
+        device=str(device),
+        dtype=str(dtype).removeprefix("torch."),
+    )
+    return LoadedModel(
+        model=model,
+        info=info,
+        eos_ids=_eos_ids(model),
+        layers=layers,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        vocab_size=int(text.vocab_size),
+        dtype=dtype,
+        device=device,
+        kv_capacity_tokens=capacity,
+    )
+
+
+def _use_our_attention(model: "PreTrainedModel", name: str, *, slab_shape: tuple[int, ...]) -> None:
+    """Switch the attention over, having seen on a few tokens that the result stays the same.
+
+    The flag alone promises too much: models may add biases, share keys between layers, or mix in
+    layers that are no attention at all.
+    """
+    refusal = (
+        f"The attention of {name!r} does not go through transformers' attention interface, so it cannot be served."
+    )
+    if not model.is_backend_compatible():  # type: ignore[no-untyped-call]
+        raise ModelUnavailable(refusal)
+    register()
+    device = model.device
+    ids = torch.arange(_PROBE_TOKENS, device=device)[None] % int(model.config.get_text_config().vocab_size)
+    slab = Slab(torch.zeros(slab_shape, dtype=model.dtype, device=device))
+    half = _PROBE_TOKENS // 2
+    with torch.inference_mode():
+        expected = model(input_ids=ids, use_cache=False).logits[0, -1].float()
+        model.set_attn_implementation(IMPLEMENTATION)
+        try:
+            for start in (0, half):  # two chunks, so that the second one reads the cache
+                got = (
+                    model(
+                        input_ids=ids[:, start : start + half],
+                        position_ids=torch.arange(start, start + half, device=device)[None],
+                        use_cache=False,
+                        past_key_values=None,
+                        logits_to_keep=torch.tensor([half - 1], device=device),
+                        ragged_rows=[Row(0, half, start, slab)],
+                    )
+                    .logits[0, -1]
+                    .float()
+                )
+        except (RuntimeError, TypeError, AttributeError, IndexError, NotImplementedError) as error:
+            raise ModelUnavailable(refusal) from error
+    # A constant added to all logits changes nothing. Wrong attention is off by a large part of the whole.
+    expected, got = expected - expected.mean(), got - got.mean()
+    tolerance = 1e-3 if model.dtype == torch.float32 else 0.1
+    if not bool((got - expected).norm() <= tolerance * expected.norm()):  # also refuses NaN
+        raise ModelUnavailable(refusal)
+
+
+def _name(model: str) -> str:
+    return Path(model).name if Path(model).is_dir() else model
+
+
+def _device(config: EngineConfig) -> torch.device:
+    if config.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ModelUnavailable("The device is set to cuda, but torch sees no CUDA device.")
+    return torch.device(config.device)
+
+
+def _dtype(config: EngineConfig, device: torch.device) -> torch.dtype:
+    if config.dtype != "auto":
+        return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[config.dtype]
+    return torch.bfloat16 if device.type == "cuda" or _cpu_multiplies_bfloat16() else torch.float32
+
+
+def _cpu_multiplies_bfloat16() -> bool:
+    """Without these instructions bfloat16 is emulated, and slower than float32."""
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = cpuinfo.read_text() if cpuinfo.is_file() else ""
+    return "amx_bf16" in flags or "avx512_bf16" in flags
+
+
+def _kv_budget(config: EngineConfig, device: torch.device) -> int:
+    if config.kv_cache_bytes is not None:
+        return config.kv_cache_bytes
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0]) // 2
+    import psutil
+
+    return int(psutil.virtual_memory().available) // 2
+
+
+def _context_window(text: Any, config: EngineConfig) -> int:
+    """The model's own window under the configured cap.
+
+    Rotary scalings that depend on the length of what is being read ("dynamic", "longrope") would make
+    a sequence's result depend on its neighbours; up to the original length they are constant.
+    """
+    window = int(getattr(text, "max_position_embeddings", 0) or config.context_window or 2048)
+    rope = getattr(text, "rope_parameters", None) or {}
+    if rope.get("rope_type") in ("dynamic", "longrope"):
+        window = min(window, int(rope.get("original_max_position_embeddings", window)))
+    return min(window, config.context_window or window)
+
+
+def _eos_ids(model: "PreTrainedModel") -> frozenset[int]:
+    """Every id that ends a sequence, by the generation settings or else by the model's configuration."""
+    eos = getattr(model.generation_config, "eos_token_id", None)
+    if eos is None:
+        eos = model.config.get_text_config().eos_token_id
+    if eos is None:
+        return frozenset()
+    return frozenset(map(int, eos)) if isinstance(eos, list | tuple) else frozenset((int(eos),))
+
+
+def _revision(model_name: str, model: "PreTrainedModel") -> str:
+    """12 hexadecimal digits that change with the configuration or the weight files (by name and size)."""
+    digest = hashlib.sha256(model.config.to_json_string(use_diff=False).encode())
+    digest.update(str(getattr(model.config, "_commit_hash", None)).encode())
+    folder = Path(model_name)
+    if folder.is_dir():
+        for file in sorted(folder.glob("*.safetensors")):
+            digest.update(f"{file.name} {file.stat().st_size}\n".encode())
+        manifest = folder / "footnote-model.json"
+        if manifest.is_file():
+            digest.update(manifest.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,146 @@
+"""Builds canonical text and, in the same breath, the offsets that point into it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ingestion.errors import LimitExceeded, NoText
+from ingestion.normalise import normalise
+from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page
+
+_TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})  # items of a list, rows of a table stay together
+_TITLE_CHARS = 300  # a title names the document in lists; a longer heading is cut
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A block inside a text that is appended as it stands: `text[start:end]`.
+
+    `level` counts from 1 (outermost) and is given for headings alone; `name` is the heading
+    without its markup, where the text shows markup.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int | None = None
+    name: str | None = None
+
+
+class TextBuilder:
+    """Collects blocks in document order into one `Extraction`.
+
+    Text is normalised before it is counted, so every offset holds in the text that is stored.
+    Blocks are separated by a blank line, items of a list and rows of a table by a line end.
+    """
+
+    def __init__(self, limits: ExtractionLimits) -> None:
+        self._limits = limits
+        self._parts: list[str] = []
+        self._length = 0
+        self._blocks: list[Block] = []
+        self._headings: list[tuple[int, str]] = []
+        self._first_heading = ""
+        self._pages: list[Page] = []
+        self._page: int | None = None
+        self._page_start: int | None = None  # None until the open page has text
+
+    def begin_page(self, number: int) -> None:
+        """What follows stands on page `number`; numbers rise.
+
+        Raises:
+            LimitExceeded: More pages than the limits allow.
+        """
+        self._end_page()
+        assert not self._pages or number > self._pages[-1].number, "pages come in order"
+        if len(self._pages) >= self._limits.pages:
+            raise too_many_pages(self._limits)
+        self._page = number
+
+    def close_headings(self) -> None:
+        """What follows stands under no heading (a new slide, a new sheet)."""
+        self._headings.clear()
+
+    def append(self, kind: BlockKind, text: str, *, level: int | None = None) -> None:
+        """Add one block, trimmed; a blank one is left out. `level` (from 1) is for headings.
+
+        Raises:
+            LimitExceeded: More characters than the limits allow.
+        """
+        text = normalise(text).strip()
+        if text:
+            self.append_verbatim(text, [Span(kind, 0, len(text), level)])
+
+    def append_verbatim(self, text: str, spans: Iterable[Span]) -> None:
+        """Add `text`, normalised already, unchanged, and the blocks that lie in it, in order.
+
+        Raises:
+            LimitExceeded: More characters than the limits allow.
+        """
+        assert normalise(text) == text, "offsets are counted after normalising"
+        spans = list(spans)
+        start = self._separate(spans[0].kind if spans else BlockKind.PARAGRAPH)
+        self._write(text)
+        if self._page is not None and self._page_start is None:
+            self._page_start = start
+        for span in spans:
+            assert text[span.start : span.end].strip(), "a block has text"
+            name = one_line(span.name or text[span.start : span.end])
+            if span.level is not None:
+                self._headings = [open_ for open_ in self._headings if open_[0] < span.level]
+            path = tuple(open_[1] for open_ in self._headings)
+            self._blocks.append(Block(span.kind, start + span.start, start + span.end, self._page, path))
+            if span.level is not None:
+                self._headings.append((span.level, name))
+                self._first_heading = self._first_heading or name
+
+    def build(self, media_type: MediaType, *, title: str | None = None) -> Extraction:
+        """The extraction; its title is the given one, else the first heading.
+
+        Raises:
+            NoText: Nothing but white space was added.
+        """
+        self._end_page()
+        text = "".join(self._parts)
+        if not text.strip():
+            raise NoText("The document holds no text that can be read; it may be empty, a scan or made of images only.")
+        found = one_line(normalise(title or "")) or self._first_heading
+        return Extraction(
+            media_type=media_type,
+            title=found[:_TITLE_CHARS] or None,
+            text=text,
+            pages=tuple(self._pages),
+            blocks=tuple(self._blocks),
+        )
+
+    def _separate(self, kind: BlockKind) -> int:
+        if self._length:
+            tight = kind in _TIGHT and bool(self._blocks) and self._blocks[-1].kind is kind
+            self._write("\n" if tight and self._page_has_text() else "\n\n")
+        return self._length
+
+    def _page_has_text(self) -> bool:
+        return self._page is None or self._page_start is not None
+
+    def _write(self, text: str) -> None:
+        if self._length + len(text) > self._limits.text_chars:
+            raise LimitExceeded(
+                f"The document holds more than {self._limits.text_chars:,} characters of text, the most we read."
+            )
+        self._parts.append(text)
+        self._length += len(text)
+
+    def _end_page(self) -> None:
+        if self._page is not None:
+            start = self._length if self._page_start is None else self._page_start
+            self._pages.append(Page(self._page, start, self._length))
+        self._page = self._page_start = None
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of white space as one blank, trimmed."""
+    return " ".join(text.split())
+
+
+def too_many_pages(limits: ExtractionLimits) -> LimitExceeded:
+    """The error of a document with more pages than `limits` allow."""
+    return LimitExceeded(f"The document has more than {limits.pages:,} pages, the most we read.")

@@ -1,0 +1,87 @@
+"""The parser process: reads requests on standard input, answers on standard output, `python -m ingestion.child`.
+
+It is expected to be fed hostile files and to be killed. It lowers its own limits and priority, talks
+to nobody else, and gives away nothing but text or a sentence.
+"""
+
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from ingestion.errors import IngestionError
+from ingestion.extraction import LocalExtractor, load_reader
+from ingestion.messages import Loaded, Reply, framed, pack_reply, read_message, unpack_request
+from ingestion.ports import Extractor
+from ingestion.sniff import sniff
+from ingestion.types import ExtractionLimits
+
+_FILE_BYTES = 64 << 20  # no parser of ours has a reason to write even that
+_OPEN_FILES = 256
+_HEADROOM_BYTES = 2 << 30  # private memory that is reserved and not resident: thread stacks, arenas
+_CPU_SECONDS_PER_SECOND = 4  # several threads may work at once
+_LOADING_SECONDS = 120
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    serve(LocalExtractor, load=_load)
+
+
+def serve(extractor: Callable[[ExtractionLimits], Extractor], *, load: Callable[[Path, str], None]) -> None:
+    """Answer requests until standard input ends.
+
+    `load` brings the parser for a file into memory, which may take seconds, before its clock starts.
+    """
+    requests, replies = _take_pipes()
+    os.nice(10)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    with requests, replies:
+        while (message := read_message(requests)) is not None:
+            request = unpack_request(message)
+            _limit(request.limits)
+            reply: Reply
+            try:
+                load(request.path, request.filename)
+                _send(replies, Loaded())
+                reply = extractor(request.limits).extract(request.path, filename=request.filename)
+            except IngestionError as error:
+                reply = error
+            _send(replies, reply)
+
+
+def _load(path: Path, filename: str) -> None:
+    load_reader(sniff(path, filename=filename))
+
+
+def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Keep the two pipes to ourselves: libraries that print must not break the conversation."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    os.close(nothing)
+    return requests, replies
+
+
+def _limit(limits: ExtractionLimits) -> None:
+    """Backstops for when nobody watches us any more; the watcher's own limits are tighter."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    allowed = _LOADING_SECONDS + limits.seconds * _CPU_SECONDS_PER_SECOND
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + allowed) + 1, most))
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = limits.memory_bytes + _HEADROOM_BYTES
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+
+
+def _send(replies: BinaryIO, reply: Reply) -> None:
+    replies.write(framed(pack_reply(reply)))
+    replies.flush()
+
+
+if __name__ == "__main__":
+    main()

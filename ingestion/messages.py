@@ -1,0 +1,130 @@
+"""What the server and the parser process say to each other: JSON after its length, never pickle.
+
+A message is four bytes of length (big-endian) and that many bytes of UTF-8 JSON. The parser process
+reads hostile files, so what it says is decoded field by field into our own types.
+"""
+
+import json
+import struct
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ingestion import errors
+from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page
+
+HEADER_BYTES = 4
+MAX_MESSAGE_BYTES = 1 << 30
+
+_ERRORS: dict[str, type[errors.IngestionError]] = {
+    error.code: error
+    for error in (
+        errors.IngestionError,
+        errors.UnsupportedFormat,
+        errors.EmptyDocument,
+        errors.NoText,
+        errors.Encrypted,
+        errors.Malformed,
+        errors.LimitExceeded,
+        errors.ParserCrashed,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A file to read."""
+
+    path: Path
+    filename: str
+    limits: ExtractionLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The parser is in memory and begins to read: the document's clock starts."""
+
+
+Reply = Loaded | Extraction | errors.IngestionError
+
+
+def framed(message: dict[str, Any]) -> bytes:
+    """`message` with its length in front."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    assert len(body) <= MAX_MESSAGE_BYTES, "the cap on text keeps messages short"
+    return struct.pack(">L", len(body)) + body
+
+
+def body_length(header: bytes) -> int:
+    """The length that a message's first `HEADER_BYTES` bytes announce.
+
+    Raises:
+        ValueError: No message is that long.
+    """
+    length: int = struct.unpack(">L", header)[0]
+    if length > MAX_MESSAGE_BYTES:
+        raise ValueError("the message is too long")
+    return length
+
+
+def read_message(stream: BinaryIO) -> dict[str, Any] | None:
+    """The next message of a blocking stream, `None` at its end."""
+    header = stream.read(HEADER_BYTES)
+    if len(header) < HEADER_BYTES:
+        return None
+    body = stream.read(body_length(header))
+    message: dict[str, Any] = json.loads(body)
+    return message
+
+
+def pack_request(request: Request) -> dict[str, Any]:
+    """`request` as a message."""
+    return {"path": str(request.path), "filename": request.filename, "limits": asdict(request.limits)}
+
+
+def unpack_request(message: dict[str, Any]) -> Request:
+    """The request that `pack_request` packed."""
+    return Request(Path(message["path"]), message["filename"], ExtractionLimits(**message["limits"]))
+
+
+def pack_reply(reply: Reply) -> dict[str, Any]:
+    """`reply` as a message; an error as its code and its sentence."""
+    match reply:
+        case Loaded():
+            return {"loaded": True}
+        case Extraction():
+            return {
+                "media_type": reply.media_type,
+                "title": reply.title,
+                "text": reply.text,
+                "pages": [(page.number, page.start_char, page.end_char) for page in reply.pages],
+                "blocks": [(b.kind, b.start_char, b.end_char, b.page, b.heading_path) for b in reply.blocks],
+            }
+        case errors.IngestionError():
+            return {"code": reply.code, "message": str(reply)}
+
+
+def unpack_reply(body: bytes) -> Reply:
+    """The reply in the body of a message.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        message = json.loads(body)
+        if "code" in message:
+            return _ERRORS[message["code"]](str(message["message"]))
+        if "loaded" in message:
+            return Loaded()
+        return Extraction(
+            media_type=MediaType(message["media_type"]),
+            title=message["title"],
+            text=message["text"],
+            pages=tuple(Page(*page) for page in message["pages"]),
+            blocks=tuple(
+                Block(BlockKind(kind), start, end, page, tuple(path))
+                for kind, start, end, page, path in message["blocks"]
+            ),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError("the message is no reply") from error

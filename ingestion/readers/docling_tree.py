@@ -1,0 +1,204 @@
+"""Docling's typed document tree as blocks of canonical text, in reading order.
+
+The formats we read through it (DOCX, PPTX, XLSX, HTML, EPUB) need no model. It imports torch all
+the same (seconds, a few hundred MB), so this module is loaded in the parser process alone.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+
+from docling.backend.abstract_backend import DeclarativeDocumentBackend
+from docling.backend.epub_backend import EpubDocumentBackend
+from docling.backend.html_backend import HTMLDocumentBackend
+from docling.backend.msexcel_backend import MsExcelDocumentBackend
+from docling.backend.mspowerpoint_backend import MsPowerpointDocumentBackend
+from docling.backend.msword_backend import MsWordDocumentBackend
+from docling.datamodel.backend_options import HTMLBackendOptions, MsExcelBackendOptions
+from docling.datamodel.base_models import InputFormat
+from docling.datamodel.document import InputDocument
+from docling_core.types.doc.common.content_layer import ContentLayer
+from docling_core.types.doc.common.formatting import Script
+from docling_core.types.doc.document import DoclingDocument
+from docling_core.types.doc.items.code import CodeItem
+from docling_core.types.doc.items.group import GroupItem, InlineGroup
+from docling_core.types.doc.items.node import NodeItem
+from docling_core.types.doc.items.picture.picture import PictureItem
+from docling_core.types.doc.items.table.table import TableItem
+from docling_core.types.doc.items.table.table_data import RichTableCell, TableData
+from docling_core.types.doc.items.text import ListItem, SectionHeaderItem, TextItem, TitleItem
+from docling_core.types.doc.labels import DocItemLabel, GroupLabel
+
+from ingestion.builder import TextBuilder, one_line
+from ingestion.errors import Malformed
+from ingestion.readers.rows import row_texts
+from ingestion.types import BlockKind, MediaType
+
+_LAYERS = frozenset({ContentLayer.BODY, ContentLayer.NOTES})
+_PAGES = frozenset({GroupLabel.CHAPTER, GroupLabel.SLIDE, GroupLabel.SHEET})
+_CLOSERS = tuple(",.;:!?)]}%’”…、。，；：！？）」』")
+_OPENERS = tuple("([{“‘„（「『")
+
+
+def convert(data: bytes, media_type: MediaType) -> DoclingDocument:
+    """Docling's tree of a file; nothing is fetched, neither from the network nor from the disk.
+
+    The backend is named rather than left to docling's own guess, which would unpack a container it
+    does not recognise and read what lies inside.
+
+    Raises:
+        Malformed: Docling cannot read it.
+    """
+    logging.getLogger("docling").setLevel(logging.CRITICAL)  # its warnings quote the document
+    kind, backend, options = _backend(media_type)
+    source = InputDocument(
+        path_or_stream=BytesIO(data), format=kind, backend=backend, backend_options=options, filename="document"
+    )
+    if not source.valid:
+        raise Malformed("The file is damaged, or not what it claims to be.")
+    opened = source._backend
+    assert isinstance(opened, DeclarativeDocumentBackend), "these formats describe their own structure"
+    try:
+        return opened.convert()
+    finally:
+        opened.unload()  # type: ignore[no-untyped-call]
+
+
+def _backend(
+    media_type: MediaType,
+) -> tuple[InputFormat, type[DeclarativeDocumentBackend], HTMLBackendOptions | MsExcelBackendOptions | None]:
+    match media_type:
+        case MediaType.DOCX:
+            return InputFormat.DOCX, MsWordDocumentBackend, None
+        case MediaType.PPTX:
+            return InputFormat.PPTX, MsPowerpointDocumentBackend, None
+        case MediaType.XLSX:
+            return InputFormat.XLSX, MsExcelDocumentBackend, MsExcelBackendOptions(treat_singleton_as_text=True)
+        case MediaType.EPUB:
+            return InputFormat.EPUB, EpubDocumentBackend, None
+        case MediaType.HTML:
+            # Otherwise all text before the first heading counts as page furniture and is lost.
+            return InputFormat.HTML, HTMLDocumentBackend, HTMLBackendOptions(infer_furniture=False)
+        case _:
+            raise AssertionError(f"{media_type} has a reader of its own")
+
+
+def page_title(document: DoclingDocument) -> str | None:
+    """The title that stands beside the text (HTML's `<title>`), where there is one."""
+    for item in document.texts:
+        if isinstance(item, TitleItem) and item.content_layer is ContentLayer.FURNITURE:
+            return str(item.text)
+    return None
+
+
+def append_tree(document: DoclingDocument, builder: TextBuilder) -> None:
+    """Append every block of the tree: body text and notes, not running headers and footers.
+
+    Slides and sheets are pages; a sheet's name is its heading.
+
+    Raises:
+        LimitExceeded: More text or pages than the limits allow.
+    """
+    pages = 0
+    waiting: list[NodeItem] = [document.body]
+    while waiting:  # not recursive: the tree may be as deep as the file wants
+        node = waiting.pop()
+        if isinstance(node, GroupItem) and node.label in _PAGES and node.parent == document.body.get_ref():
+            pages += 1
+            builder.begin_page(pages)
+            builder.close_headings()
+            if node.label is GroupLabel.SHEET:
+                builder.append(BlockKind.HEADING, node.name, level=1)
+        children = _append(document, node, builder) if node.content_layer in _LAYERS else _children(document, node)
+        waiting.extend(reversed(children))
+
+
+def _append(document: DoclingDocument, node: NodeItem, builder: TextBuilder) -> list[NodeItem]:
+    """Append the node's own text; returns the children that are left to visit."""
+    children = _children(document, node)
+    if isinstance(node, InlineGroup):
+        builder.append(BlockKind.PARAGRAPH, _joined(_leaves(document, node)))
+        return []
+    if isinstance(node, TableItem):
+        _append_rows(document, node.data, builder)
+        captions = [ref.resolve(document) for ref in (*node.captions, *node.footnotes)]
+        return [item for item in captions if item.parent == node.get_ref()]
+    if isinstance(node, PictureItem):
+        chart = node.meta.tabular_chart if node.meta else None
+        if chart:
+            _append_rows(document, chart.chart_data, builder)
+        return children
+    if not isinstance(node, TextItem):
+        return children
+    text = node.text
+    if not text.strip() and children and isinstance(children[0], InlineGroup):
+        text = _joined(_leaves(document, children.pop(0)))
+    if isinstance(node, TitleItem):
+        builder.append(BlockKind.HEADING, text, level=1)
+    elif isinstance(node, SectionHeaderItem):
+        builder.append(BlockKind.HEADING, text, level=node.level + 1)
+    elif isinstance(node, ListItem):
+        builder.append(BlockKind.LIST_ITEM, f"{node.marker} {text}" if node.enumerated and text.strip() else text)
+    elif isinstance(node, CodeItem):
+        builder.append(BlockKind.CODE, text)
+    else:
+        builder.append(BlockKind.CAPTION if node.label is DocItemLabel.CAPTION else BlockKind.PARAGRAPH, text)
+    return children
+
+
+def _append_rows(document: DoclingDocument, table: TableData, builder: TextBuilder) -> None:
+    header: list[str] | None = None
+    rows: list[list[str]] = []
+    for cells in table.grid:  # computed on every access: once
+        # A cell that spans columns stands in each of them; it is read once.
+        texts = [
+            "" if column and cell is cells[column - 1] else _cell_text(document, cell)
+            for column, cell in enumerate(cells)
+        ]
+        if header is None and not rows and table.num_rows > 1 and any(cell.column_header for cell in cells):
+            header = texts
+        else:
+            rows.append(texts)
+    lines = [*row_texts([header] if header else [], header=None), *row_texts(rows, header=header)]
+    for line in lines:
+        builder.append(BlockKind.TABLE_ROW, line)
+
+
+def _cell_text(document: DoclingDocument, cell: object) -> str:
+    if isinstance(cell, RichTableCell):
+        return _joined(_leaves(document, cell.ref.resolve(document))) or str(cell.text)
+    return str(getattr(cell, "text", ""))
+
+
+def _leaves(document: DoclingDocument, root: NodeItem) -> Iterator[tuple[str, bool]]:
+    """Every text under `root` in order, and whether it is a subscript or superscript."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, TableItem):
+            for cells in node.data.grid:
+                yield from ((one_line(cell.text), False) for cell in cells)
+            continue
+        if isinstance(node, TextItem) and node.text.strip():
+            yield node.text.strip(), node.formatting is not None and node.formatting.script is not Script.BASELINE
+        waiting.extend(reversed(_children(document, node)))
+
+
+def _joined(pieces: Iterator[tuple[str, bool]]) -> str:
+    """Runs of inline text as one; docling drops the blanks between them, so they are put back by rule.
+
+    No blank before closing punctuation, after opening punctuation, before a subscript or
+    superscript, nor between one and the capital or digit that goes on (H2O).
+    """
+    text, after_script = "", False
+    for piece, script in pieces:
+        glued = script or piece.startswith(_CLOSERS) or text.endswith(_OPENERS)
+        glued = glued or (after_script and (piece[0].isupper() or piece[0].isdigit()))
+        text += piece if glued or not text else " " + piece
+        after_script = script
+    return text
+
+
+def _children(document: DoclingDocument, node: NodeItem) -> list[NodeItem]:
+    refs: Sequence[object] = node.children
+    return [ref.resolve(document) for ref in refs]  # type: ignore[attr-defined]

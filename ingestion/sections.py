@@ -1,0 +1,101 @@
+"""Sections of a document: what stands under one heading, tiny neighbours joined."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ingestion.builder import one_line
+from ingestion.types import BlockKind, Extraction
+
+_MOST_TINY_CHARS = 2048  # a longer section is not counted to learn that it is not tiny
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Characters `[start_char, end_char)` under `heading_path` (outermost first, the section's own heading last).
+
+    `bare` says that it holds its heading and nothing else.
+    """
+
+    start_char: int
+    end_char: int
+    heading_path: tuple[str, ...]
+    bare: bool
+
+
+def sections(extraction: Extraction) -> list[Section]:
+    """The text cut before every heading, in order and without a gap; one section where there is no heading."""
+    starts = [0]
+    paths: list[tuple[str, ...]] = [()]
+    bare = [False]
+    for at, block in enumerate(extraction.blocks):
+        if block.kind is BlockKind.HEADING:
+            following = extraction.blocks[at + 1].heading_path if at + 1 < len(extraction.blocks) else ()
+            depth = len(block.heading_path)
+            # Blocks under a heading know its name without markup; one with none under it is shown as written.
+            if len(following) > depth and following[:depth] == block.heading_path:
+                path = following[: depth + 1]
+            else:
+                path = (*block.heading_path, one_line(extraction.text[block.start_char : block.end_char]).strip("# "))
+            starts.append(block.start_char)
+            paths.append(path)
+            bare.append(True)
+        else:
+            bare[-1] = False
+    ends = [*starts[1:], len(extraction.text)]
+    cut = map(Section, starts, ends, paths, bare)
+    return [section for section in cut if extraction.text[section.start_char : section.end_char].strip()]
+
+
+def join_tiny(
+    cut: Sequence[Section], text: str, *, count_tokens: Callable[[str], int], tiny: int, most: int
+) -> list[Section]:
+    """The same stretch of text in fewer sections.
+
+    A bare heading joins the section below it. Runs of neighbours of fewer than `tiny` tokens each,
+    under the same parent heading, become one section of at most `most` tokens, whose path is what
+    their paths have in common.
+    """
+    result: list[Section] = []
+    run: list[Section] = []
+    run_tokens = 0
+
+    def close() -> None:
+        if run:
+            result.append(Section(run[0].start_char, run[-1].end_char, _shared(run), bare=False))
+            run.clear()
+
+    for section in _headings_joined(cut):
+        long = section.end_char - section.start_char > _MOST_TINY_CHARS
+        tokens = tiny if long else count_tokens(text[section.start_char : section.end_char])
+        parent = run[0].heading_path[:-1] if run else ()
+        if tokens >= tiny or run_tokens + tokens > most or section.heading_path[: len(parent)] != parent:
+            close()
+            run_tokens = 0
+        if tokens >= tiny:
+            result.append(section)
+        else:
+            run.append(section)
+            run_tokens += tokens
+    close()
+    return result
+
+
+def _headings_joined(cut: Sequence[Section]) -> list[Section]:
+    result: list[Section] = []
+    for section in reversed(cut):
+        below = result[-1] if result else None
+        if section.bare and below and below.heading_path[: len(section.heading_path)] == section.heading_path:
+            result[-1] = Section(section.start_char, below.end_char, below.heading_path, below.bare)
+        else:
+            result.append(section)
+    return result[::-1]
+
+
+def _shared(run: Sequence[Section]) -> tuple[str, ...]:
+    shared = run[0].heading_path
+    for section in run[1:]:
+        depth = 0
+        while depth < min(len(shared), len(section.heading_path)) and shared[depth] == section.heading_path[depth]:
+            depth += 1
+        shared = shared[:depth]
+    return shared

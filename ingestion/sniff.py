@@ -1,0 +1,186 @@
+"""Decides by its bytes what a file is. Cheap and safe enough for the server process: no parser is imported."""
+
+import re
+import struct
+from pathlib import Path
+from zipfile import ZipFile
+
+from ingestion.container import opened
+from ingestion.encoding import starts_text, wide_encoding
+from ingestion.errors import EmptyDocument, Encrypted, Malformed, UnsupportedFormat
+from ingestion.types import MediaType
+
+_HEAD_BYTES = 8192
+_PDF_HEADER_BYTES = 1024  # ISO 32000-1, appendix H.3, note 13: readers accept the header this far in
+
+_NAMES = {
+    MediaType.PDF: "a PDF",
+    MediaType.DOCX: "a Word document (.docx)",
+    MediaType.PPTX: "a PowerPoint presentation (.pptx)",
+    MediaType.XLSX: "an Excel workbook (.xlsx)",
+    MediaType.EPUB: "an EPUB book",
+    MediaType.HTML: "an HTML page",
+    MediaType.MARKDOWN: "plain text",
+    MediaType.CSV: "plain text",
+    MediaType.TEXT: "plain text",
+}
+_CLAIMS = {
+    ".pdf": MediaType.PDF,
+    ".docx": MediaType.DOCX, ".docm": MediaType.DOCX, ".dotx": MediaType.DOCX,
+    ".pptx": MediaType.PPTX, ".pptm": MediaType.PPTX, ".ppsx": MediaType.PPTX,
+    ".xlsx": MediaType.XLSX, ".xlsm": MediaType.XLSX,
+    ".epub": MediaType.EPUB,
+    ".html": MediaType.HTML, ".htm": MediaType.HTML, ".xhtml": MediaType.HTML,
+    ".md": MediaType.MARKDOWN, ".markdown": MediaType.MARKDOWN,
+    ".csv": MediaType.CSV, ".tsv": MediaType.CSV,
+    ".txt": MediaType.TEXT, ".text": MediaType.TEXT, ".log": MediaType.TEXT,
+}  # fmt: skip
+_TEXTUAL = frozenset({MediaType.HTML, MediaType.MARKDOWN, MediaType.CSV, MediaType.TEXT})
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OLE_STREAMS = (  # names in the directory of a compound file ([MS-CFB] §2.6), first match decides
+    ("WordDocument", "a legacy Word document (.doc); save it as .docx"),
+    ("PowerPoint Document", "a legacy PowerPoint presentation (.ppt); save it as .pptx"),
+    ("Workbook", "a legacy Excel workbook (.xls); save it as .xlsx"),
+    ("Book", "a legacy Excel workbook (.xls); save it as .xlsx"),
+    ("__substg1.0_", "an Outlook message (.msg); save its text and attachments as documents"),
+)
+_OPEN_DOCUMENT = {
+    "text": "an OpenDocument text (.odt); save it as .docx or PDF",
+    "spreadsheet": "an OpenDocument spreadsheet (.ods); save it as .xlsx or CSV",
+    "presentation": "an OpenDocument presentation (.odp); save it as .pptx or PDF",
+}
+_HTML_START = re.compile(
+    r"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body)[\s>/]", re.IGNORECASE | re.DOTALL
+)
+_TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_MAIL_HEADER = re.compile(
+    r"(?:From|To|Cc|Subject|Date|Received|Return-Path|Delivered-To|Message-ID|MIME-Version|Content-Type|Reply-To"
+    r"|Sender|X-[\w-]+|DKIM-Signature|Content-Transfer-Encoding):[ \t]",
+    re.IGNORECASE,
+)
+
+
+def sniff(path: Path, *, filename: str) -> MediaType:
+    """What the file at `path` is, by its first few KiB and, for a zip, its directory.
+
+    `filename` decides only between kinds of text (Markdown, CSV, plain), which bytes cannot tell apart.
+
+    Raises:
+        EmptyDocument: It has no bytes.
+        UnsupportedFormat: It is nothing we read, or its name claims another format than its bytes.
+        Encrypted: It is an Office document behind a password.
+        Malformed: It is a damaged zip container.
+        LimitExceeded: It is a zip container with too many members.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if not head:
+        raise EmptyDocument("The file is empty.")
+    extension = Path(filename.lower().rstrip(". ")).suffix
+    media_type = _by_bytes(path, head, extension)
+    claimed = _CLAIMS.get(extension)
+    if claimed and claimed is not media_type and not {claimed, media_type} <= _TEXTUAL:
+        raise UnsupportedFormat(
+            f"The file is named {extension} but its content is {_NAMES[media_type]}; give it the name it deserves."
+        )
+    return media_type
+
+
+def _by_bytes(path: Path, head: bytes, extension: str) -> MediaType:
+    if b"%PDF-" in head[:_PDF_HEADER_BYTES]:
+        return MediaType.PDF
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zip(path)
+    if head.startswith(_OLE):
+        raise _compound_file(path, head)
+    if head.lstrip().startswith(b"{\\rtf"):
+        raise _unsupported("a Rich Text document (.rtf); save it as .docx or PDF")
+    if head.startswith(b"%!PS"):
+        raise _unsupported("a PostScript file; save it as PDF")
+    if not starts_text(head):
+        raise _binary(head, extension)
+    return _text(head, extension)
+
+
+def _zip(path: Path) -> MediaType:
+    with opened(path) as archive:
+        names = archive.namelist()
+        folders = {name.split("/", 1)[0] for name in names if "/" in name}
+        kind = _mimetype(archive) if "mimetype" in names else ""
+    if kind == "application/epub+zip" or ("META-INF/container.xml" in names and not kind):
+        return MediaType.EPUB
+    if kind.startswith("application/vnd.oasis.opendocument."):
+        what = kind.rsplit(".", 1)[1].removesuffix("-template")
+        raise _unsupported(_OPEN_DOCUMENT.get(what, "an OpenDocument file; save it as PDF"))
+    if "[Content_Types].xml" in names:
+        if "xl/workbook.bin" in names:
+            raise _unsupported("a binary Excel workbook (.xlsb); save it as .xlsx")
+        for folder, media_type in (("word", MediaType.DOCX), ("ppt", MediaType.PPTX), ("xl", MediaType.XLSX)):
+            if folder in folders:
+                return media_type
+    raise _unsupported("a zip archive; unpack it and upload the documents one by one")
+
+
+def _mimetype(archive: ZipFile) -> str:
+    try:
+        with archive.open("mimetype") as member:
+            return member.read(100).decode("ascii", errors="replace").strip()
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: the member is encrypted
+        raise Malformed("The file is damaged: its zip container cannot be read.") from error
+
+
+def _compound_file(path: Path, head: bytes) -> UnsupportedFormat | Encrypted:
+    """The error for an OLE compound file, by the stream names in its directory ([MS-CFB] §2.2, §2.6)."""
+    names = b""
+    if len(head) >= 52:
+        shift, first_sector = struct.unpack_from("<H", head, 30)[0], struct.unpack_from("<L", head, 48)[0]
+        with path.open("rb") as file:
+            file.seek((first_sector + 1) << min(shift, 12))
+            names = file.read(_HEAD_BYTES)
+    if "EncryptedPackage".encode("utf-16-le") in names:
+        return Encrypted("The document is protected by a password; remove the password and upload it again.")
+    for name, what in _OLE_STREAMS:
+        if name.encode("utf-16-le") in names:
+            return _unsupported(what)
+    return _unsupported("a legacy Office file; save it in the current format (.docx, .pptx, .xlsx)")
+
+
+def _binary(head: bytes, extension: str) -> UnsupportedFormat:
+    import puremagic
+
+    try:
+        types = {match.mime_type.split("/")[0] for match in puremagic.magic_string(head) if match.confidence >= 0.3}
+    except (puremagic.PureError, ValueError):
+        types = set()
+    what = "a binary file of a kind we do not read"
+    for major, name in (("image", "an image"), ("audio", "an audio file"), ("video", "a video"), ("font", "a font")):
+        if major in types:
+            what = f"{name}, which holds no text we can read"
+    if extension in _CLAIMS:
+        return UnsupportedFormat(f"The file is named {extension} but its content looks like {what}.")
+    return _unsupported(what)
+
+
+def _text(head: bytes, extension: str) -> MediaType:
+    wide = wide_encoding(head)
+    start = head.decode(wide or "latin-1", errors="replace").lstrip("\ufeff")
+    if start.startswith("\xef\xbb\xbf"):  # the UTF-8 mark, read as Latin-1
+        start = start[3:]
+    if extension in {".eml", ".mht", ".mhtml"} or (_CLAIMS.get(extension) is None and _is_mail(start)):
+        raise _unsupported("an e-mail message; save its text and attachments as documents")
+    claimed = _CLAIMS.get(extension)
+    if _HTML_START.match(start) or (claimed is MediaType.HTML and _TAG.search(start)):
+        return MediaType.HTML
+    return claimed if claimed in {MediaType.MARKDOWN, MediaType.CSV} else MediaType.TEXT
+
+
+def _is_mail(start: str) -> bool:
+    """Whether text opens with a block of message headers (RFC 5322 §2.2), three of them well known."""
+    block = re.split(r"\r?\n\r?\n", start, maxsplit=1)[0]
+    lines = [line for line in block.splitlines() if not line.startswith((" ", "\t"))]
+    return bool(lines) and bool(_MAIL_HEADER.match(lines[0])) and sum(map(bool, map(_MAIL_HEADER.match, lines))) >= 3
+
+
+def _unsupported(what: str) -> UnsupportedFormat:
+    return UnsupportedFormat(f"This looks like {what}.")

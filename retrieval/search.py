@@ -1,0 +1,88 @@
+"""The question's way to its hits: dense and lexical search side by side, fused by rank."""
+
+from collections.abc import Callable
+
+from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.ports import ChunkStore, Embedder, LexicalIndex, VectorIndex
+from retrieval.types import Hit, Scope, Scores, SearchMode, SearchResult
+
+NOTHING = SearchResult(hits=(), embedding_tokens=0)
+
+
+class Search:
+    """Finds chunks by meaning, by words, or by both. Safe to call from several threads."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        index: Callable[[], VectorIndex],
+        lexical: LexicalIndex,
+        store: ChunkStore,
+    ) -> None:
+        """`index` is asked for at every search, so that a rebuilt index takes over without a restart."""
+        self._embedder = embedder
+        self._index = index
+        self._lexical = lexical
+        self._store = store
+
+    def search(
+        self,
+        query: str,
+        *,
+        scope: Scope,
+        top_k: int,
+        mode: SearchMode = SearchMode.HYBRID,
+        candidates: int = 50,
+    ) -> SearchResult:
+        """At most `top_k` hits in `scope`, best first, ties by key.
+
+        Each search brings `max(candidates, top_k)` chunks. The store is asked again for the final
+        ones: a hit deleted meanwhile is left out and the next takes its place. `scores.fused` is
+        the reciprocal-rank score in every mode; alone, a search is fused with nothing. A blank
+        query and an empty scope have no hits and cost nothing; a query beyond the embedder's limit
+        is cut by the embedder, and `embedding_tokens` counts what it read.
+
+        Raises:
+            ValueError: `top_k` or `candidates` is below 1.
+        """
+        if top_k < 1 or candidates < 1:
+            raise ValueError(f"top_k and candidates must be at least 1, got {top_k} and {candidates}")
+        if not query.strip():
+            return NOTHING
+
+        k = max(candidates, top_k)
+        dense: list[tuple[int, float]] = []
+        lexical: list[tuple[int, float]] = []
+        embedding_tokens = 0
+        if mode is not SearchMode.LEXICAL:
+            keys = self._store.keys_in(scope)
+            if not len(keys):
+                return NOTHING
+            embedding_tokens = min(self._embedder.count_tokens(query), self._embedder.info.max_tokens)
+            dense = self._index().search(self._embedder.embed_query(query), k=k, allowed=keys)
+        if mode is not SearchMode.DENSE:
+            lexical = self._lexical.search_text(query, scope=scope, k=k)
+        return SearchResult(
+            hits=self._hits(dense, lexical, scope=scope, top_k=top_k), embedding_tokens=embedding_tokens
+        )
+
+    def _hits(
+        self,
+        dense: list[tuple[int, float]],
+        lexical: list[tuple[int, float]],
+        *,
+        scope: Scope,
+        top_k: int,
+    ) -> tuple[Hit, ...]:
+        dense_scores, lexical_scores = dict(dense), dict(lexical)
+        ranking = reciprocal_rank_fusion([list(dense_scores), list(lexical_scores)])
+        hits: list[Hit] = []
+        while ranking and len(hits) < top_k:
+            wanted = top_k - len(hits)
+            batch, ranking = ranking[:wanted], ranking[wanted:]
+            chunks = self._store.chunks([key for key, _ in batch], scope=scope)
+            for key, fused in batch:
+                if key in chunks:
+                    scores = Scores(fused=fused, dense=dense_scores.get(key), lexical=lexical_scores.get(key))
+                    hits.append(Hit(chunk=chunks[key], scores=scores))
+        return tuple(hits)

@@ -1,0 +1,55 @@
+"""Words of a text, in scripts with spaces and without."""
+
+import re
+
+# Scripts written without spaces: kana, bopomofo, Han, Thai, Lao, Burmese, Khmer. Hangul has spaces.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u312f\u31a0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+_TERM = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+
+# Words that carry grammar, not content. English only: rarity among the hits does the rest.
+STOP_WORDS = frozenset(
+    """
+    a an and are as at be been but by can could did do does for from had has have he her his how i if in into is it
+    its me my no not of on or our she so that the their them then there these they this to us was we were what when
+    where which who whom whose why will with would you your
+    """.split()  # noqa: SIM905 - eighty quoted words would fill a page
+)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """`[start, end)` of every run between spaces, and of every character of a script that has none."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def terms(text: str) -> frozenset[str]:
+    """What to compare texts by: folded words without plural endings, pairs of characters where words have no spaces.
+
+    Stop words are left out, unless there is nothing else.
+    """
+    found: set[str] = set()
+    for match in _TERM.finditer(text):
+        word = match.group().casefold()
+        if _UNSPACED_RUN.match(word):
+            found.update(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+        else:
+            found.add(word)
+    content = found - STOP_WORDS or found
+    return frozenset(_singular(word) for word in content)
+
+
+def _singular(word: str) -> str:
+    """The S-stemmer (Harman 1991, "How effective is suffixing?"): plural endings off, nothing else."""
+    if len(word) <= 3:
+        return word
+    if word.endswith("ies") and not word.endswith(("eies", "aies")):
+        return word[:-3] + "y"
+    if word.endswith("es") and not word.endswith(("aes", "ees", "oes")):
+        return word[:-1]
+    if word.endswith("s") and not word.endswith(("us", "ss")):
+        return word[:-1]
+    return word

@@ -1,0 +1,29 @@
+"""The application over a scratch data dir, without models."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.bootstrap import build
+from app.main import create_app
+from app.settings import Settings
+from app.state import State
+
+ADMIN_KEY = "fn_test_admin_key_of_the_suite"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)  # type: ignore[call-arg, arg-type]
+    with build(settings, with_models=False) as state:
+        yield state
+
+
+@pytest.fixture
+def client(state: State) -> Iterator[TestClient]:
+    app = create_app(lambda: nullcontext(state), version=state.version)
+    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+        yield client

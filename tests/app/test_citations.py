@@ -1,0 +1,162 @@
+"""app.citations: footnotes open exact passages, whatever the model writes and however it arrives."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.citations import FootnoteWriter
+from app.support import THRESHOLD
+from ingestion.types import Page
+from retrieval.types import Chunk, Hit, Scores, Source, Span
+
+CONTENT = (
+    "Northwind's revenue rose 12 percent to 48 million dollars in 2025. The board proposed a dividend of 30 cents. "
+    "Zoë Müller became chief financial officer in March. 売上高は増加した。配当は三十円である。 "
+    "The plant in Oslo closed on 4 May after a fire destroyed the main turbine hall."
+)
+SPLIT = CONTENT.index("Zoë")
+
+
+def source(number: int, start: int, end: int, *, pages: tuple[int, int] = (1, 1)) -> Source:
+    text = CONTENT[start:end]
+    chunk = Chunk(
+        key=number,
+        id=f"chk_{number}",
+        document_id="doc_1",
+        version=1,
+        collection_id="col_1",
+        filename="report.pdf",
+        external_id=None,
+        ordinal=number - 1,
+        text=text,
+        start_char=start,
+        end_char=end,
+        page_start=pages[0],
+        page_end=pages[1],
+        heading_path=(),
+        token_count=10,
+    )
+    return Source(
+        number=number,
+        hit=Hit(chunk, Scores(fused=1.0)),
+        spans=(Span(start, end),),
+        header=f"[{number}] report.pdf\n",
+        body=text + "\n\n",
+        tokens=10,
+        compressed=False,
+    )
+
+
+SOURCES = (source(1, 0, SPLIT), source(2, SPLIT, len(CONTENT)))
+
+
+def write(text: str, sources: tuple[Source, ...] = SOURCES, **options: object) -> FootnoteWriter:
+    writer = FootnoteWriter(sources, **options)  # type: ignore[arg-type]
+    shown = writer.feed(text) + writer.finish()
+    assert shown == writer.answer
+    return writer
+
+
+pieces = st.lists(
+    st.sampled_from(
+        ["Revenue rose 12 percent", "[1]", "[2]", "[7]", "[", "]", "1", " ", ".", "\n", "。", "売上高は増加した", ", ", "!", "[1, 2]",
+         "The plant in Oslo closed", "3.5", "[12", "\"", ")", "e.g.", "[ 2 ;", "🙂"]
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+@given(text=pieces.map("".join), cuts=st.lists(st.integers(0, 200), max_size=12))
+def test_the_answer_does_not_depend_on_how_the_text_arrives(text, cuts):
+    whole = write(text)
+    parts = FootnoteWriter(SOURCES)
+    bounds = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    shown = "".join(parts.feed(text[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)) + parts.finish()
+
+    assert shown == parts.answer == whole.answer
+    assert parts.citations == whole.citations
+    assert parts.uncited == whole.uncited
+
+
+@given(text=pieces.map("".join))
+def test_every_citation_slices_exactly_and_points_at_its_marker(text):
+    writer = write(text)
+
+    for citation in writer.citations:
+        assert citation.cited_text == CONTENT[citation.start_char : citation.end_char] != ""
+        assert writer.answer[citation.answer_start : citation.answer_end] == f"[{citation.index}]"
+        assert citation.verified == (citation.support >= THRESHOLD)
+    for span in writer.uncited:
+        assert writer.answer[span.start_char : span.end_char].strip()
+
+
+def test_a_marker_the_model_wrote_leads_to_the_sentence_that_supports_it():
+    (citation,) = write("Revenue rose 12 percent to 48 million dollars [1].").citations
+
+    assert citation.cited_text == "Northwind's revenue rose 12 percent to 48 million dollars in 2025."
+    assert (citation.origin, citation.verified) == ("model", True)
+
+
+def test_a_marker_after_the_full_stop_belongs_to_the_sentence_before_it():
+    writer = write("The board proposed a dividend of 30 cents. [1] The plant in Oslo closed. [2]")
+
+    assert writer.answer == "The board proposed a dividend of 30 cents.[1] The plant in Oslo closed.[2]"
+    assert [citation.cited_text[:9] for citation in writer.citations] == ["The board", "The plant"]
+
+
+def test_a_supported_sentence_without_a_marker_gets_one_and_says_who_placed_it():
+    writer = write("The plant in Oslo closed on 4 May.")
+
+    assert writer.answer == "The plant in Oslo closed on 4 May.[2]"
+    assert writer.citations[0].origin == "attributed"
+
+
+def test_an_unsupported_sentence_stays_without_a_footnote_and_is_marked():
+    writer = write("Profits in Brazil doubled because of coffee exports.")
+
+    assert writer.citations == []
+    assert [writer.answer[span.start_char : span.end_char] for span in writer.uncited] == [writer.answer]
+
+
+def test_a_number_the_source_does_not_hold_is_not_verified():
+    (citation,) = write("Revenue rose 19 percent to 48 million dollars [1].").citations
+
+    assert not citation.verified
+
+
+@pytest.mark.parametrize("marker", ["[3]", "[0]", "[99]"])
+def test_a_marker_of_a_source_that_was_not_presented_is_left_out(marker):
+    writer = write(f"The plant in Oslo closed on 4 May {marker}.")
+
+    assert marker not in writer.answer
+    assert {citation.index for citation in writer.citations} <= {1, 2}
+
+
+def test_several_numbers_in_one_bracket_become_several_footnotes():
+    writer = write("The board proposed a dividend [1, 2].")
+
+    assert writer.answer == "The board proposed a dividend [1][2]."
+    assert [citation.index for citation in writer.citations] == [1, 2]
+
+
+def test_brackets_that_are_no_markers_stay():
+    assert write("An array a[i] and [sic] and [see 4").answer.startswith("An array a[i] and [sic] and [see 4")
+
+
+def test_sentences_of_scripts_without_spaces_are_told_apart():
+    writer = write("売上高は増加した。配当は三十円である。")
+
+    assert writer.answer == "売上高は増加した。[2]配当は三十円である。[2]"
+    assert [citation.cited_text for citation in writer.citations] == ["売上高は増加した。", "配当は三十円である。"]
+
+
+def test_a_passage_of_a_chunk_that_crosses_pages_is_cited_with_its_own_page():
+    whole = source(1, 0, len(CONTENT), pages=(4, 5))
+    pages = {("doc_1", 1): (Page(4, 0, SPLIT), Page(5, SPLIT, len(CONTENT)))}
+
+    first, second = write(
+        "The board proposed a dividend of 30 cents. The plant in Oslo closed on 4 May.", (whole,), pages=pages
+    ).citations
+
+    assert (first.page_start, first.page_end) == (4, 4)
+    assert (second.page_start, second.page_end) == (5, 5)

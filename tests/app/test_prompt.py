@@ -1,0 +1,68 @@
+"""app.prompt: the parts are the prompt."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.prompt import Message, build_prompt
+from retrieval.types import Context
+from tests.app.test_citations import SOURCES
+
+
+class CharacterTokenizer:
+    """A `Tokenizer` with one token per character, and template ids no text can produce."""
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(char) for char in text]
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    def decode(self, ids) -> str:
+        return "".join(chr(token) for token in ids if token >= 0)
+
+    def chat_frame(self, roles) -> tuple[tuple[int, ...], ...]:
+        return tuple((-1 - place,) for place in range(len(roles) + 1))
+
+
+CONTEXT = Context(sources=SOURCES, dropped=(), tokens=sum(len(s.header) + len(s.body) for s in SOURCES))
+EMPTY = Context(sources=(), dropped=(), tokens=0)
+turns = st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), st.text(max_size=20)), max_size=4)
+
+
+@given(question=st.text(min_size=1, max_size=50), history=turns, instructions=st.text(max_size=20))
+def test_the_sum_of_the_components_is_the_prompt(question, history, instructions):
+    prompt = build_prompt(
+        CharacterTokenizer(), question=question, context=CONTEXT, history=history, instructions=instructions
+    )
+    parts = prompt.components
+
+    assert parts.total == len(prompt.ids)
+    assert parts.question == len(question)
+    assert parts.history == sum(len(message.content) for message in history)
+    assert parts.context == CONTEXT.tokens == sum(share.tokens for share in prompt.shares(CONTEXT))
+
+
+@given(question=st.text(min_size=1, max_size=50), history=turns)
+def test_the_prompt_reads_as_the_template_with_every_part_in_its_place(question, history):
+    prompt = build_prompt(CharacterTokenizer(), question=question, context=CONTEXT, history=history)
+    frame = [token for token in prompt.ids if token < 0]
+    text = CharacterTokenizer().decode(prompt.ids)
+
+    assert frame == [-1 - place for place in range(len(history) + 3)]
+    assert text.endswith(f"Question: {question}")
+    assert "Sources:\n\n[1] report.pdf\n" in text
+    assert "[2] report.pdf\n" in text
+
+
+def test_a_prompt_without_sources_does_not_speak_of_them():
+    prompt = build_prompt(CharacterTokenizer(), question="Why?", context=EMPTY, grounded=False)
+
+    assert "ource" not in CharacterTokenizer().decode(prompt.ids)
+    assert prompt.components.context == 0
+    assert prompt.shares(EMPTY) == ()
+
+
+def test_the_context_is_billed_to_its_documents():
+    (share,) = build_prompt(CharacterTokenizer(), question="Why?", context=CONTEXT).shares(CONTEXT)
+
+    assert (share.document_id, share.chunks) == ("doc_1", 2)

@@ -1,0 +1,68 @@
+""".env.example lists every setting with its default, and nothing else."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app.errors import SetupError
+from app.settings import Settings, load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPUTED = {"FOOTNOTE_DATA_DIR", "FOOTNOTE_MODELS_DIR", "FOOTNOTE_DATABASE_URL", "FOOTNOTE_ADMIN_KEY", "FOOTNOTE_CONTEXT_WINDOW"}  # fmt: skip
+
+
+def documented() -> dict[str, str]:
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    return dict(match.groups() for line in lines if (match := re.fullmatch(r"#(FOOTNOTE_\w+)=(.*)", line)))  # type: ignore[arg-type]
+
+
+def test_every_setting_is_documented_and_nothing_else():
+    assert set(documented()) == {f"FOOTNOTE_{name.upper()}" for name in Settings.model_fields}
+
+
+def test_every_documented_default_is_the_real_one():
+    fields = {f"FOOTNOTE_{name.upper()}": field for name, field in Settings.model_fields.items()}
+    for name, value in documented().items():
+        if name not in COMPUTED:
+            assert value == str(fields[name].default), name
+
+
+def test_every_setting_says_what_it_is():
+    assert all(field.description for field in Settings.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("FOOTNOTE_PORT", "seventy", "FOOTNOTE_PORT"),
+        ("FOOTNOTE_DEVICE", "tpu", "FOOTNOTE_DEVICE"),
+        ("FOOTNOTE_ADMIN_KEY", "short", "at least 16 characters"),
+    ],
+)
+def test_a_bad_value_is_a_sentence_that_names_the_variable_and_not_the_value(monkeypatch, tmp_path, name, value, sentence):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(SetupError, match=sentence) as failure:
+        load_settings()
+
+    assert value not in str(failure.value)
+
+
+def test_a_dotenv_file_is_read_and_the_environment_wins(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("FOOTNOTE_PORT=8001\nFOOTNOTE_HOST=0.0.0.0\n")
+    monkeypatch.setenv("FOOTNOTE_PORT", "8002")
+
+    settings = load_settings()
+
+    assert (settings.host, settings.port) == ("0.0.0.0", 8002)
+
+
+def test_a_typo_in_dotenv_is_refused_by_name(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("FOOTNOTE_PROT=8001\n")
+
+    with pytest.raises(SetupError, match="FOOTNOTE_PROT"):
+        load_settings()

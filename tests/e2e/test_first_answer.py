@@ -1,0 +1,219 @@
+"""From an upload to a cited answer to the bill, over HTTP, with the real models."""
+
+import json
+import time
+from datetime import UTC, datetime
+
+import httpx
+import openai
+import pytest
+
+from tests.server import ADMIN_KEY, Server
+
+pytestmark = pytest.mark.xdist_group("e2e")
+
+REPORT = """# Northwind annual report
+
+## Revenue
+
+Northwind's revenue rose 12 percent to 48 million dollars in 2025. Growth came from the cold chain business.
+
+## People
+
+Zoë Müller became chief financial officer in March 2025. The company employs 310 people in Oslo and Gdańsk.
+
+## Plants
+
+The plant in Oslo closed on 4 May 2025 after a fire destroyed the main turbine hall. 修理には二年かかる。
+"""
+
+
+@pytest.fixture(scope="module")
+def document(server: Server) -> dict:
+    body = server.upload("northwind.md", REPORT.encode(), metadata=json.dumps({"year": 2025, "kind": "report"}))
+    assert body["status"] == "indexed", body
+    return body
+
+
+def ask(server: Server, question: str, **options: object) -> dict:
+    response = server.http.post("/v1/ask", json={"question": question, "max_output_tokens": 48, **options})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def events(server: Server, body: dict) -> list[tuple[str, dict]]:
+    found: list[tuple[str, dict]] = []
+    with server.http.stream("POST", "/v1/ask", json={**body, "stream": True}) as response:
+        assert response.status_code == 200
+        name = ""
+        for line in response.iter_lines():
+            if line.startswith("event: "):
+                name = line[7:]
+            elif line.startswith("data: "):
+                found.append((name, json.loads(line[6:])))
+    return found
+
+
+def test_an_answer_cites_exact_characters_and_its_parts_sum_to_the_prompt(server, document):
+    answer = ask(server, "By how much did Northwind's revenue rise in 2025?", document_ids=[document["id"]])
+    usage = answer["usage"]
+
+    assert answer["answered"]
+    assert answer["citations"], answer
+    for citation in answer["citations"]:
+        content = server.http.get(
+            f"/v1/documents/{citation['document_id']}/content",
+            params={"start": citation["start_char"], "end": citation["end_char"], "version": citation["version"]},
+        )
+        assert content.text == citation["cited_text"] != ""
+        assert answer["answer"][citation["answer_start"] : citation["answer_end"]] == f"[{citation['index']}]"
+    assert sum(usage["components"].values()) == usage["prompt_tokens"]
+    assert usage["by_document"] == {document["id"]: usage["components"]["context"]}
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+
+
+def test_the_administrators_report_shows_the_very_tokens_of_the_answer(server, document):
+    secret = server.http.post("/v1/admin/keys", json={"name": f"meter-{time.time_ns()}"}).json()
+    headers = {"Authorization": f"Bearer {secret['secret']}"}
+    body = {"question": "Who became chief financial officer?", "max_output_tokens": 16}
+    usage = server.http.post("/v1/ask", json=body, headers=headers).json()["usage"]
+
+    midnight = int(datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp())
+    report = server.http.get(
+        "/v1/admin/usage/completions",
+        params={"start_time": midnight, "bucket_width": "1d", "group_by": ["user_id", "api_key_id", "model"]},
+    ).json()
+    (result,) = [
+        result
+        for bucket in report["data"]
+        for result in bucket["results"]
+        if result["api_key_id"] == secret["id"]
+    ]
+
+    assert result["input_tokens"] == usage["prompt_tokens"]
+    assert result["output_tokens"] == usage["completion_tokens"]
+    assert result["output_delivered_tokens"] == usage["completion_tokens"]
+    assert result["components"] == usage["components"]
+    assert result["user_id"] == secret["user_id"]
+    own = server.http.get("/v1/usage", headers=headers).json()
+    assert own["today"]["completions"]["input_tokens"] == usage["prompt_tokens"]
+    assert own["today"]["embeddings"]["input_tokens"] == usage["auxiliary"][0]["tokens"]
+
+
+def test_a_stream_tells_sources_text_citations_usage_and_done_in_that_order(server, document):
+    body = {"question": "When did the plant in Oslo close?", "max_output_tokens": 32}
+    whole = ask(server, body["question"], max_output_tokens=32)
+    stream = events(server, body)
+    names = [name for name, _ in stream]
+
+    assert names[0] == "sources"
+    assert names[-2:] == ["usage", "done"]
+    assert sorted(names, key=["sources", "delta", "citation", "usage", "done"].index) == names
+    assert "".join(data["text"] for name, data in stream if name == "delta") == whole["answer"]
+    assert [data for name, data in stream if name == "citation"] == whole["citations"]
+    assert dict(stream)["usage"]["prompt_tokens"] == whole["usage"]["prompt_tokens"]
+
+
+def test_without_evidence_nothing_is_generated(server, document):
+    answer = ask(server, "zxqv blorp?", document_ids=["doc_nowhere"])
+
+    assert (answer["answered"], answer["reason"]) == (False, "no_evidence")
+    assert answer["usage"]["completion_tokens"] == answer["usage"]["prompt_tokens"] == 0
+    assert answer["citations"] == []
+
+
+def test_a_dry_run_shows_sources_and_budget_and_generates_nothing(server, document):
+    answer = ask(server, "Who became chief financial officer?", dry_run=True)
+
+    assert answer["usage"]["completion_tokens"] == 0
+    assert sum(answer["usage"]["components"].values()) == answer["usage"]["prompt_tokens"] > 0
+    assert answer["sources"]["presented"]
+    window, reserved = answer["budget"]["context_window"], answer["budget"]["reserved_output"]
+    assert answer["budget"]["headroom"] == window - reserved - answer["usage"]["prompt_tokens"] >= 0
+
+
+def test_filters_apply_inside_the_search(server, document):
+    old = server.upload("older.md", REPORT.replace("2025", "1999").encode(), metadata='{"year": 1999}')
+    body = {"query": "revenue of Northwind", "filter": {"year": {"$lt": 2000}}}
+
+    hits = server.http.post("/v1/search", json=body).json()["data"]
+
+    assert {hit["document_id"] for hit in hits} == {old["id"]}
+    assert server.http.post("/v1/search", json={**body, "filter": {"year": {"$near": 1}}}).status_code == 422
+
+
+def test_the_official_openai_client_gets_an_answer_with_annotations(server, document):
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+        messages = [
+            {"role": "system", "content": "Answer in English."},
+            {"role": "user", "content": "Where is Northwind?"},
+            {"role": "assistant", "content": "In Oslo and Gdańsk."},
+            {"role": "user", "content": "By how much did Northwind's revenue rise in 2025?"},
+        ]
+        completion = client.chat.completions.create(model="footnote", messages=messages, max_tokens=40)  # type: ignore[arg-type]
+        message = completion.choices[0].message
+
+        assert message.content
+        assert completion.usage is not None
+        assert completion.usage.prompt_tokens == sum(completion.usage.components.values())  # type: ignore[attr-defined]
+        assert completion.usage.components["history"] > 0  # type: ignore[attr-defined]
+        for annotation in message.annotations or []:
+            fields = annotation.model_dump()
+            assert fields["file_id"].startswith("doc_")
+            assert message.content[fields["answer_start"] : fields["index"]] == f"[{fields['number']}]"
+
+
+def test_the_official_openai_client_streams_and_annotations_come_last(server, document):
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+        stream = client.chat.completions.create(
+            model="footnote:default",
+            messages=[{"role": "user", "content": "When did the plant in Oslo close?"}],
+            max_tokens=32,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = list(stream)
+
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    last = [chunk for chunk in chunks if chunk.choices][-1]
+    assert text
+    assert last.choices[0].finish_reason in {"stop", "length"}
+    assert isinstance(last.choices[0].delta.model_dump()["annotations"], list)
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.total_tokens == chunks[-1].usage.prompt_tokens + chunks[-1].usage.completion_tokens
+
+
+def test_an_unsupported_parameter_is_a_400_that_names_it(server, document):
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+        with pytest.raises(openai.BadRequestError, match="logit_bias") as refused:
+            client.chat.completions.create(
+                model="footnote", messages=[{"role": "user", "content": "Hi"}], logit_bias={"1": 5}
+            )
+
+    assert refused.value.param == "logit_bias"
+
+
+def test_models_are_listed_per_collection(server, document):
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+        assert {"footnote", "footnote:default"} <= {model.id for model in client.models.list()}
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve("gpt-9")
+
+
+def test_tokens_are_counted_by_the_tokenizers_that_serve(server, document):
+    question = "Who became chief financial officer?"
+    counted = server.http.post("/v1/tokens/count", json={"text": question}).json()
+    answer = ask(server, question, dry_run=True)
+
+    assert counted["tokens"] == answer["usage"]["components"]["question"]
+    by_embedder = server.http.post("/v1/tokens/count", json={"text": question, "tokenizer": "embedder"}).json()
+    assert by_embedder["tokens"] == answer["usage"]["auxiliary"][0]["tokens"]
+
+
+def test_a_greedy_answer_repeats_and_a_seed_repeats_a_sampled_one(server, document):
+    question = "Tell me about the plants of Northwind."
+    greedy = [ask(server, question, max_output_tokens=24)["answer"] for _ in range(2)]
+    sampled = [ask(server, question, max_output_tokens=24, temperature=0.9, top_p=0.9, seed=7)["answer"] for _ in range(2)]
+
+    assert greedy[0] == greedy[1]
+    assert sampled[0] == sampled[1]

