@@ -13,6 +13,7 @@ from app.access.policy import is_public
 from app.api import admin, answers, chat_completions, collections, documents, health, search, tokens, usage
 from app.api.errors import install_error_handlers
 from app.api.middleware import RequestGate
+from app.api.schemas.shape import PROBLEMS
 from app.state import State
 
 _DESCRIPTION = """\
@@ -75,5 +76,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         for path, operations in schema["paths"].items():
             for operation in operations.values():
                 operation["security"] = [] if is_public(path) else [{"key": []}]
+                if "422" in operation["responses"]:  # FastAPI describes its own shape, ours is a problem document
+                    operation["responses"]["422"] = PROBLEMS[422]
+        for own in ("HTTPValidationError", "ValidationError"):
+            schema["components"].get("schemas", {}).pop(own, None)
         app.openapi_schema = schema
     return app.openapi_schema

@@ -64,7 +64,8 @@ class Finisher:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(self._something_due, timeout=self._next_deadline())
+                while not self._something_due():
+                    self._changed.wait(self._next_deadline())
                 checkpoints, self._checkpoints = self._checkpoints, deque()
                 due = [ending for ending in self._endings if self._is_due(ending)]
                 self._endings = [ending for ending in self._endings if ending not in due]

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from transformers import TokenizersBackend
 
 # For tokenizers without a chat template (base models): plain headings, as in the papers that prompt them.
-_FALLBACK_TEMPLATE = "{% for message in messages %}{{ message['role'] | capitalize }}:\n{{ message['content'] }}\n\n{% endfor %}Assistant:\n"
+# The last line is an expression because Jinja drops a template's final line break.
+_FALLBACK_TEMPLATE = """\
+{% for message in messages %}{{ message['role'] | capitalize }}:
+{{ message['content'] }}
+
+{% endfor %}{{ 'Assistant:\\n' }}"""
 
 
 class ChatTokenizer:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from pydantic import Field
 
 from app.answer import Answer, SourcesFound, TextDelta
 from app.answering import Answerer, Prepared, Question, prepare
@@ -25,7 +26,7 @@ router = APIRouter(tags=["answers"])
 class Cancelled(ResponseBody):
     """A cancellation was taken."""
 
-    cancelled: bool = True
+    cancelled: bool = Field(default=True, description="Always true.")
 
 
 @router.post(

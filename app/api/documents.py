@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -38,6 +38,20 @@ _POLL_SECONDS = 0.1
 Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
 Version = Annotated[int | None, Query(ge=1, description="A document version; default: the live one.")]
+
+
+def visible_document(state: State, principal: Principal, document_id: str) -> Document:
+    """The document, if it exists for this caller.
+
+    Raises:
+        NotFound: It does not.
+    """
+    return state.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
+
+
+def document_in_path(document_id: str, state: StateDep, principal: PrincipalDep) -> Document:
+    """The document a route's path names; a dependency, so that a stream is refused before it begins."""
+    return visible_document(state, principal, document_id)
 
 
 @router.post(
@@ -196,12 +210,11 @@ def retry_document(document_id: str, state: StateDep, principal: PrincipalDep) -
     responses=problems(404),
 )
 async def document_events(
-    document_id: str, state: StateDep, principal: PrincipalDep
+    document: Annotated[Document, Depends(document_in_path)], state: StateDep
 ) -> AsyncIterator[ServerSentEvent]:
     """`progress` events with the document's body whenever it changes, then `done`."""
     last = None
     while True:
-        document = await anyio.to_thread.run_sync(visible_document, state, principal, document_id)
         body = DocumentBody.of(document).model_dump_json()
         if body != last:
             yield ServerSentEvent(event="progress", raw_data=body)
@@ -210,6 +223,11 @@ async def document_events(
             yield ServerSentEvent(event="done", raw_data=json.dumps({"status": document.status}))
             return
         await asyncio.sleep(_POLL_SECONDS)
+        try:
+            document = await anyio.to_thread.run_sync(_again, state, document)
+        except NotFound:
+            yield ServerSentEvent(event="done", raw_data=json.dumps({"status": DocumentStatus.DELETING}))
+            return
 
 
 @router.get(
@@ -325,15 +343,6 @@ def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
     return JobBody.of(job)
 
 
-def visible_document(state: State, principal: Principal, document_id: str) -> Document:
-    """The document, if it exists for this caller.
-
-    Raises:
-        NotFound: It does not.
-    """
-    return state.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
-
-
 def checked_metadata(raw: object) -> Metadata:
     """Metadata whose values filters can compare: strings, numbers, booleans, null, and lists of these.
 
@@ -374,10 +383,13 @@ async def _wait(state: State, document: Document, *, seconds: float) -> Document
     deadline = time.monotonic() + seconds
     while document.status not in _FINAL and time.monotonic() < deadline:
         await asyncio.sleep(_POLL_SECONDS)
-        document = await anyio.to_thread.run_sync(
-            lambda: state.documents.get(document.id, tenant_id=document.tenant_id, collections=None)  # noqa: B023
-        )
+        document = await anyio.to_thread.run_sync(_again, state, document)
     return document
+
+
+def _again(state: State, document: Document) -> Document:
+    """The document as it is now."""
+    return state.documents.get(document.id, tenant_id=document.tenant_id)
 
 
 def _json(text: str, param: str) -> object:

@@ -143,7 +143,7 @@ def test_filters_apply_inside_the_search(server, document):
 
 
 def test_the_official_openai_client_gets_an_answer_with_annotations(server, document):
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY) as client:
         messages = [
             {"role": "system", "content": "Answer in English."},
             {"role": "user", "content": "Where is Northwind?"},
@@ -164,7 +164,7 @@ def test_the_official_openai_client_gets_an_answer_with_annotations(server, docu
 
 
 def test_the_official_openai_client_streams_and_annotations_come_last(server, document):
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY) as client:
         stream = client.chat.completions.create(
             model="footnote:default",
             messages=[{"role": "user", "content": "When did the plant in Oslo close?"}],
@@ -184,7 +184,7 @@ def test_the_official_openai_client_streams_and_annotations_come_last(server, do
 
 
 def test_an_unsupported_parameter_is_a_400_that_names_it(server, document):
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY) as client:
         with pytest.raises(openai.BadRequestError, match="logit_bias") as refused:
             client.chat.completions.create(
                 model="footnote", messages=[{"role": "user", "content": "Hi"}], logit_bias={"1": 5}
@@ -194,7 +194,7 @@ def test_an_unsupported_parameter_is_a_400_that_names_it(server, document):
 
 
 def test_models_are_listed_per_collection(server, document):
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, http_client=httpx.Client(trust_env=False)) as client:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY) as client:
         assert {"footnote", "footnote:default"} <= {model.id for model in client.models.list()}
         with pytest.raises(openai.NotFoundError):
             client.models.retrieve("gpt-9")

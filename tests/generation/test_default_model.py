@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 import pytest
@@ -24,7 +25,7 @@ async def test_greedy_output_of_the_default_model_equals_generate() -> None:
     tokenizer = ChatTokenizer.load(str(MODEL))
     frame = tokenizer.chat_frame(["user"])
     prompt = (*frame[0], *tokenizer.encode("What is a footnote? Answer in one paragraph."), *frame[1])
-    reference = AutoModelForCausalLM.from_pretrained(str(MODEL), dtype=torch.float32, local_files_only=True)
+    reference: Any = AutoModelForCausalLM.from_pretrained(str(MODEL), dtype=torch.float32, local_files_only=True)
     ids = torch.tensor([prompt])
     expected = reference.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=32, do_sample=False)
     del reference

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ class Served:
 
     def __init__(self, family: str) -> None:
         self.tokenizer = ChatTokenizer(tiny_tokenizer())
-        self.reference = tiny_model(family, attention="eager")
+        self.reference: Any = tiny_model(family, attention="eager")
         self.loaded = adopt_model(tiny_model(family, attention="eager"), EngineConfig(model=f"tiny-{family}"))
         self.runners: list[ModelRunner] = []
 
@@ -230,7 +231,7 @@ async def test_rows_of_the_output_matrix_beyond_the_vocabulary_are_never_drawn(l
 
 
 async def test_a_sequence_whose_logits_are_not_numbers_ends_alone() -> None:
-    model = tiny_model("llama", attention="eager")
+    model: Any = tiny_model("llama", attention="eager")
     loaded = adopt_model(model, EngineConfig(model="tiny"))
     poisoned = VOCAB - 1
     with torch.no_grad():
@@ -293,13 +294,33 @@ def test_a_model_whose_attention_is_its_own_is_refused() -> None:
         adopt_model(bloom, EngineConfig(model="bloom"))
 
 
-def test_a_model_that_would_compute_something_else_is_refused() -> None:
+def test_a_model_that_asks_for_more_than_our_attention_computes_is_refused() -> None:
     """The declared support is there, but sink logits in the softmax are not computed by our attention."""
     from transformers import AutoModelForCausalLM, GptOssConfig
 
-    shape = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = GptOssConfig(**shape, num_key_value_heads=1, head_dim=16, vocab_size=64, num_local_experts=2)
+    shape: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
+    config = GptOssConfig(
+        **shape, num_key_value_heads=1, head_dim=16, vocab_size=64, num_local_experts=2, num_experts_per_tok=1
+    )
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
 
     with pytest.raises(ModelUnavailable, match="attention interface"):
         adopt_model(model, EngineConfig(model="sinks"))
+
+
+def test_a_model_that_computes_something_else_through_our_attention_is_refused() -> None:
+    model = tiny_model("llama", attention="eager")
+
+    def forget_the_past(module: torch.nn.Module, args: object, kwargs: dict[str, Any]) -> tuple[object, dict[str, Any]]:
+        """What a model does that leaves positions to its mask."""
+        return args, kwargs | {"position_ids": torch.arange(kwargs["input_ids"].shape[1])[None]}
+
+    model.register_forward_pre_hook(forget_the_past, with_kwargs=True)
+
+    with pytest.raises(ModelUnavailable, match="attention interface"):
+        adopt_model(model, EngineConfig(model="forgetful"))

@@ -23,7 +23,7 @@ def keep_by_lists(logits: list[float], *, top_k: int, top_p: float) -> list[int]
     order = sorted(range(len(logits)), key=lambda token: (-logits[token], token))
     order = order[:top_k] if top_k else order
     weights = [math.exp(logits[token] - logits[order[0]]) for token in order]
-    kept = []
+    kept: list[int] = []
     before = 0.0
     for token, weight in zip(order, weights, strict=True):
         if kept and before / math.fsum(weights) >= top_p:
@@ -109,7 +109,7 @@ def test_draws_have_the_exact_distribution(temperature: float, top_k: int, top_p
     law = torch.zeros(10, dtype=torch.float64)
     law[kept] = torch.softmax(logits.double()[kept] / temperature, 0)
     asked = params(temperature=temperature, top_k=top_k, top_p=top_p)
-    draws = 4000
+    draws = 2500
 
     drawn = torch.stack([sample(logits, asked, seed=11, position=position) for position in range(draws)])
 
@@ -167,10 +167,10 @@ def test_noise_near_zero_keeps_its_precision() -> None:
 
 
 def test_rare_tokens_are_drawn_as_often_as_they_should_be() -> None:
-    """A million tokens of mass 1e-3 together, against one: some of them must win."""
-    values = torch.full((1_000_001,), math.log(1e-9), dtype=torch.float64)
+    """A hundred thousand tokens of mass 1e-3 together, against one: some of them must win."""
+    values = torch.full((100_001,), math.log(1e-8), dtype=torch.float64)
     values[0] = 0.0
-    ids = torch.arange(1_000_001)
+    ids = torch.arange(100_001)
 
     wins = sum(int(draw(values, ids, seed=seed, position=0)) != 0 for seed in range(40))
 

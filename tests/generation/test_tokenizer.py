@@ -12,13 +12,13 @@ from tests.generation.tiny import CHATML, tiny_tokenizer
 
 TOKENIZER = ChatTokenizer(tiny_tokenizer())
 CONTROL = {"<|im_start|>", "<|im_end|>", "<s>", "<tool_call>"}
-CONTROL_IDS = set(tiny_tokenizer().convert_tokens_to_ids(sorted(CONTROL)))
+CONTROL_IDS = {tiny_tokenizer().convert_tokens_to_ids(token) for token in CONTROL}
 NO_SYSTEM = (
-    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('No system role') }}{% endif %}"
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] | trim }}<|im_end|>\n"
     "{% endfor %}<|im_start|>assistant\n"
 )
-DROPS_SYSTEM = NO_SYSTEM.replace("{{ raise_exception('System role not supported') }}", "").replace(
+DROPS_SYSTEM = NO_SYSTEM.replace("{{ raise_exception('No system role') }}", "").replace(
     "{% for message in messages %}", "{% for message in messages if message['role'] != 'system' %}"
 )
 

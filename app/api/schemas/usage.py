@@ -36,9 +36,9 @@ class CompletionsResult(ResponseBody):
     components: ReportComponents = Field(description="Prompt tokens by purpose.")
     cost: Money = Field(description="What they cost; null while nothing was priced.")
     project_id: str | None = Field(default=None, description="Always null here.")
-    user_id: str | None = Field(description="Set when grouped by it.")
-    api_key_id: str | None = Field(description="Set when grouped by it.")
-    model: str | None = Field(description="Set when grouped by it.")
+    user_id: str | None = Field(default=None, description="Set when grouped by it.")
+    api_key_id: str | None = Field(default=None, description="Set when grouped by it.")
+    model: str | None = Field(default=None, description="Set when grouped by it.")
     operation: str | None = Field(default=None, description="Always null here.")
     status: str | None = Field(default=None, description="Always null here.")
 

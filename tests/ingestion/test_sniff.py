@@ -1,0 +1,145 @@
+"""ingestion.sniff decides by bytes and says what it found."""
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingestion.errors import EmptyDocument, Encrypted, IngestionError, UnsupportedFormat
+from ingestion.sniff import sniff
+from ingestion.types import MediaType
+from tests.ingestion.pdf_file import pdf_bytes
+from tests.ingestion.zip_file import ooxml_bytes, zip_bytes
+
+PDF = pdf_bytes([["hello"]])
+EPUB = zip_bytes({"mimetype": "application/epub+zip", "META-INF/container.xml": "<container/>"})
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200)
+
+
+def compound_file(stream: str) -> bytes:
+    """The start of an OLE file whose directory names one stream ([MS-CFB] §2.2: sector size at 30, directory at 48)."""
+    header = bytearray(512)
+    header[:8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    struct.pack_into("<H", header, 30, 9)
+    struct.pack_into("<L", header, 48, 3)
+    return (
+        bytes(header) + bytes(3 * 512) + "Root Entry".encode("utf-16-le").ljust(128, b"\0") + stream.encode("utf-16-le")
+    )
+
+
+def sniffed(folder: Path, data: bytes, filename: str) -> MediaType:
+    path = folder / "upload"
+    path.write_bytes(data)
+    return sniff(path, filename=filename)
+
+
+@pytest.mark.parametrize(
+    ("data", "filename", "media_type"),
+    [
+        (PDF, "a.pdf", MediaType.PDF),
+        (PDF, "no-extension", MediaType.PDF),
+        (b"junk before\n" + PDF, "a.pdf", MediaType.PDF),
+        (ooxml_bytes("word"), "a.docx", MediaType.DOCX),
+        (ooxml_bytes("ppt"), "a.PPTX", MediaType.PPTX),
+        (ooxml_bytes("xl"), "a.xlsx", MediaType.XLSX),
+        (ooxml_bytes("word"), "", MediaType.DOCX),
+        (EPUB, "a.epub", MediaType.EPUB),
+        (b"<!doctype html><p>hi", "a.html", MediaType.HTML),
+        (b"  <!-- c --><HTML lang=en>", "a.txt", MediaType.HTML),
+        (b'<?xml version="1.0"?><html xmlns="x"/>', "a.xhtml", MediaType.HTML),
+        ("\ufeff<html>".encode("utf-16"), "a", MediaType.HTML),
+        (b"<p>a fragment</p>", "a.htm", MediaType.HTML),
+        (b"a < b and no tag", "a.html", MediaType.TEXT),
+        (b"# title\n", "a.md", MediaType.MARKDOWN),
+        (b"# title\n", "a.txt", MediaType.TEXT),
+        (b"a,b\n1,2\n", "a.csv", MediaType.CSV),
+        (b"a\tb\n", "a.TSV", MediaType.CSV),
+        (b"a,b\n1,2\n", "a.json", MediaType.TEXT),
+        ("text in UTF-16".encode("utf-16"), "a.txt", MediaType.TEXT),
+        ("text without a mark".encode("utf-16-le"), "a.txt", MediaType.TEXT),
+        ("日本語".encode("shift_jis"), "a.txt", MediaType.TEXT),
+        ("日本語".encode("iso2022_jp"), "a.txt", MediaType.TEXT),
+        (b"Subject: a note\n\njust a text", "a.txt", MediaType.TEXT),
+    ],
+)
+def test_bytes_decide_what_a_file_is(tmp_path: Path, data: bytes, filename: str, media_type: MediaType) -> None:
+    assert sniffed(tmp_path, data, filename) is media_type
+
+
+@pytest.mark.parametrize(
+    ("data", "filename", "sentence"),
+    [
+        (PDF, "a.docx", r"named \.docx but its content is a PDF"),
+        (PDF, "a.txt", r"named \.txt but its content is a PDF"),
+        (PDF, "a.docx. ", r"named \.docx but"),
+        (ooxml_bytes("word"), "a.pdf", r"named \.pdf but its content is a Word document"),
+        (ooxml_bytes("word"), "a.xlsx", r"named \.xlsx but its content is a Word document"),
+        (b"just text", "a.pdf", r"named \.pdf but its content is plain text"),
+        (b"<html>", "a.docx", r"named \.docx but its content is an HTML page"),
+        (PNG, "a.pdf", r"named \.pdf but its content looks like an image"),
+        (PNG, "a.png", "looks like an image"),
+        (bytes(range(256)) * 8, "a.bin", "binary file"),
+        (zip_bytes({"a.txt": "x"}), "a.zip", "zip archive"),
+        (ooxml_bytes("xl", {"xl/workbook.bin": b"x"}), "a.xlsb", "binary Excel workbook"),
+        (zip_bytes({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", "OpenDocument text"),
+        (
+            zip_bytes({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
+            "a.ods",
+            "OpenDocument spreadsheet",
+        ),
+        (compound_file("WordDocument"), "a.doc", r"legacy Word document \(\.doc\); save it as \.docx"),
+        (compound_file("Workbook"), "a.xls", "legacy Excel workbook"),
+        (compound_file("PowerPoint Document"), "a.ppt", "legacy PowerPoint presentation"),
+        (compound_file("__substg1.0_0037001F"), "a.msg", "Outlook message"),
+        (compound_file("Whatever"), "a.doc", "legacy Office file"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.doc", "legacy Office file"),
+        (rb"{\rtf1\ansi hello}", "a.rtf", "Rich Text"),
+        (b"%!PS-Adobe-3.0\n", "a.ps", "PostScript"),
+        (b"From: a@b.c\nTo: c@d.e\nSubject: hi\n\nbody", "a", "e-mail"),
+        (b"anything", "a.eml", "e-mail"),
+    ],
+)
+def test_what_we_do_not_read_is_named(tmp_path: Path, data: bytes, filename: str, sentence: str) -> None:
+    with pytest.raises(UnsupportedFormat, match=sentence):
+        sniffed(tmp_path, data, filename)
+
+
+def test_an_empty_file_is_empty(tmp_path: Path) -> None:
+    with pytest.raises(EmptyDocument):
+        sniffed(tmp_path, b"", "a.pdf")
+
+
+def test_an_office_document_behind_a_password_is_encrypted(tmp_path: Path) -> None:
+    with pytest.raises(Encrypted, match="password"):
+        sniffed(tmp_path, compound_file("EncryptedPackage"), "a.docx")
+
+
+MAGICS = st.sampled_from(
+    [b"", b"%PDF-", b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\xff\xfe", b"<html"]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the file is written anew each time
+@given(magic=MAGICS, rest=st.binary(max_size=300), filename=st.text(max_size=20))
+def test_any_bytes_under_any_name_are_a_format_or_an_error_of_ours(
+    tmp_path: Path, magic: bytes, rest: bytes, filename: str
+) -> None:
+    said: MediaType | str
+    try:
+        said = sniffed(tmp_path, magic + rest, filename)
+    except IngestionError as error:
+        said = str(error)
+
+    assert said in list(MediaType) or said.endswith(".")
+
+
+def test_sniffing_loads_no_parser() -> None:
+    code = "import sys, ingestion.sniff; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert not {"docling", "torch", "pypdfium2", "lxml", "bs4", "transformers"} & set(done.stdout.split())
