@@ -35,7 +35,7 @@ _ENOUGH_TERMS = 2 / 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Defaults of an answer: tokens of context and output, the least cosine that counts as evidence, the longest line."""
+    """Defaults: tokens of context and output, the least cosine that counts as evidence, the longest waiting line."""
 
     max_context_tokens: int
     max_output_tokens: int

@@ -69,14 +69,14 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
         remove_strays(files, documents)
         metrics = Metrics()
         stations = _Stations()
-        intake = Intake(documents=documents, collections=collections, files=files, wake=stations.wake, forget=stations.forget)
+        intake = Intake(
+            documents=documents, collections=collections, files=files, wake=stations.wake, forget=stations.forget
+        )
         lookup: KeyLookup = keys
         if local_secret is not None:
             lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
         if with_models:
-            stations.models = _load_models(
-                settings, stack, database, files, ledger, jobs, metrics, boot_id
-            )
+            stations.models = _load_models(settings, stack, database, files, ledger, jobs, metrics, boot_id)
         yield State(
             settings=settings,
             database=database,
@@ -123,6 +123,7 @@ def _load_models(
 ) -> Models:
     """Everything that needs weights. Heavy libraries are imported here, so that the rest starts fast."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
+    os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
     from generation.config import EngineConfig
     from generation.engine import LocalEngine
     from generation.tokenizer import ChatTokenizer
@@ -192,9 +193,7 @@ def _load_models(
     metrics.watch_index(index)
     worker.start()
     stack.callback(worker.stop)
-    return Models(
-        embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker
-    )
+    return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
 
 
 def remove_strays(files: FileStore, documents: DocumentRepository) -> int:

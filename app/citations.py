@@ -110,37 +110,29 @@ class FootnoteWriter:
 
     def _step(self, *, final: bool) -> int:
         """Handle the start of the held text; 0 means wait for more."""
-        held, char = self._held, self._held[0]
+        char = self._held[0]
         if char == "[":
             return self._bracket(final=final)
-        if (self._ended or char == "\n") and char.isspace():
-            rest = held.lstrip()
-            if not rest and not final:
-                return 0
-            if rest.startswith("["):
-                if _MARKER.match(rest):
-                    return len(held) - len(rest)  # the marker closes up to the sentence it follows
-                if _UNFINISHED_MARKER.match(rest) and not final:
-                    return 0
-            self._close_sentence()
-            self._plain(char)
-            return 1
-        if char in _UNSPACED_TERMINATORS:
-            self._plain(char)
-            self._ended = True
-            if len(held) == 1 and not final:
-                return 1
-            if not held[1:].startswith(tuple("[" + _CLOSERS)):
-                self._close_sentence()
-            return 1
+        if char.isspace() and (self._ended or char == "\n"):
+            return self._gap(final=final)
         if self._ended and char not in _CLOSERS:
-            # "3.5", "example.org": the dot did not end anything. After 。 it did.
-            if self._written and self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
+            # After 。 a sentence ends without a space; in "3.5" and "example.org" the dot ended nothing.
+            if self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
                 self._close_sentence()
             self._ended = False
         self._plain(char)
-        if char in _TERMINATORS:
-            self._ended = True
+        self._ended = self._ended or char in _TERMINATORS
+        return 1
+
+    def _gap(self, *, final: bool) -> int:
+        """Space after a sentence: the end of it, unless a marker follows that belongs to it."""
+        rest = self._held.lstrip()
+        if rest.startswith("[") and _MARKER.match(rest):
+            return len(self._held) - len(rest)  # the marker closes up to the sentence it follows
+        if not final and (not rest or _UNFINISHED_MARKER.match(rest)):
+            return 0
+        self._close_sentence()
+        self._plain(self._held[0])
         return 1
 
     def _bracket(self, *, final: bool) -> int:

@@ -142,9 +142,7 @@ class Intake:
         Raises:
             NotFound: No such document.
         """
-        removal = self._documents.delete(
-            document_id, tenant_id=principal.tenant_id, collections=principal.collections
-        )
+        removal = self._documents.delete(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
         self._finish(removal)
         return removal.deleted
 

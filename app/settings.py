@@ -1,4 +1,4 @@
-"""The one place that reads the environment. Values are frozen, checked once, and carry their unit in their name or text."""
+"""The one place that reads the environment. Values are frozen, checked once, and say their unit."""
 
 from pathlib import Path
 from typing import Literal
@@ -56,7 +56,9 @@ class Settings(BaseSettings):
         default=None, ge=256, description="Caps the model's context window, in tokens, to save memory."
     )
     max_running: int = Field(default=8, ge=1, le=1024, description="Sequences generated at once.")
-    max_waiting: int = Field(default=64, ge=0, le=100_000, description="Sequences that may wait; more are refused (503).")
+    max_waiting: int = Field(
+        default=64, ge=0, le=100_000, description="Sequences that may wait; more are refused (503)."
+    )
     min_evidence: float = Field(
         default=0.25,
         ge=-1.0,
@@ -64,12 +66,17 @@ class Settings(BaseSettings):
         description="Cosine similarity a passage must reach to count as evidence; below it no answer is generated.",
     )
     chunk_tokens: int = Field(
-        default=256, ge=32, le=8192, description="Largest chunk, in embedder tokens; never above the embedder's own limit."
+        default=256,
+        ge=32,
+        le=8192,
+        description="Largest chunk, in embedder tokens; never above the embedder's own limit.",
     )
     chunk_overlap: int = Field(default=32, ge=0, le=1024, description="Tokens neighbouring chunks share.")
     parse_seconds: float = Field(default=120.0, gt=0, description="Longest a file may take to parse, in seconds.")
     parse_memory_mb: int = Field(default=2048, ge=512, description="Most memory the parser process may hold, in MiB.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least severe log level.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe log level."
+    )
     log_format: Literal["console", "json"] = Field(default="console", description="How log lines are written.")
 
     @field_validator("admin_key")

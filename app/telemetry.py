@@ -36,7 +36,15 @@ def configure_logging(*, level: str, json: bool) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
-    for noisy in ("httpx", "httpcore", "sentence_transformers", "transformers", "uvicorn.access", "alembic", "filelock"):
+    for noisy in (
+        "httpx",
+        "httpcore",
+        "sentence_transformers",
+        "transformers",
+        "uvicorn.access",
+        "alembic",
+        "filelock",
+    ):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

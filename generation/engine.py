@@ -229,8 +229,6 @@ class LocalEngine:
         """Run the step; if it fails as a whole, run its rows one by one so that only the culprit ends."""
         try:
             return list(self._runner.run(plan))
-        except DeviceLost:
-            raise
         except Exception:
             logger.exception("a step of %d sequences failed", len(plan))
         samples: list[Sample] = []

@@ -41,7 +41,9 @@ class Engine(Protocol):
     """Generates several sequences at once on one device."""
 
     @property
-    def info(self) -> ModelInfo: ...
+    def info(self) -> ModelInfo:
+        """The loaded model."""
+        ...
 
     def submit(self, request: GenerationRequest, *, observer: Observer) -> Stream:
         """Accept a sequence; returns at once, from any thread.
@@ -53,7 +55,9 @@ class Engine(Protocol):
         """
         ...
 
-    def stats(self) -> EngineStats: ...
+    def stats(self) -> EngineStats:
+        """What runs and waits now, and what was done since start."""
+        ...
 
     def alive(self) -> bool:
         """Whether the engine thread runs."""

@@ -83,11 +83,9 @@ class SequenceState:
             cached_tokens=0,
             delivered_tokens=0,
             timings=Timings(
-                queue_ms=1000 * ((self.admitted_at or now) - self.submitted_at),
-                first_token_ms=None
-                if self.first_token_at is None
-                else 1000 * (self.first_token_at - self.submitted_at),
-                total_ms=1000 * (now - self.submitted_at),
+                queue_ms=1000 * ((self.admitted_at or now) - start),
+                first_token_ms=None if first is None else 1000 * (first - start),
+                total_ms=1000 * (now - start),
             ),
             error=error,
         )

@@ -8,7 +8,7 @@ from generation.scheduler import Work
 from generation.sequence import SequenceState
 
 
-class DeviceLost(Exception):  # noqa: N818 - named like the package's other conditions
+class DeviceLost(Exception):
     """The device failed in a way that outlasts the step; the engine stops."""
 
 

@@ -183,8 +183,9 @@ def _context_window(text: Any, config: EngineConfig) -> int:
     """
     window = int(getattr(text, "max_position_embeddings", 0) or config.context_window or 2048)
     rope = getattr(text, "rope_parameters", None) or {}
-    if rope.get("rope_type") in ("dynamic", "longrope"):
-        window = min(window, int(rope.get("original_max_position_embeddings", window)))
+    for parameters in (rope, *(by_layer for by_layer in rope.values() if isinstance(by_layer, dict))):
+        if parameters.get("rope_type") in ("dynamic", "longrope"):
+            window = min(window, int(parameters.get("original_max_position_embeddings", window)))
     return min(window, config.context_window or window)
 
 

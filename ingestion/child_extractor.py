@@ -67,7 +67,8 @@ class ChildExtractor:
         self._module = module
         self._lock = Lock()
         self._child: _Child | None = None
-        self._served = 0
+        self._served = 0  # by this child
+        self._files = 0  # by all
         self._idle: Timer | None = None
 
     def __enter__(self) -> Self:
@@ -87,13 +88,14 @@ class ChildExtractor:
         """
         with self._lock:
             self._cancel_idle()
+            self._files += 1
             try:
                 return self._extract(Request(path.absolute(), filename, self._limits))
             finally:
                 if self._served >= self._recycle_after:
                     self._stop()
                 if self._child:
-                    self._idle = Timer(self._idle_seconds, self._close_idle, args=[self._child])
+                    self._idle = Timer(self._idle_seconds, self._close_idle, args=[self._files])
                     self._idle.daemon = True
                     self._idle.start()
 
@@ -130,14 +132,10 @@ class ChildExtractor:
             self._idle.cancel()
             self._idle = None
 
-    def _close_idle(self, child: "_Child") -> None:
-        if self._lock.acquire(blocking=False):  # busy is not idle
-            try:
-                # A file may have come and gone since the timer fired; then its own timer runs.
-                if self._child is child and self._idle and self._idle.finished.is_set():
-                    self._stop()
-            finally:
-                self._lock.release()
+    def _close_idle(self, files: int) -> None:
+        with self._lock:
+            if files == self._files:  # else one has come since the timer fired, and set its own
+                self._stop()
 
 
 class _ChildFailedError(Exception):

@@ -53,7 +53,7 @@ _OPEN_DOCUMENT = {
 _HTML_START = re.compile(
     r"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body)[\s>/]", re.IGNORECASE | re.DOTALL
 )
-_TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
 _MAIL_HEADER = re.compile(
     r"(?:From|To|Cc|Subject|Date|Received|Return-Path|Delivered-To|Message-ID|MIME-Version|Content-Type|Reply-To"
     r"|Sender|X-[\w-]+|DKIM-Signature|Content-Transfer-Encoding):[ \t]",

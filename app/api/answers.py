@@ -115,9 +115,7 @@ async def _events(answerer: Answerer, prepared: Prepared) -> AsyncGenerator[byte
 
 def _last(answer: Answer) -> bytes:
     if answer.error is not None:
-        return _error_event(
-            problem(HTTPStatus.SERVICE_UNAVAILABLE, "generation-failed", answer.error, answer.id)
-        )
+        return _error_event(problem(HTTPStatus.SERVICE_UNAVAILABLE, "generation-failed", answer.error, answer.id))
     body = AnswerBody.of(answer).model_dump(include={"id", "model", "answered", "reason", "finish_reason"})
     body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
     body["timings_ms"] = dict(answer.timings_ms)

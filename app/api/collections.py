@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query
 
 from app.api.dependencies import PrincipalDep, StateDep, visible_collection
 from app.api.documents import Cursor, Limit, checked_metadata
-from app.api.schemas.documents import CollectionBody, CollectionPatch, DeletedBody, NewCollection
 from app.api.paging import page_of
+from app.api.schemas.documents import CollectionBody, CollectionPatch, DeletedBody, NewCollection
 from app.api.schemas.shape import Page, problems
 from app.db.patch import KEEP
 from app.errors import Forbidden
@@ -60,7 +60,7 @@ def delete_collection(
     collection_id: str,
     state: StateDep,
     principal: PrincipalDep,
-    force: Annotated[bool, Query(description="Also delete the documents in it; otherwise that is a 409.")] = False,  # noqa: FBT002
+    force: Annotated[bool, Query(description="Also delete the documents in it; otherwise that is a 409.")] = False,
 ) -> DeletedBody:
     """Remove a collection; with `force`, its documents too."""
     removal = state.intake.delete_collection(collection_id, principal=principal, force=force)

@@ -12,7 +12,6 @@ from retrieval.filters import parse_filter
 from retrieval.types import Scope
 
 
-
 def state_of(request: Request) -> State:
     """The application's state, built by the lifespan."""
     return cast(State, request.app.state.footnote)
@@ -78,5 +77,3 @@ def scope_for(
         document_ids=tuple(document_ids) if document_ids is not None else None,
         filter=parse_filter(raw_filter) if raw_filter is not None else None,
     )
-
-

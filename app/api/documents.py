@@ -176,15 +176,11 @@ def read_document(document_id: str, state: StateDep, principal: PrincipalDep) ->
 
 
 @router.patch("/v1/documents/{document_id}", summary="Change metadata", responses=problems(404, 422))
-def patch_document(
-    document_id: str, body: MetadataPatch, state: StateDep, principal: PrincipalDep
-) -> DocumentBody:
+def patch_document(document_id: str, body: MetadataPatch, state: StateDep, principal: PrincipalDep) -> DocumentBody:
     """Replace the metadata; nothing is embedded again."""
     visible_document(state, principal, document_id)
     metadata = checked_metadata(body.metadata)
-    return DocumentBody.of(
-        state.documents.update_metadata(document_id, metadata, tenant_id=principal.tenant_id)
-    )
+    return DocumentBody.of(state.documents.update_metadata(document_id, metadata, tenant_id=principal.tenant_id))
 
 
 @router.delete("/v1/documents/{document_id}", summary="Delete a document", responses=problems(404))
@@ -195,7 +191,10 @@ def delete_document(document_id: str, state: StateDep, principal: PrincipalDep) 
 
 
 @router.post(
-    "/v1/documents/{document_id}/retry", status_code=202, summary="Retry a failed document", responses=problems(404, 409)
+    "/v1/documents/{document_id}/retry",
+    status_code=202,
+    summary="Retry a failed document",
+    responses=problems(404, 409),
 )
 def retry_document(document_id: str, state: StateDep, principal: PrincipalDep) -> DocumentBody:
     """Queue a failed document again."""
@@ -292,9 +291,7 @@ def list_chunks(
 ) -> Page[ChunkBody]:
     """The live version's chunks in document order."""
     visible_document(state, principal, document_id)
-    chunks, next_cursor = state.contents.chunks(
-        document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor
-    )
+    chunks, next_cursor = state.contents.chunks(document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
     data = [
         ChunkBody(
             id=chunk.id,
@@ -319,9 +316,7 @@ def list_chunks(
     response_class=FileResponse,
     responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
 )
-def read_file(
-    document_id: str, state: StateDep, principal: PrincipalDep, version: Version = None
-) -> FileResponse:
+def read_file(document_id: str, state: StateDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
     """The original, as an attachment."""
     document = visible_document(state, principal, document_id)
     path = state.files.path(document_id, version or document.live_version or document.version)

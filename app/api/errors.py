@@ -49,7 +49,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
 }
 
 
-def problem(  # noqa: PLR0917 - the members of RFC 9457 in their order
+def problem(
     status: HTTPStatus,
     slug: str,
     detail: str,

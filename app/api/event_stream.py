@@ -35,7 +35,7 @@ class EventStream(StreamingResponse):
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
         """Send until the events end or the client leaves."""
         await _until_first(self.stream_response(send), self.listen_for_disconnect(receive))
 
@@ -63,6 +63,7 @@ async def unless_disconnected(request: Request, work: Callable[[], Coroutine[Any
     Raises:
         ClientGone: The client hung up.
     """
+
     async def listen() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass

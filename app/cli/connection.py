@@ -85,7 +85,10 @@ def connect(target: Target, *, with_models: bool = False, settings: Settings | N
 
 def _client(url: str, key: str) -> httpx.Client:
     return httpx.Client(
-        base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=httpx.Timeout(600, connect=10), trust_env=False
+        base_url=url,
+        headers={"Authorization": f"Bearer {key}"},
+        timeout=httpx.Timeout(600, connect=10),
+        trust_env=False,
     )
 
 

@@ -33,7 +33,9 @@ cli.add_typer(models.commands, name="models")
 @cli.callback()
 def connection(
     context: typer.Context,
-    url: Annotated[str | None, typer.Option(envvar="FOOTNOTE_URL", help="A running server; default: the data dir.")] = None,
+    url: Annotated[
+        str | None, typer.Option(envvar="FOOTNOTE_URL", help="A running server; default: the data dir.")
+    ] = None,
     key: Annotated[str | None, typer.Option(envvar="FOOTNOTE_KEY", help="API key for --url.")] = None,
 ) -> None:
     """Where the commands go."""

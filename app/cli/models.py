@@ -14,7 +14,7 @@ commands = typer.Typer(help="The default models.", no_args_is_help=True)
 
 @commands.command()
 def fetch(
-    verify: Annotated[bool, typer.Option("--verify", help="Also check the SHA-256 of what is there already.")] = False,  # noqa: FBT002
+    verify: Annotated[bool, typer.Option("--verify", help="Also check the SHA-256 of what is there already.")] = False,
 ) -> None:
     """Put the default embedder and generator on this machine; what is there already is kept."""
     from app.models.catalog import DEFAULT_MODELS

@@ -1,7 +1,7 @@
 """`footnote serve` and `footnote migrate`."""
 
 import os
-import sys
+import signal
 from contextlib import nullcontext
 from typing import Annotated
 
@@ -43,6 +43,10 @@ def run(settings: Settings) -> None:
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=10
         )
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # uvicorn drains, then raises the signal again for whoever handled it before: by then the
+            # work is done, and dying of it would skip the index's last save and the engine's goodbye.
+            signal.signal(number, lambda *_: None)
         uvicorn.Server(config).run()
 
 

@@ -9,7 +9,7 @@ from app.db.chunk_rows import CHUNKS, to_chunk
 from app.db.lexical import search_text
 from app.db.scopes import documents_in, is_live
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector, document
+from app.db.tables import chunk, chunk_vector, document, document_version
 from retrieval.ports import Keys, Vectors
 from retrieval.types import Chunk, Scope
 
@@ -84,9 +84,22 @@ class ChunkRepository:
             yield _unpacked(rows)
 
     def _keys(self, *conditions: sa.ColumnElement[bool]) -> Keys:
-        query = sa.select(chunk.c.key).join(document, is_live()).where(*conditions)
+        # a version's keys follow each other, so one row a document says them all
+        query = (
+            sa.select(document_version.c.first_key, document_version.c.chunk_count)
+            .select_from(document)
+            .join(
+                document_version,
+                sa.and_(
+                    document_version.c.document_id == document.c.id,
+                    document_version.c.version == document.c.live_version,
+                ),
+            )
+            .where(document_version.c.chunk_count > 0, *conditions)
+        )
         with self._database.read() as connection:
-            found = np.fromiter(connection.execute(query).scalars(), dtype=np.int64)
+            runs = [np.arange(first, first + count) for first, count in connection.execute(query)]
+        found = np.concatenate(runs, dtype=np.int64) if runs else np.empty(0, np.int64)
         found.sort()
         return found
 

@@ -22,10 +22,10 @@ def decode_cursor(cursor: str, *kinds: type) -> tuple[float | int | str, ...]:
         position = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
     except (ValueError, RecursionError) as error:
         raise InvalidRequest("The cursor is not one this list gave out.", param="cursor") from error
-    if not isinstance(position, list) or [_kind(value) for value in position] != [_kind(kind()) for kind in kinds]:
+    if not isinstance(position, list) or len(position) != len(kinds) or not all(map(_is_a, position, kinds)):
         raise InvalidRequest("The cursor is not one this list gave out.", param="cursor")
     return tuple(position)
 
 
-def _kind(value: object) -> type:
-    return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
+def _is_a(value: object, kind: type) -> bool:
+    return type(value) is kind or (kind is float and type(value) is int)

@@ -108,7 +108,7 @@ def _is_any_of(member: sa.TableValuedAlias, values: list[MetadataValue]) -> _Con
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     return sa.or_(
         member.c.type.in_(types),
-        sa.and_(member.c.type == "text", member.c.atom.in_([_raw(text) for text in texts])),
+        member.c.atom.in_([_raw(text) for text in texts]),  # text is never equal to a value of another type
         sa.and_(member.c.type.in_(("integer", "real")), member.c.atom.in_([_raw(number) for number in numbers])),
     )
 

@@ -118,6 +118,7 @@ class JobRepository:
                 running,
                 extraction,
                 passages,
+                first_key=int(keys[0]) if len(keys) else None,
                 generation=generation,
                 embedding_tokens=embedding_tokens,
                 now=now,
@@ -154,7 +155,9 @@ class JobRepository:
                     .where(job.c.id == job_id)
                     .values(status=JobStatus.QUEUED, boot_id=None, started_at=None, attempts=job.c.attempts - 1)
                 )
-                _set_document(connection, job_id, status=DocumentStatus.QUEUED, done=0, total=0, updated_at=self._clock())
+                _set_document(
+                    connection, job_id, status=DocumentStatus.QUEUED, done=0, total=0, updated_at=self._clock()
+                )
             return running is not None
 
     def requeue_orphans(self, boot_id: str) -> int:
@@ -228,7 +231,7 @@ def _finish(connection: sa.Connection, job_id: str, status: JobStatus, *, now: f
 
 
 def _take_keys(connection: sa.Connection, count: int) -> Keys:
-    """The next `count` chunk keys, ascending and never handed out before."""
+    """The next `count` chunk keys, one after the other and never handed out before."""
     end = connection.execute(
         sa.update(key_counter)
         .where(key_counter.c.name == "chunk")
@@ -244,6 +247,7 @@ def _write_text(
     extraction: Extraction,
     passages: Sequence[Passage],
     *,
+    first_key: int | None,
     generation: int,
     embedding_tokens: int,
     now: float,
@@ -258,6 +262,7 @@ def _write_text(
             pages=to_page_list(extraction.pages),
             blocks=to_block_list(extraction.blocks),
             page_count=len(extraction.pages),
+            first_key=first_key,
             chunk_count=len(passages),
             token_count=sum(passage.token_count for passage in passages),
             generation=generation,

@@ -105,6 +105,7 @@ document_version = sa.Table(
     sa.Column("sha256", sa.Text, nullable=False, index=True),
     sa.Column("media_type", sa.Text),
     sa.Column("page_count", sa.Integer, nullable=False),
+    sa.Column("first_key", sa.BigInteger),  # its chunks' keys are the `chunk_count` from here on
     sa.Column("chunk_count", sa.Integer, nullable=False),
     sa.Column("token_count", sa.Integer, nullable=False),
     sa.Column("generation", sa.Integer, sa.ForeignKey("index_generation.id")),

@@ -1,12 +1,18 @@
-"""HTML pages, their encoding settled before the parser sees them."""
+"""HTML pages, their encoding and their nesting settled before docling sees them."""
 
 from pathlib import Path
 
+from lxml import etree  # type: ignore[import-untyped]
+
 from ingestion.builder import TextBuilder
 from ingestion.encoding import decode
+from ingestion.errors import LimitExceeded
 from ingestion.normalise import normalise
 from ingestion.readers.docling_tree import append_tree, convert, page_title
 from ingestion.types import Extraction, ExtractionLimits, MediaType
+
+# Real pages stay under 50. Docling takes quadratic time in the depth and runs out of stack near 300.
+_MOST_DEPTH = 200
 
 
 def read_html(path: Path, limits: ExtractionLimits) -> Extraction:
@@ -15,8 +21,30 @@ def read_html(path: Path, limits: ExtractionLimits) -> Extraction:
     Raises:
         IngestionError: As `ports.Extractor` says.
     """
-    # The mark goes before any encoding that the page declares (HTML Standard §13.2.3.2).
-    document = convert(normalise(decode(path.read_bytes())).encode("utf-8-sig"), MediaType.HTML)
+    page = _closed(normalise(decode(path.read_bytes())))
     builder = TextBuilder(limits)
+    # The mark goes before any encoding that the page declares (HTML Standard §13.2.3.2).
+    document = convert(page.encode("utf-8-sig"), MediaType.HTML)
     append_tree(document, builder)
     return builder.build(MediaType.HTML, title=page_title(document))
+
+
+def _closed(page: str) -> str:
+    """The page with every element closed.
+
+    Docling's own parser puts each `<p>` that is left open inside the one before it, so that an
+    honest old page would be as deep as it is long.
+
+    Raises:
+        LimitExceeded: Elements are nested more than `_MOST_DEPTH` deep.
+    """
+    root = etree.fromstring(page.encode(), etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True))
+    if root is None:
+        return page
+    depth = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        if depth > _MOST_DEPTH:
+            raise LimitExceeded("The elements of the page are nested too deeply to be read.")
+    closed: str = etree.tostring(root, encoding="unicode", method="html")
+    return closed

@@ -41,11 +41,16 @@ def read_pdf(path: Path, limits: ExtractionLimits) -> Extraction:
 
 
 def _opened(path: Path) -> pypdfium2.PdfDocument:
+    # pdfium tells why it failed by a last error that it sometimes leaves from the file before (a PDF
+    # without pages after one with a password). Opening no file at all sets one that cannot be ours.
+    pdfium.FPDF_LoadDocument(b"", None)
     try:
         return pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
         if error.err_code in {pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY}:
             raise Encrypted("The PDF needs a password; remove the password and upload it again.") from None
+        if error.err_code == pdfium.FPDF_ERR_FILE:  # still: it read the file and found no page
+            raise NoText("The PDF has no pages.") from None
         raise Malformed("The file claims to be a PDF but is damaged and cannot be opened.") from None
 
 

@@ -123,6 +123,7 @@ def upgrade() -> None:
         sa.Column("sha256", sa.Text(), nullable=False),
         sa.Column("media_type", sa.Text(), nullable=True),
         sa.Column("page_count", sa.Integer(), nullable=False),
+        sa.Column("first_key", sa.BigInteger(), nullable=True),
         sa.Column("chunk_count", sa.Integer(), nullable=False),
         sa.Column("token_count", sa.Integer(), nullable=False),
         sa.Column("generation", sa.Integer(), nullable=True),

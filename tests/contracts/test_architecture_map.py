@@ -17,7 +17,12 @@ def modules() -> set[str]:
 
 
 def test_every_module_is_on_the_map():
-    mapped = set(re.findall(r"`((?:app|ingestion|retrieval|generation|migrations)/[\w/]+\.py)`", (ROOT / "docs/ARCHITECTURE.md").read_text()))
+    mapped = set(
+        re.findall(
+            r"`((?:app|ingestion|retrieval|generation|migrations)/[\w/]+\.py)`",
+            (ROOT / "docs/ARCHITECTURE.md").read_text(),
+        )
+    )
 
     assert modules() - mapped == set(), "modules without a place on the map"
     assert mapped - modules() == set(), "places on the map without a module"

@@ -18,6 +18,8 @@ def _half_the_machine() -> None:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data_dir: Path = tmp_path_factory.mktemp("served") / "data"
-    server = Server(data_dir).start()
-    yield server
-    server.stop()
+    server = Server(data_dir)
+    try:
+        yield server.start()
+    finally:
+        server.close()

@@ -3,8 +3,8 @@
 import json
 import time
 from datetime import UTC, datetime
+from typing import Any
 
-import httpx
 import openai
 import pytest
 
@@ -29,20 +29,21 @@ The plant in Oslo closed on 4 May 2025 after a fire destroyed the main turbine h
 
 
 @pytest.fixture(scope="module")
-def document(server: Server) -> dict:
+def document(server: Server) -> dict[str, Any]:
     body = server.upload("northwind.md", REPORT.encode(), metadata=json.dumps({"year": 2025, "kind": "report"}))
     assert body["status"] == "indexed", body
     return body
 
 
-def ask(server: Server, question: str, **options: object) -> dict:
+def ask(server: Server, question: str, **options: object) -> dict[str, Any]:
     response = server.http.post("/v1/ask", json={"question": question, "max_output_tokens": 48, **options})
     assert response.status_code == 200, response.text
-    return response.json()
+    answer: dict[str, Any] = response.json()
+    return answer
 
 
-def events(server: Server, body: dict) -> list[tuple[str, dict]]:
-    found: list[tuple[str, dict]] = []
+def events(server: Server, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    found: list[tuple[str, dict[str, Any]]] = []
     with server.http.stream("POST", "/v1/ask", json={**body, "stream": True}) as response:
         assert response.status_code == 200
         name = ""
@@ -84,10 +85,7 @@ def test_the_administrators_report_shows_the_very_tokens_of_the_answer(server, d
         params={"start_time": midnight, "bucket_width": "1d", "group_by": ["user_id", "api_key_id", "model"]},
     ).json()
     (result,) = [
-        result
-        for bucket in report["data"]
-        for result in bucket["results"]
-        if result["api_key_id"] == secret["id"]
+        result for bucket in report["data"] for result in bucket["results"] if result["api_key_id"] == secret["id"]
     ]
 
     assert result["input_tokens"] == usage["prompt_tokens"]
@@ -101,7 +99,7 @@ def test_the_administrators_report_shows_the_very_tokens_of_the_answer(server, d
 
 
 def test_a_stream_tells_sources_text_citations_usage_and_done_in_that_order(server, document):
-    body = {"question": "When did the plant in Oslo close?", "max_output_tokens": 32}
+    body: dict[str, Any] = {"question": "When did the plant in Oslo close?", "max_output_tokens": 32}
     whole = ask(server, body["question"], max_output_tokens=32)
     stream = events(server, body)
     names = [name for name, _ in stream]
@@ -213,7 +211,9 @@ def test_tokens_are_counted_by_the_tokenizers_that_serve(server, document):
 def test_a_greedy_answer_repeats_and_a_seed_repeats_a_sampled_one(server, document):
     question = "Tell me about the plants of Northwind."
     greedy = [ask(server, question, max_output_tokens=24)["answer"] for _ in range(2)]
-    sampled = [ask(server, question, max_output_tokens=24, temperature=0.9, top_p=0.9, seed=7)["answer"] for _ in range(2)]
+    sampled = [
+        ask(server, question, max_output_tokens=24, temperature=0.9, top_p=0.9, seed=7)["answer"] for _ in range(2)
+    ]
 
     assert greedy[0] == greedy[1]
     assert sampled[0] == sampled[1]

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +12,12 @@ from tests.server import Server
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
-LONG = {"question": "Tell me everything about rivers, in detail.", "max_output_tokens": 400, "on_no_evidence": "answer", "document_ids": []}
+LONG = {
+    "question": "Tell me everything about rivers, in detail.",
+    "max_output_tokens": 400,
+    "on_no_evidence": "answer",
+    "document_ids": [],
+}
 
 
 def stream_client(server: Server) -> httpx.Client:
@@ -32,7 +38,10 @@ def test_two_streams_advance_together_and_closing_one_frees_its_slot(server):
     stop = {"a": threading.Event(), "b": threading.Event()}
 
     def read(name: str) -> None:
-        with stream_client(server) as client, client.stream("POST", "/v1/ask", json={**LONG, "stream": True}) as response:
+        with (
+            stream_client(server) as client,
+            client.stream("POST", "/v1/ask", json={**LONG, "stream": True}) as response,
+        ):
             for line in response.iter_lines():
                 if line.startswith("event: delta"):
                     seen[name].append(time.monotonic())
@@ -69,7 +78,7 @@ def test_a_reader_who_leaves_is_billed_for_what_was_generated(server):
                 if number == 10:
                     break
 
-    def row() -> dict:
+    def row() -> dict[str, Any]:
         now = int(time.time())
         report = server.http.get(
             "/v1/admin/usage/completions",

@@ -1,6 +1,7 @@
 """Stand-ins that implement generation's ports: a scripted model, a letter tokenizer, a recording observer."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 from generation.config import EngineConfig
@@ -12,6 +13,7 @@ from generation.step import Sample
 from generation.types import Completion, Delta, FinishReason, GenerationRequest, ModelInfo, SamplingParams
 
 EOS = 0
+Plan = Sequence[Work[SequenceState]]
 
 
 class LetterTokenizer:
@@ -160,3 +162,39 @@ async def read(stream: TokenStream) -> tuple[list[Delta], Completion]:
         assert "".join(delta.text for delta in deltas) == completion.text
         assert sum(delta.tokens for delta in deltas) == len(completion.token_ids)
     return deltas, completion
+
+
+class Gate:
+    """Holds the engine thread before a step until the test lets it through."""
+
+    def __init__(self) -> None:
+        self._open = threading.Semaphore(0)
+        self.reached = threading.Semaphore(0)
+        self._free = False
+
+    def __call__(self, plan: Plan) -> None:
+        if not self._free:
+            self.reached.release()
+            self._open.acquire(timeout=10)
+
+    def step(self, count: int = 1) -> None:
+        """Let `count` steps happen; each must be on its way."""
+        for _ in range(count):
+            assert self.reached.acquire(timeout=10)
+            self._open.release()
+
+    def free(self) -> None:
+        """Hold nothing any more."""
+        self._free = True
+        self._open.release(1000)
+
+
+def names(plan: Plan) -> set[str]:
+    return {work.sequence.request.id for work in plan}
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.002)

@@ -127,6 +127,7 @@ def cache_of(capacity_tokens: int) -> KVCache:
     )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 20)), max_size=30))
 def test_the_cache_holds_what_was_given_and_not_released(moves: list[tuple[int, int]]) -> None:
     cache = cache_of(120)

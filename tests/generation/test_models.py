@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM, BloomConfig, GptOssConfig
 
 from generation.attention import IMPLEMENTATION
 from generation.config import EngineConfig
@@ -75,7 +76,7 @@ def llama() -> Served:
 
 
 @pytest.fixture
-def start(llama: Served) -> Iterator[Callable[..., LocalEngine]]:
+def start_llama(llama: Served) -> Iterator[Callable[..., LocalEngine]]:
     engines: list[LocalEngine] = []
 
     def start_engine(**settings: int) -> LocalEngine:
@@ -157,8 +158,8 @@ def test_any_schedule_gives_the_output_of_one_request_alone(llama: Served, data:
     alone.close()
 
 
-async def test_a_seed_gives_the_same_tokens_alone_and_in_a_batch(start: Callable[..., LocalEngine]) -> None:
-    engine = start()
+async def test_a_seed_gives_the_same_tokens_alone_and_in_a_batch(start_llama: Callable[..., LocalEngine]) -> None:
+    engine = start_llama()
     asked = {"max_tokens": 30, "temperature": 0.9, "top_p": 0.95, "seed": 1234}
 
     [alone] = await complete(engine, PROMPTS[:1], **asked)
@@ -169,16 +170,16 @@ async def test_a_seed_gives_the_same_tokens_alone_and_in_a_batch(start: Callable
     assert other_seed.token_ids != alone.token_ids
 
 
-async def test_without_a_seed_two_runs_differ(start: Callable[..., LocalEngine]) -> None:
-    engine = start()
+async def test_without_a_seed_two_runs_differ(start_llama: Callable[..., LocalEngine]) -> None:
+    engine = start_llama()
 
     first, second = await complete(engine, [PROMPTS[0]] * 2, max_tokens=40, temperature=1.5)
 
     assert first.token_ids != second.token_ids
 
 
-async def test_a_cancelled_neighbour_changes_nothing(start: Callable[..., LocalEngine], llama: Served) -> None:
-    engine = start()
+async def test_a_cancelled_neighbour_changes_nothing(start_llama: Callable[..., LocalEngine], llama: Served) -> None:
+    engine = start_llama()
     leaver = engine.submit(request("leaver", prompt=PROMPTS[3], max_tokens=190), observer=RecordingObserver())
     stayer = engine.submit(request("stayer", prompt=PROMPTS[0], max_tokens=60), observer=RecordingObserver())
 
@@ -272,6 +273,18 @@ def test_a_model_is_loaded_from_its_folder(tmp_path: Path) -> None:
     assert ChatTokenizer.load(str(folder)).eos_ids == ChatTokenizer(tiny_tokenizer()).eos_ids
 
 
+def test_rotary_scaling_that_depends_on_the_neighbours_is_kept_out_of_the_window() -> None:
+    """Beyond the original length, one long sequence in a step would turn every other one's positions."""
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 64}
+    rope |= {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
+    config = CONFIGS["llama"]()
+    config.rope_parameters = rope
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+
+    assert config.max_position_embeddings == 256
+    assert adopt_model(model, EngineConfig(model="long")).info.context_window == 64
+
+
 @pytest.mark.parametrize("load", [lambda name: load_model(EngineConfig(model=name)), ChatTokenizer.load])
 def test_a_missing_model_names_the_command_that_mends_it_and_no_path(
     tmp_path: Path, load: Callable[[str], LoadedModel | ChatTokenizer]
@@ -286,8 +299,6 @@ def test_a_missing_model_names_the_command_that_mends_it_and_no_path(
 
 
 def test_a_model_whose_attention_is_its_own_is_refused() -> None:
-    from transformers import AutoModelForCausalLM, BloomConfig
-
     bloom = AutoModelForCausalLM.from_config(BloomConfig(vocab_size=64, hidden_size=32, n_layer=1, n_head=2))
 
     with pytest.raises(ModelUnavailable, match="attention interface"):
@@ -296,8 +307,6 @@ def test_a_model_whose_attention_is_its_own_is_refused() -> None:
 
 def test_a_model_that_asks_for_more_than_our_attention_computes_is_refused() -> None:
     """The declared support is there, but sink logits in the softmax are not computed by our attention."""
-    from transformers import AutoModelForCausalLM, GptOssConfig
-
     shape: dict[str, Any] = {
         "hidden_size": 32,
         "intermediate_size": 32,

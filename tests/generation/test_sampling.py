@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -38,6 +38,7 @@ logit_lists = st.lists(st.integers(-24, 24).map(lambda eighths: eighths / 8), mi
 top_ps = st.sampled_from([0.0517, 0.2931, 0.5113, 0.7919, 0.9013, 0.9973])
 
 
+@settings(deadline=None)
 @given(logits=logit_lists, top_k=st.integers(0, 45), top_p=top_ps)
 def test_what_is_kept_equals_the_rule_spelled_out(logits: list[float], top_k: int, top_p: float) -> None:
     scaled = torch.tensor(logits, dtype=torch.float64)
@@ -45,6 +46,7 @@ def test_what_is_kept_equals_the_rule_spelled_out(logits: list[float], top_k: in
     assert keep(scaled, top_k=top_k, top_p=top_p).tolist() == keep_by_lists(logits, top_k=top_k, top_p=top_p)
 
 
+@settings(deadline=None)
 @given(
     seed=st.integers(0, 2**31),
     spread=st.sampled_from([0.1, 1.0, 4.0]),
@@ -70,6 +72,7 @@ def test_the_short_cut_is_taken_for_peaked_rows() -> None:
     assert _keep_candidates(scaled, top_k=40, top_p=1.0) is not None
 
 
+@settings(deadline=None)
 @given(logits=logit_lists, top_k=st.integers(0, 45), top_p=top_ps, seed=st.integers(-(2**70), 2**70))
 def test_a_draw_never_leaves_the_nucleus(logits: list[float], top_k: int, top_p: float, seed: int) -> None:
     drawn = sample(torch.tensor(logits), params(top_k=top_k, top_p=top_p), seed=seed, position=7)
@@ -77,6 +80,7 @@ def test_a_draw_never_leaves_the_nucleus(logits: list[float], top_k: int, top_p:
     assert int(drawn) in keep_by_lists(logits, top_k=top_k, top_p=top_p)
 
 
+@settings(deadline=None)
 @given(logits=logit_lists, temperature=st.sampled_from([0.0, 9e-6]))
 def test_without_temperature_the_best_token_wins_and_the_lower_id_breaks_ties(
     logits: list[float], temperature: float
@@ -149,6 +153,7 @@ def splitmix64(state: int) -> int:
     return state ^ (state >> 31)
 
 
+@settings(deadline=None)
 @given(seed=st.integers(-(2**65), 2**65), position=st.integers(0, 2**20), token=st.integers(0, 2**20))
 def test_the_noise_equals_splitmix64_in_unbounded_integers(seed: int, position: int, token: int) -> None:
     golden = 0x9E3779B97F4A7C15

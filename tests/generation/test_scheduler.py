@@ -4,7 +4,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generation.scheduler import Scheduler
@@ -117,6 +117,7 @@ def test_a_waiting_sequence_can_leave() -> None:
     subject.check_integrity()
 
 
+@settings(deadline=None)
 @given(
     lengths=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=12),
     max_running=st.integers(1, 5),

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generation.streaming import IncrementalDecoder
@@ -25,16 +25,19 @@ DROPS_SYSTEM = NO_SYSTEM.replace("{{ raise_exception('No system role') }}", "").
 texts = st.lists(st.one_of(st.text(max_size=8), st.sampled_from([*CONTROL, "\n\n", "<|im_", "end|>"]))).map("".join)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_no_text_can_produce_a_control_token(text: str) -> None:
     assert not CONTROL_IDS & set(TOKENIZER.encode(text))
 
 
+@settings(deadline=None)
 @given(texts)
 def test_encoded_text_decodes_to_itself(text: str) -> None:
     assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
 
 
+@settings(deadline=None)
 @given(texts)
 def test_count_is_the_length_of_encode(text: str) -> None:
     assert TOKENIZER.count(text) == len(TOKENIZER.encode(text))
@@ -50,6 +53,7 @@ def test_special_tokens_have_no_text() -> None:
     assert TOKENIZER.decode(tiny_tokenizer().encode("<|im_start|>the cat<|im_end|>")) == "the cat"
 
 
+@settings(deadline=None)
 @given(ids=st.lists(st.integers(0, 300), max_size=40))
 def test_streamed_deltas_join_to_the_decoded_text(ids: list[int]) -> None:
     decoder = IncrementalDecoder(TOKENIZER.decode)

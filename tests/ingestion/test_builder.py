@@ -1,7 +1,7 @@
 """ingestion.builder: every offset points at the text it was counted from."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingestion.builder import Span, TextBuilder
@@ -21,6 +21,7 @@ def shown(extraction: Extraction, block: Block) -> str:
     return extraction.text[block.start_char : block.end_char]
 
 
+@settings(deadline=None)
 @given(pages=st.lists(blocks, min_size=1, max_size=4))
 def test_blocks_and_pages_point_at_exactly_what_was_appended(
     pages: list[list[tuple[BlockKind, str, int]]],

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingestion.encoding import decode, starts_text
@@ -38,6 +38,7 @@ def test_text_comes_back_whatever_its_encoding(encoding: str, text: str) -> None
     assert starts_text(text.encode(encoding)[:400])
 
 
+@settings(deadline=None)
 @given(text=st.text(min_size=1).filter(lambda text: "\0" not in text and "\x1b" not in text))
 def test_utf_8_always_comes_back(text: str) -> None:
     assert decode(text.encode()) == text.removeprefix("\ufeff")

@@ -1,17 +1,19 @@
 """ingestion.normalise takes out what nobody can see and nothing else."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ingestion.normalise import normalise
 from tests.ingestion.texts import hostile_text
 
 
+@settings(deadline=None)
 @given(text=hostile_text)
 def test_normalising_twice_is_normalising_once(text: str) -> None:
     assert normalise(normalise(text)) == normalise(text)
 
 
+@settings(deadline=None)
 @given(text=hostile_text)
 def test_normalised_text_can_be_stored_and_holds_no_control_or_tag_character(text: str) -> None:
     result = normalise(text)

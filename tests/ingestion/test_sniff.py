@@ -123,7 +123,9 @@ MAGICS = st.sampled_from(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the file is written anew each time
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)  # the file is written anew each time
 @given(magic=MAGICS, rest=st.binary(max_size=300), filename=st.text(max_size=20))
 def test_any_bytes_under_any_name_are_a_format_or_an_error_of_ours(
     tmp_path: Path, magic: bytes, rest: bytes, filename: str

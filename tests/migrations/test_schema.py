@@ -79,7 +79,7 @@ def test_an_older_schema_asks_for_the_migration(empty_database: Database) -> Non
 
 
 @pytest.mark.parametrize("use", [check_schema, upgrade, lambda database: downgrade(database, "base")])
-def test_a_newer_schema_is_refused_and_left_alone(migrated_database: Database, use) -> None:  # type: ignore[no-untyped-def]
+def test_a_newer_schema_is_refused_and_left_alone(migrated_database: Database, use) -> None:
     with migrated_database.write() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     before = tables(migrated_database)

@@ -12,7 +12,9 @@ class NewKey(RequestBody):
     """A key to make."""
 
     name: str = Field(min_length=1, max_length=200, description="For your own orientation.", examples=["ci"])
-    role: Role = Field(default=Role.MEMBER, description="admin, member (documents and questions) or reader (questions).")
+    role: Role = Field(
+        default=Role.MEMBER, description="admin, member (documents and questions) or reader (questions)."
+    )
     user_id: str | None = Field(
         default=None, min_length=1, max_length=200, description="Whom its use is booked on; default: the name."
     )

@@ -25,9 +25,7 @@ class AskRequest(Scoped):
     )
     temperature: float = Field(default=0.0, ge=0, le=2, description="0 is greedy and reproducible.")
     top_p: float = Field(default=1.0, gt=0, le=1, description="Nucleus: the smallest set of tokens of this mass.")
-    seed: int | None = Field(
-        default=None, ge=-(2**63), lt=2**63, description="Makes a sampled answer reproducible."
-    )
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63, description="Makes a sampled answer reproducible.")
     on_no_evidence: Literal["refuse", "answer"] = Field(
         default="refuse",
         description="`refuse` generates nothing when no passage is about the question; `answer` lets the model "

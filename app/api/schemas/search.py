@@ -18,9 +18,7 @@ class Scoped(RequestBody):
         default=None, max_length=1000, description="Only these collections; null is every collection of the key."
     )
     document_ids: list[str] | None = Field(default=None, max_length=10_000, description="Only these documents.")
-    filter: dict[str, object] | None = Field(
-        default=None, description=FILTER, examples=[{"year": {"$gte": 2024}}]
-    )
+    filter: dict[str, object] | None = Field(default=None, description=FILTER, examples=[{"year": {"$gte": 2024}}])
 
 
 class SearchRequest(Scoped):

@@ -17,7 +17,7 @@ ADMIN_KEY = "fn_test_admin_key_of_the_suite"
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)  # type: ignore[call-arg, arg-type]
+    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as state:
         yield state
 

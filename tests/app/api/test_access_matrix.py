@@ -60,7 +60,9 @@ BODIES = {
 IDS = {"document_id", "collection_id", "job_id", "key_id"}
 
 
-def key_of(state: State, role: Role, *, tenant: str = "default", collections: tuple[str, ...] | None = None) -> dict[str, str]:
+def key_of(
+    state: State, role: Role, *, tenant: str = "default", collections: tuple[str, ...] | None = None
+) -> dict[str, str]:
     _, secret = state.keys.create(
         tenant_id=tenant, user_id=f"{tenant}-{role}", name=role, role=role, collections=collections, expires_at=None
     )
@@ -133,7 +135,11 @@ def test_another_tenants_things_do_not_exist(client, state, owned, method, templ
 
 @pytest.mark.parametrize(
     ("method", "template"),
-    [route for route in MATRIX if "{document_id}" in route[1] or "{collection_id}" in route[1] or "{job_id}" in route[1]],
+    [
+        route
+        for route in MATRIX
+        if "{document_id}" in route[1] or "{collection_id}" in route[1] or "{job_id}" in route[1]
+    ],
 )
 def test_a_key_limited_to_another_collection_does_not_reach_them(client, state, owned, method, template):
     other = client.post("/v1/collections", json={"name": "other"}).json()["id"]

@@ -1,8 +1,7 @@
 """Documents for the repositories' tests, and the shortest way to index one."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class Library:
         collection_id: str | None = None,
         filename: str = "a.txt",
         external_id: str | None = None,
-        metadata: Mapping[str, object] | None = None,
+        metadata: Metadata | None = None,
     ) -> Document:
         new = new_document(
             collection_id or self.collection_id,
@@ -102,8 +101,8 @@ class Library:
             tenant_id=self.tenant_id,
             filename=filename,
             external_id=external_id,
+            metadata=metadata,
         )
-        new = replace(new, metadata=metadata or {})
         return self.documents.create(new, user_id="u1", key_id="k1")[0]
 
     def claim(self) -> Job:

@@ -90,7 +90,7 @@ def test_parallel_uploads_under_one_external_id_make_one_document(library: Libra
 
 
 @pytest.mark.parametrize("on_duplicate", [None, "skip", "replace", "version"])
-def test_the_same_external_id_and_bytes_change_nothing(library: Library, on_duplicate) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_external_id_and_bytes_change_nothing(library: Library, on_duplicate) -> None:
     first = library.upload("same", external_id="x")
 
     again = library.documents.create(
@@ -104,7 +104,7 @@ def test_the_same_external_id_and_bytes_change_nothing(library: Library, on_dupl
 
 
 @pytest.mark.parametrize("on_duplicate", [None, "replace", "version"])
-def test_the_same_external_id_with_other_bytes_is_a_new_version(library: Library, on_duplicate) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_external_id_with_other_bytes_is_a_new_version(library: Library, on_duplicate) -> None:
     first = library.index("old words", external_id="x", metadata={"a": 1})
     new = new_document(library.collection_id, "new", filename="b.txt", external_id="x", metadata={"a": 2})
     placed: list[tuple[str, int]] = []
@@ -266,6 +266,7 @@ def test_a_list_goes_newest_first_and_its_pages_make_the_whole(library: Library)
 
     assert [len(page) for page in pages] == [3, 3, 1]
     assert [each for page in pages for each in page] == created[::-1]
+    assert library.documents.list(tenant_id="t1", limit=7)[1] is None, "a full last page is the last"
 
 
 def test_documents_created_in_the_same_moment_are_listed_once_each(database: Database) -> None:

@@ -134,6 +134,18 @@ def test_a_file_locked_by_another_process_is_unavailable_and_then_works_again(sq
     assert count(sqlite_database) == 1
 
 
+def test_a_write_holds_the_lock_before_its_first_statement(sqlite_database: Database) -> None:
+    with sqlite_database.read() as connection:
+        file = connection.exec_driver_sql("PRAGMA database_list").one()[2]
+    other = sqlite3.connect(file, isolation_level=None, timeout=0)
+    try:
+        with sqlite_database.write(), pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN IMMEDIATE")
+    finally:
+        other.close()
+
+
 def test_a_full_disk_writes_nothing_and_reads_go_on(sqlite_database: Database) -> None:
     with sqlite_database.write() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()

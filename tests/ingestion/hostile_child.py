@@ -1,0 +1,52 @@
+"""A parser process that misbehaves as the file's first word says; run as `python -m tests.ingestion.hostile_child`."""
+
+import ctypes
+import os
+import sys
+import time
+from pathlib import Path
+
+from ingestion.child import serve
+from ingestion.extraction import LocalExtractor
+from ingestion.types import Extraction, ExtractionLimits
+
+
+class HostileExtractor:
+    """Reads text as the real one does, unless the file tells it to do something else first."""
+
+    def __init__(self, limits: ExtractionLimits) -> None:
+        self._limits = limits
+
+    def extract(self, path: Path, *, filename: str) -> Extraction:
+        """As `ports.Extractor` says, or worse."""
+        match path.read_text().split()[0]:
+            case "sleep":
+                time.sleep(60)
+            case "spin":
+                while True:
+                    pass
+            case "allocate":
+                hoard = [bytearray(1 << 20) for _ in range(400)]
+                for block in hoard:
+                    block[::4096] = b"x" * 256  # touched, so that it is resident
+                time.sleep(60)
+            case "crash":
+                ctypes.string_at(0)
+            case "exit":
+                os._exit(3)
+            case "raise":
+                raise RuntimeError("a bug with a /secret/path")
+            case "babble":
+                print("noise on standard output", flush=True)
+                os.write(1, b"\0\0\0\x02{}")
+                os.write(2, b"more noise")
+                print("noise on standard error", file=sys.stderr, flush=True)
+            case "environment":
+                path.with_suffix(".environment").write_text("\n".join(sorted(os.environ)))
+            case "pid":
+                path.with_suffix(".pid").write_text(str(os.getpid()))
+        return LocalExtractor(self._limits).extract(path, filename=filename)
+
+
+if __name__ == "__main__":
+    serve(HostileExtractor, load=lambda path, filename: None)
