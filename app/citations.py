@@ -18,6 +18,7 @@ _MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
 _UNFINISHED_MARKER = re.compile(r"\[[\d\s,;]{0,24}\Z")
 _TERMINATORS = ".!?…。！？।؟"
 _UNSPACED_TERMINATORS = "。！？"
+_LINE_STARTS = "\n[-*•#0123456789"
 _CLOSERS = "\"'”’»)]」』"
 
 
@@ -113,7 +114,9 @@ class FootnoteWriter:
         char = self._held[0]
         if char == "[":
             return self._bracket(final=final)
-        if char.isspace() and (self._ended or char == "\n"):
+        if char == "\n" and not self._ended:
+            return self._line_break(final=final)
+        if char.isspace() and self._ended:
             return self._gap(final=final)
         if self._ended and char not in _CLOSERS:
             # After 。 a sentence ends without a space; in "3.5" and "example.org" the dot ended nothing.
@@ -122,6 +125,16 @@ class FootnoteWriter:
             self._ended = False
         self._plain(char)
         self._ended = self._ended or char in _TERMINATORS
+        return 1
+
+    def _line_break(self, *, final: bool) -> int:
+        """A line that just wraps goes on; a blank line, a list item or a marker ends what stands before."""
+        rest = self._held[1:].lstrip(" \t")
+        if not rest and not final:
+            return 0
+        if not rest or rest[0] in _LINE_STARTS:
+            return self._gap(final=final)
+        self._plain("\n")
         return 1
 
     def _gap(self, *, final: bool) -> int:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import sqlalchemy as sa
 
-from app.db.contents import to_block_list, to_page_list
 from app.db.document_rows import read_document, to_job
+from app.db.indexing import drop_older, take_keys, write_chunks, write_text
 from app.db.removal import remove_chunks
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector, document, document_version, job, key_counter
+from app.db.tables import document, job
 from app.errors import NotFound
 from app.types import Document, DocumentStatus, Job, JobStatus
 from ingestion.types import Extraction, Passage, Stage
@@ -112,8 +112,8 @@ class JobRepository:
                 return CommitResult(written=False, new_keys=none, removed_keys=none, dropped_versions=())
             now = self._clock()
             removed, _ = remove_chunks(connection, running.document_id)
-            keys = _take_keys(connection, len(passages))
-            _write_text(
+            keys = take_keys(connection, len(passages))
+            write_text(
                 connection,
                 running,
                 extraction,
@@ -123,7 +123,7 @@ class JobRepository:
                 embedding_tokens=embedding_tokens,
                 now=now,
             )
-            _write_chunks(connection, running, passages, keys=keys, halves=halves, generation=generation)
+            write_chunks(connection, running, passages, keys=keys, halves=halves, generation=generation)
             _set_document(
                 connection,
                 job_id,
@@ -134,7 +134,7 @@ class JobRepository:
                 updated_at=now,
             )
             _finish(connection, job_id, JobStatus.DONE, now=now)
-            dropped = _drop_older(connection, running) if running.replace else ()
+            dropped = drop_older(connection, running) if running.replace else ()
         return CommitResult(written=True, new_keys=keys, removed_keys=removed, dropped_versions=dropped)
 
     def fail(self, job_id: str, *, code: str, detail: str) -> bool:
@@ -228,94 +228,3 @@ def _set_document(connection: sa.Connection, job_id: str, **values: object) -> N
 
 def _finish(connection: sa.Connection, job_id: str, status: JobStatus, *, now: float, **values: str) -> None:
     connection.execute(sa.update(job).where(job.c.id == job_id).values(status=status, finished_at=now, **values))
-
-
-def _take_keys(connection: sa.Connection, count: int) -> Keys:
-    """The next `count` chunk keys, one after the other and never handed out before."""
-    end = connection.execute(
-        sa.update(key_counter)
-        .where(key_counter.c.name == "chunk")
-        .values(next_key=key_counter.c.next_key + count)
-        .returning(key_counter.c.next_key)
-    ).scalar_one()
-    return np.arange(end - count, end, dtype=np.int64)
-
-
-def _write_text(
-    connection: sa.Connection,
-    running: Job,
-    extraction: Extraction,
-    passages: Sequence[Passage],
-    *,
-    first_key: int | None,
-    generation: int,
-    embedding_tokens: int,
-    now: float,
-) -> None:
-    connection.execute(
-        sa.update(document_version)
-        .where(document_version.c.document_id == running.document_id, document_version.c.version == running.version)
-        .values(
-            media_type=extraction.media_type.value,
-            title=extraction.title,
-            text=extraction.text,
-            pages=to_page_list(extraction.pages),
-            blocks=to_block_list(extraction.blocks),
-            page_count=len(extraction.pages),
-            first_key=first_key,
-            chunk_count=len(passages),
-            token_count=sum(passage.token_count for passage in passages),
-            generation=generation,
-            embedding_tokens=embedding_tokens,
-            indexed_at=now,
-        )
-    )
-
-
-def _write_chunks(
-    connection: sa.Connection,
-    running: Job,
-    passages: Sequence[Passage],
-    *,
-    keys: Keys,
-    halves: np.ndarray[tuple[int, ...], np.dtype[np.float16]],
-    generation: int,
-) -> None:
-    if not passages:
-        return
-    connection.execute(
-        sa.insert(chunk),
-        [
-            {
-                "key": key,
-                "document_id": running.document_id,
-                "version": running.version,
-                "ordinal": passage.ordinal,
-                "start_char": passage.start_char,
-                "end_char": passage.end_char,
-                "page_start": passage.page_start,
-                "page_end": passage.page_end,
-                "token_count": passage.token_count,
-                "heading_path": list(passage.heading_path),
-                "heading": " > ".join(passage.heading_path),
-                "text": passage.text,
-            }
-            for key, passage in zip(keys.tolist(), passages, strict=True)
-        ],
-    )
-    connection.execute(
-        sa.insert(chunk_vector),
-        [
-            {"key": key, "generation": generation, "vector": half.tobytes()}
-            for key, half in zip(keys.tolist(), halves, strict=True)
-        ],
-    )
-
-
-def _drop_older(connection: sa.Connection, running: Job) -> tuple[int, ...]:
-    dropped = connection.execute(
-        sa.delete(document_version)
-        .where(document_version.c.document_id == running.document_id, document_version.c.version < running.version)
-        .returning(document_version.c.version)
-    ).scalars()
-    return tuple(sorted(dropped))

@@ -162,3 +162,11 @@ def test_a_passage_of_a_chunk_that_crosses_pages_is_cited_with_its_own_page():
 
     assert (first.page_start, first.page_end) == (4, 4)
     assert (second.page_start, second.page_end) == (5, 5)
+
+
+def test_a_wrapped_line_does_not_end_a_sentence_and_a_list_item_does():
+    wrapped = write("The plant in Oslo closed\non 4 May after a fire.")
+    listed = write("- The plant in Oslo closed on 4 May\n- The board proposed a dividend of 30 cents")
+
+    assert wrapped.answer == "The plant in Oslo closed\non 4 May after a fire.[2]"
+    assert listed.answer == "- The plant in Oslo closed on 4 May[2]\n- The board proposed a dividend of 30 cents[1]"

@@ -29,7 +29,7 @@ from tests.ingestion.texts import hostile_text
 @settings(deadline=None)
 @given(filename=st.text(), seconds=st.floats(0.1, 999), pages=st.integers(1, 1 << 40))
 def test_a_request_arrives_as_it_was_sent(filename: str, seconds: float, pages: int) -> None:
-    request = Request(Path("/tmp") / "file", filename, ExtractionLimits(seconds=seconds, pages=pages))
+    request = Request(Path("uploads") / "file", filename, ExtractionLimits(seconds=seconds, pages=pages))
 
     message = read_message(io.BytesIO(framed(pack_request(request))))
 
