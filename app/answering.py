@@ -7,92 +7,29 @@ yields what happens. The ledger is settled by the engine's observer, whatever th
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta, TokenUsage
+from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.citations import FootnoteWriter
 from app.db.contents import ContentRepository
 from app.errors import NotFound
-from app.prompt import REFUSAL, Message, Prompt, build_prompt
+from app.prepared import NO_EVIDENCE, Prepared
+from app.prompt import Prompt, build_prompt
+from app.question import Limits, Question
 from app.settlement import Settler
 from app.support import content_terms
-from app.types import Components, Operation, Principal, Reservation, Settlement, UsageStatus
+from app.types import Operation, Principal, Reservation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
 from generation.errors import ContextLengthExceeded, EngineFull, GenerationError
-from generation.ports import Engine, Stream, Tokenizer
+from generation.ports import Engine, Tokenizer
 from generation.types import Completion, Delta, GenerationRequest, SamplingParams
 from ingestion.types import Page
 from retrieval.compress import compress
 from retrieval.ports import Embedder
 from retrieval.search import Search
-from retrieval.types import Context, Hit, Scope, SearchMode, SearchResult
+from retrieval.types import Context, Hit, SearchMode, SearchResult
 
-NO_EVIDENCE = "The documents do not hold an answer to this question."
 _EMPTY = Context(sources=(), dropped=(), tokens=0)
 _ENOUGH_TERMS = 2 / 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Defaults: tokens of context and output, the least cosine that counts as evidence, the longest waiting line."""
-
-    max_context_tokens: int
-    max_output_tokens: int
-    min_evidence: float
-    max_waiting: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked, by whom, of which documents, and how the answer is to be generated."""
-
-    request_id: str
-    endpoint: str
-    principal: Principal
-    text: str
-    scope: Scope
-    top_k: int = 8
-    mode: SearchMode = SearchMode.HYBRID
-    max_context_tokens: int | None = None
-    max_output_tokens: int | None = None
-    temperature: float = 0.0
-    top_p: float = 1.0
-    sampling_top_k: int = 0
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
-    history: tuple[Message, ...] = ()
-    instructions: str = ""
-    on_no_evidence: Literal["refuse", "answer"] = "refuse"
-    dry_run: bool = False
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A question that was accepted. `stream` is None when nothing is generated (no evidence, dry run)."""
-
-    question: Question
-    context: Context
-    prompt: Prompt
-    report: SourceReport
-    budget: Budget
-    embedding_tokens: int
-    retrieve_ms: float
-    started: float
-    pages: dict[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
-    stream: Stream | None = None
-    settler: Settler | None = None
-
-    @property
-    def generates(self) -> bool:
-        """Whether the engine was asked."""
-        return self.stream is not None
-
-    def close(self) -> None:
-        """The reader is gone; generation stops and the ledger row is settled as the client's abort."""
-        if self.stream is not None and self.settler is not None:
-            self.settler.client_left()
-            self.stream.close()
 
 
 class Answerer:
@@ -194,7 +131,7 @@ class Answerer:
         if prepared.stream is None:
             if not prepared.question.dry_run:
                 yield TextDelta(NO_EVIDENCE)
-            yield self._ungenerated(prepared)
+            yield prepared.ungenerated(model=self._engine.info.model)
             return
         writer = FootnoteWriter(prepared.context.sources, pages=prepared.pages)
         completion: Completion | None = None
@@ -212,7 +149,7 @@ class Answerer:
             if completion is None:
                 prepared.close()
         assert completion is not None, "a stream ends with its completion"
-        yield self._generated(prepared, writer, completion)
+        yield prepared.generated(writer, completion, model=self._engine.info.model)
 
     async def answer(self, prepared: Prepared) -> Answer:
         """The whole answer at once."""
@@ -310,76 +247,10 @@ class Answerer:
         prepared.settler = settler
         self._open[question.request_id] = (question.principal.tenant_id, prepared)
 
-    def _ungenerated(self, prepared: Prepared) -> Answer:
-        dry = prepared.question.dry_run
-        components = prepared.prompt.components if dry else Components()
-        return Answer(
-            id=prepared.question.request_id,
-            model=self._engine.info.model,
-            answered=False,
-            reason="dry_run" if dry else "no_evidence",
-            text="" if dry else NO_EVIDENCE,
-            finish_reason="stop",
-            citations=(),
-            uncited=(),
-            sources=prepared.report,
-            usage=self._usage(prepared, components, completion=None),
-            budget=prepared.budget,
-            timings_ms=self._timings(prepared, None),
-        )
-
-    def _generated(self, prepared: Prepared, writer: FootnoteWriter, completion: Completion) -> Answer:
-        refused = bool(prepared.context.sources) and not writer.citations and _is_refusal(writer.answer)
-        reason = "not_in_sources" if refused else None
-        report = replace(prepared.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))
-        return Answer(
-            id=prepared.question.request_id,
-            model=self._engine.info.model,
-            answered=not refused and completion.error is None,
-            reason="error" if completion.error else reason,
-            text=writer.answer,
-            finish_reason=completion.finish_reason.value,
-            citations=tuple(writer.citations),
-            uncited=() if refused else tuple(writer.uncited),
-            sources=report,
-            usage=self._usage(prepared, prepared.prompt.components, completion=completion),
-            budget=prepared.budget,
-            timings_ms=self._timings(prepared, completion),
-            error=completion.error,
-        )
-
-    def _usage(self, prepared: Prepared, components: Components, *, completion: Completion | None) -> TokenUsage:
-        return TokenUsage(
-            components=components,
-            completion_tokens=len(completion.token_ids) if completion else 0,
-            cached_tokens=completion.cached_tokens if completion else 0,
-            by_document={share.document_id: share.tokens for share in prepared.prompt.shares(prepared.context)}
-            if components.total
-            else {},
-            embedding_tokens=prepared.embedding_tokens,
-        )
-
-    def _timings(self, prepared: Prepared, completion: Completion | None) -> dict[str, float | None]:
-        total = (time.perf_counter() - prepared.started) * 1000
-        first = None
-        if completion is not None and completion.timings.first_token_ms is not None:
-            first = total - completion.timings.total_ms + completion.timings.first_token_ms
-        return {
-            "queue": round(completion.timings.queue_ms, 1) if completion else 0.0,
-            "retrieve": round(prepared.retrieve_ms, 1),
-            "rerank": 0.0,
-            "first_token": round(first, 1) if first is not None else None,
-            "total": round(total, 1),
-        }
-
 
 def _share(terms: frozenset[str], hit: Hit) -> float:
     """Share of `terms` that occur in the hit."""
     return len(terms & content_terms(hit.chunk.text)) / len(terms)
-
-
-def _is_refusal(answer: str) -> bool:
-    return answer.strip().casefold().replace("’", "'").startswith(REFUSAL.rstrip(".").casefold())
 
 
 async def prepare(answerer: Answerer, question: Question) -> Prepared:

@@ -1,5 +1,6 @@
 """The composition root: builds every collaborator once, in dependency order, and closes them in reverse."""
 
+import gc
 import os
 import time
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from importlib.metadata import version as distribution_version
 from app.access.authenticator import Authenticator, KeyLookup
 from app.access.first_key import ensure_first_key
 from app.access.local_key import LocalKey
-from app.answering import Answerer, Limits
+from app.answering import Answerer
 from app.db.chunks import ChunkRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
@@ -26,6 +27,7 @@ from app.intake import Intake
 from app.jobs.worker import Worker
 from app.lock import data_dir_lock
 from app.models.folder import resolve
+from app.question import Limits
 from app.settings import Settings
 from app.state import Models, State
 from app.telemetry import Metrics, logger
@@ -77,6 +79,8 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
             lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
         if with_models:
             stations.models = _load_models(settings, stack, database, files, ledger, jobs, metrics, boot_id)
+        gc.enable()  # the command line turns it off while it imports
+        gc.freeze()  # what is loaded now stays: collections need not look at it again
         yield State(
             settings=settings,
             database=database,

@@ -10,12 +10,14 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from app.answer import Answer, SourcesFound, TextDelta
-from app.answering import Answerer, Prepared, Question, prepare
+from app.answering import Answerer, prepare
 from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.errors import problem
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import AnswerBody, AskRequest, CitationBody, SourcesBody, UsageBody
 from app.api.schemas.shape import ResponseBody, problems
+from app.prepared import Prepared
+from app.question import Question
 from app.state import State
 from app.types import Principal
 from generation.errors import GenerationError

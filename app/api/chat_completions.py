@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from app.answer import Answer, TextDelta
-from app.answering import Answerer, Prepared, Question, prepare
+from app.answering import Answerer, prepare
 from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.errors import openai_error
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
@@ -19,7 +19,9 @@ from app.api.schemas.chat import ChatCompletionBody, ChatCompletionRequest, Mode
 from app.api.schemas.shape import problems
 from app.citations import Citation
 from app.errors import InvalidRequest, NotFound
+from app.prepared import Prepared
 from app.prompt import Message
+from app.question import Question
 from app.state import Models, State
 from app.types import Principal
 from generation.errors import GenerationError

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import socket
 from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from app.errors import SetupError
 from app.settings import Settings, load_settings
 
 _KEYED_BY_ENVIRONMENT = "Settings come from FOOTNOTE_* variables or .env; see .env.example."
@@ -40,14 +42,29 @@ def run(settings: Settings) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     with build(settings) as state:
         app = create_app(lambda: nullcontext(state), version=state.version)
-        config = uvicorn.Config(
-            app, host=settings.host, port=settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=10
-        )
+        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10)
         for number in (signal.SIGINT, signal.SIGTERM):
             # uvicorn drains, then raises the signal again for whoever handled it before: by then the
             # work is done, and dying of it would skip the index's last save and the engine's goodbye.
             signal.signal(number, lambda *_: None)
-        uvicorn.Server(config).run()
+        uvicorn.Server(config).run(sockets=[_listen(settings)])
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """The bound socket, announced; requests that come before the server reads them wait in its backlog.
+
+    Raises:
+        SetupError: The address cannot be bound.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        raise SetupError(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.") from None
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"http://{host}:{listener.getsockname()[1]}"
+    Console(stderr=True).print(f"Footnote listens on {address}, its API is described at {address}/docs", soft_wrap=True)
+    return listener
 
 
 def migrate() -> None:
