@@ -1,5 +1,6 @@
 """The originals people uploaded, on disk under names we make."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterable
@@ -48,11 +49,10 @@ class FileStore:
                     file.write(block)
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
+        except BaseException as error:
             path.unlink(missing_ok=True)
-            raise StorageFull("There is no room to store the file.") from error
-        except BaseException:
-            path.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                raise StorageFull("There is no room to store the file.") from error
             raise
         return Received(path=path, bytes=size, sha256=digest.hexdigest())
 
@@ -74,10 +74,6 @@ class FileStore:
         """Where a version's original lies."""
         assert not {"/", "."} & set(document_id), "document ids are made by us"
         return self._folder / document_id / str(version)
-
-    def open(self, document_id: str, version: int) -> BinaryIO:
-        """The original bytes, for reading."""
-        return self.path(document_id, version).open("rb")
 
     def remove(self, document_id: str, version: int) -> None:
         """Delete a version's original; one that is gone already is fine."""

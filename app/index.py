@@ -61,7 +61,9 @@ class LiveIndex:
             return True
 
     def _open(self) -> FaissIndex:
-        index = self._load() or FaissIndex(self._embedder.dim)
+        index = self._load()
+        if index is None:
+            index = FaissIndex(self._embedder.dim)
         wanted = self._chunks.visible_keys()
         held = index.keys()
         surplus = np.setdiff1d(held, wanted, assume_unique=True)
