@@ -92,7 +92,10 @@ class Worker:
         try:
             self._ingest(job, document)
         except IngestionError as error:
-            self._fail(job, error.code, str(error))
+            if self._stop.is_set():  # the parser was stopped under it: that says nothing about the file
+                self._jobs.release(job.id)
+            else:
+                self._fail(job, error.code, str(error))
         except _Stopped:
             self._jobs.release(job.id)
         except _Overtaken:

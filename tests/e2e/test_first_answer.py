@@ -217,3 +217,26 @@ def test_a_greedy_answer_repeats_and_a_seed_repeats_a_sampled_one(server, docume
 
     assert greedy[0] == greedy[1]
     assert sampled[0] == sampled[1]
+
+
+def test_the_contracts_own_example_is_accepted_word_for_word(server, document):
+    body = {
+        "question": "By how much did revenue rise?",
+        "collection_ids": [document["collection_id"]],
+        "document_ids": None,
+        "filter": {"year": {"$gte": 2024}},
+        "conversation_id": None,
+        "top_k": 8,
+        "max_context_tokens": 3000,
+        "max_output_tokens": 12,
+        "temperature": 0.2,
+        "top_p": 0.9,
+        "seed": 1,
+        "on_no_evidence": "refuse",
+        "stream": False,
+        "dry_run": False,
+    }
+    answer = server.http.post("/v1/ask", json=body)
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["usage"]["completion_tokens"] <= 12

@@ -15,6 +15,7 @@ class AskRequest(Scoped):
     """A question and how to answer it."""
 
     question: str = Field(min_length=1, description="The question.", examples=["How did revenue develop?"])
+    conversation_id: None = Field(default=None, description="Conversations are not kept yet: only null is taken.")
     mode: SearchMode = Field(default=SearchMode.HYBRID, description="How passages are found.")
     top_k: int = Field(default=8, ge=1, le=200, description="Chunks to retrieve.")
     max_context_tokens: int | None = Field(

@@ -1,5 +1,7 @@
 """Bodies of search."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from app.api.schemas.shape import RequestBody, ResponseBody
@@ -29,6 +31,7 @@ class SearchRequest(Scoped):
     mode: SearchMode = Field(
         default=SearchMode.HYBRID, description="`hybrid` fuses meaning and words; `dense` and `lexical` use one."
     )
+    rerank: Literal[False] | None = Field(default=None, description="Reranking is not there yet: only false is taken.")
 
 
 class HitScores(ResponseBody):

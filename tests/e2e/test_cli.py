@@ -1,0 +1,87 @@
+"""The command line, as a person types it: on the local data dir and against a server."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.server import ADMIN_KEY, Server, require_default_models
+
+pytestmark = pytest.mark.xdist_group("e2e")
+
+NOTE = "The lighthouse keeper of Skagen counted 412 ships in May.\n\nHer dog is called Admiral.\n"
+
+
+def footnote(*arguments: str, data_dir: Path, status: int = 0) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", "from app.cli import main; main()", *arguments],
+        env={**os.environ, "FOOTNOTE_DATA_DIR": str(data_dir), "FOOTNOTE_ADMIN_KEY": ADMIN_KEY, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        cwd=data_dir.parent,
+        check=False,
+    )
+    assert result.returncode == status, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stdout + result.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "papers"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "note.txt").write_text(NOTE)
+    (folder / "deep" / "copy.txt").write_text(NOTE)
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    (folder / ".hidden").write_text("secret")
+    return folder
+
+
+def test_a_folder_is_ingested_and_asked_without_a_server(tmp_path, folder):
+    require_default_models()
+    data_dir = tmp_path / "data"
+    report = footnote("ingest", str(folder), "--collection", "sea", data_dir=data_dir, status=2)
+
+    assert "1 indexed, 1 duplicates, 1 failed" in report
+    assert "broken.pdf" in report
+    answer = footnote("ask", "How many ships did the keeper of Skagen count in May?", data_dir=data_dir)
+    assert re.search(r"\[1\] (note|copy)\.txt", answer), answer
+    assert "“The lighthouse keeper of Skagen counted 412 ships in May.”" in answer
+    assert "prompt tokens" in answer
+    assert "local" in footnote("usage", "--by", "user_id", data_dir=data_dir)
+    assert "indexed" in footnote("documents", "--collection", "sea", data_dir=data_dir)
+    assert "wrong" not in footnote("check", data_dir=data_dir)
+
+
+def test_the_same_commands_work_against_a_server(tmp_path, folder, server: Server):
+    remote = ("--url", server.url, "--key", ADMIN_KEY)
+    footnote(*remote, "ingest", str(folder / "note.txt"), "--collection", "remote sea", data_dir=tmp_path / "data")
+    hits = footnote(*remote, "search", "lighthouse ships", "--collection", "remote sea", data_dir=tmp_path / "data")
+
+    assert "note.txt" in hits
+    made = footnote(*remote, "keys", "create", "visitor", "--role", "reader", data_dir=tmp_path / "data")
+    key_id = made.split()[0]
+    assert "visitor" in footnote(*remote, "keys", "list", data_dir=tmp_path / "data")
+    footnote(*remote, "keys", "revoke", key_id, data_dir=tmp_path / "data")
+    assert "revoked" in footnote(*remote, "keys", "list", data_dir=tmp_path / "data")
+    assert not (tmp_path / "data").exists(), "a remote command leaves this machine alone"
+
+
+def test_failures_are_one_sentence(tmp_path, server: Server):
+    data_dir = tmp_path / "data"
+    assert "API key" in footnote("--url", server.url, "documents", data_dir=data_dir, status=1)
+    assert "not valid" in footnote("--url", server.url, "--key", "fn_wrong", "documents", data_dir=data_dir, status=1)
+    assert "no collection 'nowhere'" in footnote("documents", "-c", "nowhere", data_dir=data_dir, status=1)
+    assert "Another Footnote process" in footnote("documents", data_dir=server.data_dir, status=1)
+
+
+def test_the_schema_is_brought_up_to_date(tmp_path):
+    first = footnote("migrate", data_dir=tmp_path / "data")
+    again = footnote("migrate", data_dir=tmp_path / "data")
+
+    assert "empty → " in first
+    assert re.search(r"Schema: (\S+) → \1", again)
