@@ -113,7 +113,8 @@ def build_prompt(
     segments.append(Segment(Component.TEMPLATE, frame[-2]))
     if grounded:
         segments.append(text(Component.TEMPLATE, "Sources:\n\n"))
-        for source in context.sources:
+        # The best source stands nearest the question: small models read best what they read last (docs/EXPERIMENTS.md).
+        for source in reversed(context.sources):
             document = source.hit.chunk.document_id
             segments.append(text(Component.CONTEXT, source.header, document))
             segments.append(text(Component.CONTEXT, source.body, document))
