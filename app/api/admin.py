@@ -4,8 +4,7 @@ import time
 
 from fastapi import APIRouter
 
-from app.api.dependencies import PrincipalDep, StateDep, visible_collection
-from app.api.documents import Cursor, Limit
+from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_collection
 from app.api.paging import page_of
 from app.api.schemas.admin import KeyBody, KeyPatch, NewKey, NewKeyBody
 from app.api.schemas.shape import Page, problems

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.api.dependencies import PrincipalDep, StateDep, visible_collection
-from app.api.documents import Cursor, Limit, checked_metadata
+from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_collection
+from app.api.documents import checked_metadata
 from app.api.paging import page_of
 from app.api.schemas.documents import CollectionBody, CollectionPatch, DeletedBody, NewCollection
 from app.api.schemas.shape import Page, problems

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Annotated, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from app.errors import SetupError
 from app.state import Models, State
-from app.types import Collection, Principal
+from app.types import Collection, Document, Principal
 from retrieval.filters import parse_filter
 from retrieval.types import Scope
 
@@ -43,6 +43,8 @@ StateDep = Annotated[State, Depends(state_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 ModelsDep = Annotated[Models, Depends(models_of)]
 RequestId = Annotated[str, Depends(request_id)]
+Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
+Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
 
 
 def visible_collection(state: State, principal: Principal, collection_id: str) -> Collection:
@@ -77,3 +79,17 @@ def scope_for(
         document_ids=tuple(document_ids) if document_ids is not None else None,
         filter=parse_filter(raw_filter) if raw_filter is not None else None,
     )
+
+
+def visible_document(state: State, principal: Principal, document_id: str) -> Document:
+    """The document, if it exists for this caller.
+
+    Raises:
+        NotFound: It does not.
+    """
+    return state.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
+
+
+def document_in_path(document_id: str, state: StateDep, principal: PrincipalDep) -> Document:
+    """The document a route's path names; a dependency, so that a stream is refused before it begins."""
+    return visible_document(state, principal, document_id)

@@ -8,19 +8,24 @@ from typing import Annotated
 
 import anyio
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from app.api.dependencies import PrincipalDep, StateDep, visible_collection
+from app.api.dependencies import (
+    Cursor,
+    Limit,
+    PrincipalDep,
+    StateDep,
+    document_in_path,
+    visible_collection,
+    visible_document,
+)
 from app.api.schemas.documents import (
-    ChunkBody,
-    ContentBody,
     DeleteByFilter,
     DeletedBody,
     DocumentBody,
     JobBody,
     MetadataPatch,
-    PageBody,
 )
 from app.api.schemas.search import FILTER
 from app.api.schemas.shape import Page, problems
@@ -35,23 +40,6 @@ router = APIRouter(tags=["documents"])
 
 _FINAL = {DocumentStatus.INDEXED, DocumentStatus.FAILED, DocumentStatus.DELETING}
 _POLL_SECONDS = 0.1
-Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
-Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
-Version = Annotated[int | None, Query(ge=1, description="A document version; default: the live one.")]
-
-
-def visible_document(state: State, principal: Principal, document_id: str) -> Document:
-    """The document, if it exists for this caller.
-
-    Raises:
-        NotFound: It does not.
-    """
-    return state.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
-
-
-def document_in_path(document_id: str, state: StateDep, principal: PrincipalDep) -> Document:
-    """The document a route's path names; a dependency, so that a stream is refused before it begins."""
-    return visible_document(state, principal, document_id)
 
 
 @router.post(
@@ -229,107 +217,6 @@ async def document_events(
             return
 
 
-@router.get(
-    "/v1/documents/{document_id}/content",
-    summary="The canonical text",
-    response_model=None,
-    responses={
-        200: {
-            "description": "The characters `[start, end)`; offsets count Unicode code points.",
-            "content": {
-                "text/plain": {"schema": {"type": "string"}},
-                "application/json": {"schema": ContentBody.model_json_schema()},
-            },
-        },
-        **problems(404, 422),
-    },
-)
-def read_content(
-    document_id: str,
-    request: Request,
-    state: StateDep,
-    principal: PrincipalDep,
-    start: Annotated[int, Query(ge=0, description="First character, inclusive.")] = 0,
-    end: Annotated[int | None, Query(ge=0, description="Last character, exclusive; default: the end.")] = None,
-    version: Version = None,
-) -> Response:
-    """The text every offset refers to; `text/plain`, or JSON for `Accept: application/json`."""
-    live, text = _content(state, principal, document_id, version)
-    stop = len(text) if end is None else min(end, len(text))
-    piece = text[start:stop]
-    if "application/json" in request.headers.get("accept", ""):
-        body = ContentBody(
-            document_id=document_id, version=live, start=min(start, len(text)), end=stop, total=len(text), text=piece
-        )
-        return Response(body.model_dump_json(), media_type="application/json")
-    return PlainTextResponse(piece)
-
-
-@router.get("/v1/documents/{document_id}/pages/{number}", summary="One page", responses=problems(404))
-def read_page(
-    document_id: str, number: int, state: StateDep, principal: PrincipalDep, version: Version = None
-) -> PageBody:
-    """A page's text and where it lies in the canonical text."""
-    live, text = _content(state, principal, document_id, version)
-    pages, _ = state.contents.structure(document_id, tenant_id=principal.tenant_id, version=live)
-    for page in pages:
-        if page.number == number:
-            return PageBody(
-                document_id=document_id,
-                version=live,
-                number=number,
-                start_char=page.start_char,
-                end_char=page.end_char,
-                text=text[page.start_char : page.end_char],
-            )
-    raise NotFound("The document has no such page.")
-
-
-@router.get("/v1/documents/{document_id}/chunks", summary="Its chunks", responses=problems(404))
-def list_chunks(
-    document_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
-) -> Page[ChunkBody]:
-    """The live version's chunks in document order."""
-    visible_document(state, principal, document_id)
-    chunks, next_cursor = state.contents.chunks(document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
-    data = [
-        ChunkBody(
-            id=chunk.id,
-            ordinal=chunk.ordinal,
-            version=chunk.version,
-            start_char=chunk.start_char,
-            end_char=chunk.end_char,
-            page_start=chunk.page_start,
-            page_end=chunk.page_end,
-            heading_path=list(chunk.heading_path),
-            token_count=chunk.token_count,
-            text=chunk.text,
-        )
-        for chunk in chunks
-    ]
-    return Page(data=data, has_more=next_cursor is not None, next_cursor=next_cursor)
-
-
-@router.get(
-    "/v1/documents/{document_id}/file",
-    summary="The original file",
-    response_class=FileResponse,
-    responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
-)
-def read_file(document_id: str, state: StateDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
-    """The original, as an attachment."""
-    document = visible_document(state, principal, document_id)
-    path = state.files.path(document_id, version or document.live_version or document.version)
-    if not path.is_file():
-        raise NotFound("There is no such version.")
-    return FileResponse(
-        path,
-        filename=document.filename,
-        media_type=document.media_type or "application/octet-stream",
-        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
-    )
-
-
 @router.get("/v1/jobs/{job_id}", summary="An ingestion job", tags=["jobs"], responses=problems(404))
 def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
     """Where a job stands."""
@@ -364,14 +251,6 @@ def _target(state: State, principal: Principal, collection_id: str | None) -> st
     if principal.collections is not None and default not in principal.collections:
         raise InvalidRequest("Name a collection of this key as 'collection_id'.", param="collection_id")
     return default
-
-
-def _content(state: State, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
-    document = visible_document(state, principal, document_id)
-    wanted = version if version is not None else document.live_version
-    if wanted is None:
-        raise NotFound("The document has no indexed version yet.")
-    return wanted, state.contents.text(document_id, tenant_id=principal.tenant_id, version=wanted)
 
 
 async def _wait(state: State, document: Document, *, seconds: float) -> Document:

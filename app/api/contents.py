@@ -1,0 +1,126 @@
+"""Routes that show what a document says: text, pages, chunks, the original."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+
+from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_document
+from app.api.schemas.documents import ChunkBody, ContentBody, PageBody
+from app.api.schemas.shape import Page, problems
+from app.errors import NotFound
+from app.state import State
+from app.types import Principal
+
+router = APIRouter(tags=["documents"])
+
+Version = Annotated[int | None, Query(ge=1, description="A document version; default: the live one.")]
+
+
+@router.get(
+    "/v1/documents/{document_id}/content",
+    summary="The canonical text",
+    response_model=None,
+    responses={
+        200: {
+            "description": "The characters `[start, end)`; offsets count Unicode code points.",
+            "content": {
+                "text/plain": {"schema": {"type": "string"}},
+                "application/json": {"schema": ContentBody.model_json_schema()},
+            },
+        },
+        **problems(404, 422),
+    },
+)
+def read_content(
+    document_id: str,
+    request: Request,
+    state: StateDep,
+    principal: PrincipalDep,
+    start: Annotated[int, Query(ge=0, description="First character, inclusive.")] = 0,
+    end: Annotated[int | None, Query(ge=0, description="Last character, exclusive; default: the end.")] = None,
+    version: Version = None,
+) -> Response:
+    """The text every offset refers to; `text/plain`, or JSON for `Accept: application/json`."""
+    live, text = _content(state, principal, document_id, version)
+    stop = len(text) if end is None else min(end, len(text))
+    piece = text[start:stop]
+    if "application/json" in request.headers.get("accept", ""):
+        body = ContentBody(
+            document_id=document_id, version=live, start=min(start, len(text)), end=stop, total=len(text), text=piece
+        )
+        return Response(body.model_dump_json(), media_type="application/json")
+    return PlainTextResponse(piece)
+
+
+@router.get("/v1/documents/{document_id}/pages/{number}", summary="One page", responses=problems(404))
+def read_page(
+    document_id: str, number: int, state: StateDep, principal: PrincipalDep, version: Version = None
+) -> PageBody:
+    """A page's text and where it lies in the canonical text."""
+    live, text = _content(state, principal, document_id, version)
+    pages, _ = state.contents.structure(document_id, tenant_id=principal.tenant_id, version=live)
+    for page in pages:
+        if page.number == number:
+            return PageBody(
+                document_id=document_id,
+                version=live,
+                number=number,
+                start_char=page.start_char,
+                end_char=page.end_char,
+                text=text[page.start_char : page.end_char],
+            )
+    raise NotFound("The document has no such page.")
+
+
+@router.get("/v1/documents/{document_id}/chunks", summary="Its chunks", responses=problems(404))
+def list_chunks(
+    document_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+) -> Page[ChunkBody]:
+    """The live version's chunks in document order."""
+    visible_document(state, principal, document_id)
+    chunks, next_cursor = state.contents.chunks(document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
+    data = [
+        ChunkBody(
+            id=chunk.id,
+            ordinal=chunk.ordinal,
+            version=chunk.version,
+            start_char=chunk.start_char,
+            end_char=chunk.end_char,
+            page_start=chunk.page_start,
+            page_end=chunk.page_end,
+            heading_path=list(chunk.heading_path),
+            token_count=chunk.token_count,
+            text=chunk.text,
+        )
+        for chunk in chunks
+    ]
+    return Page(data=data, has_more=next_cursor is not None, next_cursor=next_cursor)
+
+
+@router.get(
+    "/v1/documents/{document_id}/file",
+    summary="The original file",
+    response_class=FileResponse,
+    responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
+)
+def read_file(document_id: str, state: StateDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
+    """The original, as an attachment."""
+    document = visible_document(state, principal, document_id)
+    path = state.files.path(document_id, version or document.live_version or document.version)
+    if not path.is_file():
+        raise NotFound("There is no such version.")
+    return FileResponse(
+        path,
+        filename=document.filename,
+        media_type=document.media_type or "application/octet-stream",
+        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
+    )
+
+
+def _content(state: State, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
+    document = visible_document(state, principal, document_id)
+    wanted = version if version is not None else document.live_version
+    if wanted is None:
+        raise NotFound("The document has no indexed version yet.")
+    return wanted, state.contents.text(document_id, tenant_id=principal.tenant_id, version=wanted)
