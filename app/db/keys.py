@@ -20,7 +20,7 @@ from app.identifiers import new_id
 from app.types import ApiKey, Principal, Role
 
 _PREFIX_CHARS = 9  # fn_ and six more: enough to recognise a key, far too few to guess it
-_SHORTEST_SECRET = 24
+_SHORTEST_SECRET = 16
 
 
 class KeyRepository:
@@ -43,7 +43,7 @@ class KeyRepository:
     ) -> tuple[ApiKey, str]:
         """A new key and its secret, which cannot be shown again. The tenant and the user are made if they are new.
 
-        `secret` sets a known one (at least 24 characters); by default it is `fn_` and 32 random bytes.
+        `secret` sets a known one (at least 16 characters, which should be random); by default it is `fn_` and 32 random bytes.
 
         Raises:
             InvalidRequest: A text that cannot be stored, or a secret that is too short.
