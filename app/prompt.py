@@ -113,8 +113,7 @@ def build_prompt(
     segments.append(Segment(Component.TEMPLATE, frame[-2]))
     if grounded:
         segments.append(text(Component.TEMPLATE, "Sources:\n\n"))
-        # The best source stands nearest the question: small models read best what they read last (docs/EXPERIMENTS.md).
-        for source in reversed(context.sources):
+        for source in context.sources:
             document = source.hit.chunk.document_id
             segments.append(text(Component.CONTEXT, source.header, document))
             segments.append(text(Component.CONTEXT, source.body, document))
