@@ -18,6 +18,8 @@ _MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
 _UNFINISHED_MARKER = re.compile(r"\[[\d\s,;]{0,24}\Z")
 _TERMINATORS = ".!?…。！？।؟"
 _UNSPACED_TERMINATORS = "。！？"
+# "Lynch v. Arizona", "the U.S. dollar": a dot that ends no sentence. What stays joined by mistake is cited as one.
+_ABBREVIATION = re.compile(r"\b(?:[^\W\d_]|v|vs|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Inc|Ltd|Co|Corp|Fig|al|e\.g|i\.e)\Z")
 _LINE_STARTS = "\n[-*•#0123456789"
 _CLOSERS = "\"'”’»)]」』"
 
@@ -123,8 +125,9 @@ class FootnoteWriter:
             if self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
                 self._close_sentence()
             self._ended = False
+        abbreviated = char == "." and _ABBREVIATION.search(self._written[self._sentence_start :])
         self._plain(char)
-        self._ended = self._ended or char in _TERMINATORS
+        self._ended = self._ended or (char in _TERMINATORS and not abbreviated)
         return 1
 
     def _line_break(self, *, final: bool) -> int:

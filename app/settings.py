@@ -60,7 +60,7 @@ class Settings(BaseSettings):
         default=64, ge=0, le=100_000, description="Sequences that may wait; more are refused (503)."
     )
     min_evidence: float = Field(
-        default=0.25,
+        default=0.3,
         ge=-1.0,
         le=1.0,
         description="Cosine similarity a passage must reach to count as evidence; below it no answer is generated.",

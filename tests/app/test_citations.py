@@ -170,3 +170,10 @@ def test_a_wrapped_line_does_not_end_a_sentence_and_a_list_item_does():
 
     assert wrapped.answer == "The plant in Oslo closed\non 4 May after a fire.[2]"
     assert listed.answer == "- The plant in Oslo closed on 4 May[2]\n- The board proposed a dividend of 30 cents[1]"
+
+
+def test_an_abbreviation_does_not_end_a_sentence():
+    writer = write("The plant of Dr. Zoë Müller vs. the U.S. plant in Oslo closed on 4 May after a fire.")
+
+    (sentence,) = writer.uncited  # too many words the sources lack, but one sentence
+    assert writer.answer[sentence.start_char : sentence.end_char] == writer.answer
