@@ -63,14 +63,6 @@ def test_an_installed_wheel_can_migrate(wheel: zipfile.ZipFile) -> None:
     assert any(name.startswith("migrations/versions/0001") for name in inside)
 
 
-def test_the_web_page_is_inside_once_it_is_built(wheel: zipfile.ZipFile) -> None:
-    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "app/web/dist").rglob("*") if path.is_file()}
-    if not pages:
-        pytest.skip("there is no built web page in this tree")
-
-    assert pages <= set(wheel.namelist())
-
-
 def test_the_metadata_names_the_licence_the_command_and_keeps_off_public_indexes(wheel: zipfile.ZipFile) -> None:
     metadata = text_of(wheel, ".dist-info/METADATA")
 

@@ -43,7 +43,7 @@ class KeyRepository:
     ) -> tuple[ApiKey, str]:
         """A new key and its secret, which cannot be shown again. The tenant and the user are made if they are new.
 
-        `secret` sets a known one (at least 16 characters, which should be random); by default it is `fn_` and 32 random bytes.
+        `secret` sets a known one (at least 16 characters, better random); by default it is `fn_` and 32 random bytes.
 
         Raises:
             InvalidRequest: A text that cannot be stored, or a secret that is too short.
