@@ -6,7 +6,8 @@ yields what happens. The ledger is settled by the engine's observer, whatever th
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.citations import FootnoteWriter
@@ -122,7 +123,7 @@ class Answerer:
             self._ledger.settle(event_id, settlement)
         return result
 
-    async def stream(self, prepared: Prepared) -> AsyncIterator[SourcesFound | TextDelta | Answer]:
+    async def stream(self, prepared: Prepared) -> AsyncGenerator[SourcesFound | TextDelta | Answer, None]:
         """What happens, in order: the sources, text, and last the whole answer.
 
         Leaving the iterator early, by `aclose` or cancellation, cancels the generation.
@@ -145,18 +146,22 @@ class Answerer:
                     if shown := writer.finish():
                         yield TextDelta(shown)
         finally:
-            self._open.pop(prepared.question.request_id, None)
-            if completion is None:
-                prepared.close()
+            self.release(prepared)
         assert completion is not None, "a stream ends with its completion"
         yield prepared.generated(writer, completion, model=self._engine.info.model)
 
     async def answer(self, prepared: Prepared) -> Answer:
         """The whole answer at once."""
-        async for event in self.stream(prepared):
-            if isinstance(event, Answer):
-                return event
+        async with aclosing(self.stream(prepared)) as events:
+            async for event in events:
+                if isinstance(event, Answer):
+                    return event
         raise AssertionError("an answer's stream ends with the answer")
+
+    def release(self, prepared: Prepared) -> None:
+        """The reader is done with it, or never began: whatever still runs is cancelled. Idempotent."""
+        self._open.pop(prepared.question.request_id, None)
+        prepared.close()
 
     def cancel(self, request_id: str, *, principal: Principal) -> None:
         """Stop a running answer of the caller's tenant.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from http import HTTPStatus
 
 import anyio
@@ -58,7 +59,7 @@ async def ask(
     if body.stream:
         prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
         events = with_terminal_error(_events(answerer, prepared), request_id, render=_error_event)
-        return EventStream(events)
+        return EventStream(events, on_close=lambda: answerer.release(prepared))
 
     async def whole() -> Answer:
         return await answerer.answer(await prepare(answerer, question))
@@ -102,17 +103,18 @@ def _question(body: AskRequest, state: State, principal: Principal, request_id: 
 
 
 async def _events(answerer: Answerer, prepared: Prepared) -> AsyncGenerator[bytes, None]:
-    async for event in answerer.stream(prepared):
-        match event:
-            case SourcesFound():
-                yield sse("sources", SourcesBody.of(event.report).model_dump_json())
-            case TextDelta():
-                yield sse("delta", json.dumps({"text": event.text}, ensure_ascii=False))
-            case Answer():
-                for citation in event.citations:
-                    yield sse("citation", CitationBody.of(citation).model_dump_json())
-                yield sse("usage", UsageBody.of(event.usage).model_dump_json())
-                yield _last(event)
+    async with aclosing(answerer.stream(prepared)) as stream:
+        async for event in stream:
+            match event:
+                case SourcesFound():
+                    yield sse("sources", SourcesBody.of(event.report).model_dump_json())
+                case TextDelta():
+                    yield sse("delta", json.dumps({"text": event.text}, ensure_ascii=False))
+                case Answer():
+                    for citation in event.citations:
+                        yield sse("citation", CitationBody.of(citation).model_dump_json())
+                    yield sse("usage", UsageBody.of(event.usage).model_dump_json())
+                    yield _last(event)
 
 
 def _last(answer: Answer) -> bytes:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -58,7 +59,8 @@ async def create_chat_completion(
         prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
         include_usage = body.stream_options is not None and body.stream_options.include_usage
         events = _chunks(answerer, prepared, model=body.model, include_usage=include_usage)
-        return EventStream(with_terminal_error(events, request_id, render=_error_chunk))
+        whole_stream = with_terminal_error(events, request_id, render=_error_chunk)
+        return EventStream(whole_stream, on_close=lambda: answerer.release(prepared))
 
     async def whole() -> Answer:
         return await answerer.answer(await prepare(answerer, question))
@@ -180,17 +182,18 @@ async def _chunks(
         return sse(None, json.dumps(body, ensure_ascii=False))
 
     yield chunk({"role": "assistant", "content": ""})
-    async for event in answerer.stream(prepared):
-        if isinstance(event, TextDelta):
-            yield chunk({"content": event.text})
-        elif isinstance(event, Answer):
-            if event.error is not None:
-                raise GenerationError(event.error)
-            annotations = [_annotation(citation) for citation in event.citations]
-            yield chunk({"annotations": annotations}, finish=_finish_reason(event))
-            if include_usage:
-                yield rendered([], usage=UsageBody.of(event.usage).model_dump())
-            yield sse(None, "[DONE]")
+    async with aclosing(answerer.stream(prepared)) as stream:
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                yield chunk({"content": event.text})
+            elif isinstance(event, Answer):
+                if event.error is not None:
+                    raise GenerationError(event.error)
+                annotations = [_annotation(citation) for citation in event.citations]
+                yield chunk({"annotations": annotations}, finish=_finish_reason(event))
+                if include_usage:
+                    yield rendered([], usage=UsageBody.of(event.usage).model_dump())
+                yield sse(None, "[DONE]")
 
 
 def _annotation(citation: Citation) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Server-sent events that end with a terminal event and notice a reader who left."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 import anyio
@@ -28,7 +29,15 @@ class EventStream(StreamingResponse):
     its first token nothing is sent, so nothing would be noticed.
     """
 
-    def __init__(self, events: AsyncGenerator[bytes, None], *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(
+        self,
+        events: AsyncGenerator[bytes, None],
+        *,
+        on_close: Callable[[], None],
+        heartbeat: float = HEARTBEAT_SECONDS,
+    ) -> None:
+        """Send `events`; `on_close` is called at the end even if the client left before the first of them."""
+        self._on_close = on_close
         super().__init__(
             _with_heartbeats(events, heartbeat),
             media_type="text/event-stream",
@@ -37,7 +46,10 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
         """Send until the events end or the client leaves."""
-        await _until_first(self.stream_response(send), self.listen_for_disconnect(receive))
+        try:
+            await _until_first(self.stream_response(send), self.listen_for_disconnect(receive))
+        finally:
+            self._on_close()
 
 
 def sse(event: str | None, data: str) -> bytes:
@@ -46,12 +58,13 @@ def sse(event: str | None, data: str) -> bytes:
 
 
 async def with_terminal_error(
-    events: AsyncIterator[bytes], request_id: str, *, render: Callable[[dict[str, object]], bytes]
+    events: AsyncGenerator[bytes, None], request_id: str, *, render: Callable[[dict[str, object]], bytes]
 ) -> AsyncGenerator[bytes, None]:
     """`events`, and when they fail midway a last event that says so: a stream is never cut in silence."""
     try:
-        async for event in events:
-            yield event
+        async with aclosing(events):
+            async for event in events:
+                yield event
     except Exception as error:  # noqa: BLE001 - the status line is long sent; the problem goes into the stream
         _, body, _ = problem_of(error, request_id)
         yield render(body)
