@@ -40,6 +40,8 @@ class Settler:
         match reason:
             case FinishReason.STOP | FinishReason.LENGTH:
                 return UsageStatus.COMPLETED
+            case FinishReason.DEADLINE:
+                return UsageStatus.SERVER_ABORT
             case FinishReason.CANCELLED:
                 return UsageStatus.CLIENT_ABORT if self._client_left else UsageStatus.SERVER_ABORT
             case FinishReason.ERROR:

@@ -10,22 +10,47 @@ class FinishReason(StrEnum):
     STOP = "stop"
     LENGTH = "length"
     CANCELLED = "cancelled"
+    DEADLINE = "deadline"
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingParams:
-    """How to choose the next token.
+    """How to choose the next token. The defaults are greedy and change nothing.
 
-    `temperature` 0 is greedy. `top_k` 0 and `top_p` 1 keep every token. `seed` makes a sampled
-    sequence reproducible whatever else is in the batch; `None` draws one. Stop strings are not
-    part of the returned text.
+    Applied in this order: `logit_bias` and `allowed_tokens`, `repetition_penalty`,
+    `presence_penalty` and `frequency_penalty`, `temperature`, `min_p`, `top_k`, `top_p`.
+
+    Attributes:
+        max_tokens: Most tokens generated, an end-of-sequence token included.
+        temperature: 0 is greedy.
+        min_p: A token needs at least this share of the best token's probability; 0 keeps all.
+        top_k: How many of the best tokens stay; 0 keeps all.
+        top_p: Share of the probability mass that stays; 1 keeps all.
+        repetition_penalty: Divides (multiplies, if negative) the logits of tokens in prompt or output; 1 is off.
+        presence_penalty: Subtracted from the logits of tokens that occur in the output.
+        frequency_penalty: Subtracted once for every time a token occurs in the output.
+        logit_bias: (token id, added to its logit) pairs, each id at most once.
+        allowed_tokens: The only ids that may be chosen, end-of-sequence ids included only if named;
+            None allows every id.
+        logprobs: How many of the likeliest tokens to report beside the chosen one's log probability;
+            None reports nothing.
+        seed: Makes a sampled sequence reproducible whatever else is in the batch; None draws one.
+        stop: Stop strings; they are not part of the returned text.
+        ignore_eos: Go on after an end-of-sequence token.
     """
 
     max_tokens: int
     temperature: float = 0.0
+    min_p: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    allowed_tokens: tuple[int, ...] | None = None
+    logprobs: int | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
@@ -42,20 +67,76 @@ class SamplingParams:
 
 
 @dataclass(frozen=True, slots=True)
+class CitationMarkers:
+    """A constraint: after "[" only the numbers 1 to `sources` and "]" can follow, so no marker dangles."""
+
+    sources: int
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """A constraint: the output is one JSON document that satisfies `schema` (JSON text), then ends."""
+
+    schema: str
+
+
+Constraint = CitationMarkers | JsonSchema
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One sequence to generate. `prompt` holds token ids of the serving tokenizer, at least one."""
+    """One sequence to generate.
+
+    Attributes:
+        id: Names the sequence in logs and to its observer.
+        prompt: Token ids of the serving tokenizer, at least one.
+        sampling: How tokens are chosen.
+        salt: Prompts share cached keys and values only under the same salt: the tenant's id, set by
+            the server, never by a caller.
+        user: Whose sequence it is: waiting users take turns.
+        priority: Higher goes first; waiting long makes up for a low one.
+        deadline_s: Seconds from submission after which it ends with what it has; None never.
+        constraint: What the output must look like.
+        sources: (start, stop) spans of the prompt that hold the presented sources: where an answer
+            is likely to be copied from.
+        speculate: Whether tokens may be drafted and verified; the output is the same either way.
+    """
 
     id: str
     prompt: tuple[int, ...]
     sampling: SamplingParams
+    salt: str = ""
+    user: str = ""
+    priority: int = 0
+    deadline_s: float | None = None
+    constraint: Constraint | None = None
+    sources: tuple[tuple[int, int], ...] = ()
+    speculate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token: natural logarithms of probabilities under the raw model output.
+
+    Raw means float32 log-softmax of the model's own logits, before bias, penalties and temperature.
+    `top` holds (token id, log probability) of the likeliest tokens, best first.
+    """
+
+    token_id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Newly decoded text; concatenated deltas are the completion's text. `tokens` is how many new tokens it covers."""
+    """Newly decoded text; concatenated deltas are the completion's text.
+
+    `tokens` is how many new tokens it covers, `logprobs` one entry for each of them when asked for.
+    """
 
     text: str
     tokens: int
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +153,8 @@ class Completion:
     """How a sequence ended. `len(token_ids)` tokens were generated, an end-of-sequence token included.
 
     `delivered_tokens` is how many of them had been taken by the reader when the books were closed.
-    `error` is a sentence when `finish_reason` is ERROR.
+    `cached_tokens` of the prompt were not computed but found. `drafted_tokens` were proposed and
+    `accepted_tokens` of them came to stand in the output. `error` is a sentence when `finish_reason` is ERROR.
     """
 
     id: str
@@ -84,11 +166,27 @@ class Completion:
     delivered_tokens: int
     timings: Timings
     error: str | None = None
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts by upper bound in seconds (the last bound is infinite), and the sum of what was counted."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """A snapshot: sequences waiting and running now, token totals since start."""
+    """A snapshot: what waits and runs now; totals since the engine was started first.
+
+    `prefill_tokens` were computed, `cached_tokens` of prompts were found instead, `decode_tokens`
+    generated. Blocks are the cache's unit of `block_tokens` tokens; free + used + cached is their number.
+    """
 
     waiting: int
     running: int
@@ -97,6 +195,17 @@ class EngineStats:
     decode_tokens: int
     requests: int
     cancelled: int
+    cached_tokens: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    preemptions: int = 0
+    restarts: int = 0
+    free_blocks: int = 0
+    used_blocks: int = 0
+    cached_blocks: int = 0
+    block_tokens: int = 0
+    first_token_s: Histogram | None = None
+    inter_token_s: Histogram | None = None
 
 
 @dataclass(frozen=True, slots=True)
