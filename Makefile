@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench format
+.PHONY: run test check bench bench-engine format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -40,6 +40,9 @@ check: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m pytest -m bench -p no:randomly -s tests/bench $(ARGS)
+
+bench-engine: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m tests.bench.engine --out docs/benchmarks/engine.json $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

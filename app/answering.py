@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
-from app.citations import FootnoteWriter
+from app.citations import FootnoteWriter, VerbatimWriter
 from app.db.contents import ContentRepository
 from app.errors import NotFound
 from app.prepared import NO_EVIDENCE, Prepared
@@ -22,7 +22,15 @@ from app.types import Operation, Principal, Reservation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
 from generation.errors import ContextLengthExceeded, EngineFull, GenerationError
 from generation.ports import Engine, Tokenizer
-from generation.types import Completion, Delta, GenerationRequest, SamplingParams
+from generation.types import (
+    CitationMarkers,
+    Completion,
+    Constraint,
+    Delta,
+    GenerationRequest,
+    JsonSchema,
+    SamplingParams,
+)
 from ingestion.types import Page
 from retrieval.compress import compress
 from retrieval.ports import Embedder
@@ -62,6 +70,7 @@ class Answerer:
         """Search, build the prompt, reserve, and hand it to the engine.
 
         Raises:
+            ConstraintInvalid: The question's JSON schema cannot be used.
             ContextLengthExceeded: Question, history and output leave no room in the context window.
             EngineFull: Checked before any work, and again at admission.
             EngineStopped: The engine is gone.
@@ -134,7 +143,8 @@ class Answerer:
                 yield TextDelta(NO_EVIDENCE)
             yield prepared.ungenerated(model=self._engine.info.model)
             return
-        writer = FootnoteWriter(prepared.context.sources, pages=prepared.pages)
+        prose = prepared.question.json_schema is None
+        writer = FootnoteWriter(prepared.context.sources, pages=prepared.pages) if prose else VerbatimWriter()
         completion: Completion | None = None
         try:
             async for event in prepared.stream:
@@ -194,6 +204,7 @@ class Answerer:
             history=question.history,
             instructions=question.instructions,
             grounded=grounded,
+            json_schema=question.json_schema,
         )
 
     def _is_evidence(self, question: Question, result: SearchResult) -> bool:
@@ -244,13 +255,29 @@ class Answerer:
         settler = Settler(self._ledger, reservation.event_id)
         try:
             prepared.stream = self._engine.submit(
-                GenerationRequest(question.request_id, prepared.prompt.ids, sampling), observer=settler
+                GenerationRequest(
+                    question.request_id,
+                    prepared.prompt.ids,
+                    sampling,
+                    salt=question.principal.tenant_id,
+                    user=question.principal.user_id or question.principal.key_id,
+                    constraint=_constraint(question, prepared.context),
+                    sources=prepared.prompt.sources,
+                ),
+                observer=settler,
             )
         except GenerationError:
             self._ledger.settle(reservation.event_id, Settlement(status=UsageStatus.SERVER_ABORT, input_tokens=0))
             raise
         prepared.settler = settler
         self._open[question.request_id] = (question.principal.tenant_id, prepared)
+
+
+def _constraint(question: Question, context: Context) -> Constraint | None:
+    """JSON where it was asked for; else markers of presented sources only, where there are sources."""
+    if question.json_schema is not None:
+        return JsonSchema(question.json_schema)
+    return CitationMarkers(len(context.sources)) if context.sources else None
 
 
 def _share(terms: frozenset[str], hit: Hit) -> float:

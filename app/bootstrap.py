@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version as distribution_version
+from typing import TYPE_CHECKING
 
 from app.access.authenticator import Authenticator, KeyLookup
 from app.access.first_key import ensure_first_key
@@ -20,6 +21,7 @@ from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
 from app.db.migration import upgrade
 from app.db.session import Database
+from app.errors import SetupError
 from app.files import FileStore
 from app.identifiers import new_id
 from app.index import LiveIndex
@@ -33,8 +35,14 @@ from app.state import Models, State
 from app.telemetry import Metrics, logger
 from app.usage.ledger import Ledger
 from app.usage.reports import UsageReports
+from generation.config import EngineConfig
+from generation.ports import Engine
+from generation.remote_config import RemoteConfig
 from ingestion.types import ExtractionLimits
 from retrieval.ports import Keys
+
+if TYPE_CHECKING:
+    from generation.tokenizer import ChatTokenizer
 
 DEFAULT_TENANT = "default"
 
@@ -128,8 +136,6 @@ def _load_models(
     """Everything that needs weights. Heavy libraries are imported here, so that the rest starts fast."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
     os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
-    from generation.config import EngineConfig
-    from generation.engine import LocalEngine
     from generation.tokenizer import ChatTokenizer
     from ingestion.child_extractor import ChildExtractor
     from ingestion.chunking import Chunker
@@ -142,16 +148,8 @@ def _load_models(
     )
     generator = resolve(settings.generator, models_dir=settings.models_dir)
     tokenizer = ChatTokenizer.load(generator)
-    engine = LocalEngine.load(
-        EngineConfig(
-            model=generator,
-            device=settings.device,
-            dtype=settings.dtype,
-            max_running=settings.max_running,
-            max_waiting=settings.max_waiting,
-            context_window=settings.context_window,
-        ),
-        tokenizer,
+    engine = (
+        _remote_engine(settings, tokenizer) if settings.remote_url else _local_engine(settings, generator, tokenizer)
     )
     stack.callback(engine.close)
 
@@ -198,6 +196,63 @@ def _load_models(
     worker.start()
     stack.callback(worker.stop)
     return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
+
+
+def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer") -> Engine:
+    """The engine in this process; its weights are loaded once, and it is restarted when it dies."""
+    from generation.engine import LocalEngine
+    from generation.supervisor import SupervisedEngine
+
+    return SupervisedEngine(LocalEngine.loader(engine_config(settings, generator=generator), tokenizer))
+
+
+def _remote_engine(settings: Settings, tokenizer: "ChatTokenizer") -> Engine:
+    """An engine over another server; the tokenizer must be its model's."""
+    from generation.remote import RemoteEngine
+
+    return RemoteEngine.load(remote_config(settings), tokenizer)
+
+
+def remote_config(settings: Settings) -> RemoteConfig:
+    """How the settings want the remote server reached.
+
+    Raises:
+        SetupError: They cannot be used.
+    """
+    key = settings.remote_api_key
+    try:
+        return RemoteConfig(
+            base_url=settings.remote_url,
+            model=settings.remote_model,
+            api_key=key.get_secret_value() if key is not None else None,
+            context_window=settings.context_window,
+            max_running=settings.max_running,
+            max_waiting=settings.max_waiting,
+        )
+    except ValueError as error:
+        raise SetupError(f"The remote server's settings are not usable: {error}.") from None
+
+
+def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
+    """How the settings want the local engine run.
+
+    Raises:
+        SetupError: The draft model is not on this machine.
+    """
+    draft_model = resolve(settings.draft_model, models_dir=settings.models_dir) if settings.draft_model else None
+    return EngineConfig(
+        model=generator,
+        device=settings.device,
+        dtype=settings.dtype,
+        max_running=settings.max_running,
+        max_waiting=settings.max_waiting,
+        step_tokens=settings.step_tokens,
+        context_window=settings.context_window,
+        kv_cache_bytes=settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else None,
+        weights=settings.weights,
+        speculation=settings.speculation,
+        draft_model=draft_model,
+    )
 
 
 def remove_strays(files: FileStore, documents: DocumentRepository) -> int:

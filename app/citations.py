@@ -226,6 +226,22 @@ class FootnoteWriter:
         return (numbers[0], numbers[-1]) if numbers else (chunk.page_start, chunk.page_end)
 
 
+class VerbatimWriter(FootnoteWriter):
+    """Passes generated text on as it is, for answers that are no prose: a marker would break a JSON document."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    def feed(self, text: str) -> str:
+        """Take generated text, return all of it."""
+        self._written += text
+        return text
+
+    def finish(self) -> str:
+        """Nothing was held back."""
+        return ""
+
+
 def _without(text: str, start: int, end: int, markers: Sequence[_Marker]) -> str:
     """`text[start:end]` with the markers cut out."""
     pieces, at = [], start

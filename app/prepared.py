@@ -10,11 +10,12 @@ from app.question import Question
 from app.settlement import Settler
 from app.types import Components
 from generation.ports import Stream
-from generation.types import Completion
+from generation.types import Completion, FinishReason
 from ingestion.types import Page
 from retrieval.types import Context
 
 NO_EVIDENCE = "The documents do not hold an answer to this question."
+_TOO_LATE = "The answer was not finished before its deadline."
 
 
 @dataclass(slots=True)
@@ -70,12 +71,13 @@ class Prepared:
         """The answer from what was written and how generation ended."""
         refused = bool(self.context.sources) and not writer.citations and _is_refusal(writer.answer)
         reason = "not_in_sources" if refused else None
+        error = _TOO_LATE if completion.finish_reason is FinishReason.DEADLINE else completion.error
         report = replace(self.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))
         return Answer(
             id=self.question.request_id,
             model=model,
-            answered=not refused and completion.error is None,
-            reason="error" if completion.error else reason,
+            answered=not refused and error is None,
+            reason="error" if error else reason,
             text=writer.answer,
             finish_reason=completion.finish_reason.value,
             citations=tuple(writer.citations),
@@ -84,13 +86,13 @@ class Prepared:
             usage=self._usage(self.prompt.components, completion=completion),
             budget=self.budget,
             timings_ms=self._timings(completion),
-            error=completion.error,
+            error=error,
         )
 
     def _usage(self, components: Components, *, completion: Completion | None) -> TokenUsage:
         return TokenUsage(
             components=components,
-            completion_tokens=len(completion.token_ids) if completion else 0,
+            completion_tokens=completion.generated_tokens if completion else 0,
             cached_tokens=completion.cached_tokens if completion else 0,
             by_document={share.document_id: share.tokens for share in self.prompt.shares(self.context)}
             if components.total

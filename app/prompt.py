@@ -5,7 +5,7 @@ construction, and no text of a document or a person can become a special token (
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from app.types import Components, DocumentShare
@@ -18,6 +18,9 @@ SYSTEM = (
     "If the sources do not contain the answer, reply exactly: I don't know."
 )
 SYSTEM_WITHOUT_SOURCES = "You are a careful assistant. Answer briefly."
+# Markers would break the document, so a JSON answer has none.
+SYSTEM_JSON = "Answer the question using only the numbered sources, without their numbers. "
+JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
 REFUSAL = "I don't know."
 
 
@@ -41,11 +44,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Token ids with one purpose; context segments name their document."""
+    """Token ids with one purpose; context segments name their document, `body` is a source's own text."""
 
     component: Component
     ids: tuple[int, ...]
     document_id: str | None = None
+    body: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,16 @@ class Prompt:
             totals[segment.component] += len(segment.ids)
         return Components(**{component.value: count for component, count in totals.items()})
 
+    @property
+    def sources(self) -> tuple[tuple[int, int], ...]:
+        """(start, stop) in `ids` of each source's own text, without its header."""
+        spans, at = [], 0
+        for segment in self.segments:
+            start, at = at, at + len(segment.ids)
+            if segment.body:
+                spans.append((start, at))
+        return tuple(spans)
+
     def shares(self, context: Context) -> tuple[DocumentShare, ...]:
         """Context tokens and sources by document; the token sum is `components.context`."""
         tokens: dict[str, int] = {}
@@ -87,6 +101,7 @@ def build_prompt(
     history: Sequence[Message] = (),
     instructions: str = "",
     grounded: bool = True,
+    json_schema: str | None = None,
 ) -> Prompt:
     """Lay out system, history, sources and question in the model's chat template.
 
@@ -97,9 +112,10 @@ def build_prompt(
         history: Earlier turns, oldest first, roles "user" and "assistant".
         instructions: The caller's own system text, put after ours.
         grounded: Whether the answer must come from the sources; otherwise the prompt has none.
+        json_schema: What the answer must satisfy, as JSON text; None asks for prose with markers.
     """
     assert grounded or not context.sources, "sources are only shown to a grounded prompt"
-    system = SYSTEM if grounded else SYSTEM_WITHOUT_SOURCES
+    system = _system(grounded=grounded, json_schema=json_schema)
     if instructions:
         system = f"{system}\n{instructions}"
     frame = tokenizer.chat_frame(["system", *(message.role for message in history), "user"])
@@ -116,7 +132,13 @@ def build_prompt(
         for source in context.sources:
             document = source.hit.chunk.document_id
             segments.append(text(Component.CONTEXT, source.header, document))
-            segments.append(text(Component.CONTEXT, source.body, document))
+            segments.append(replace(text(Component.CONTEXT, source.body, document), body=True))
         segments.append(text(Component.TEMPLATE, "Question: "))
     segments += [text(Component.QUESTION, question), Segment(Component.TEMPLATE, frame[-1])]
     return Prompt(tuple(segments))
+
+
+def _system(*, grounded: bool, json_schema: str | None) -> str:
+    if json_schema is None:
+        return SYSTEM if grounded else SYSTEM_WITHOUT_SOURCES
+    return f"{SYSTEM_JSON if grounded else ''}{JSON_FORM}{json_schema}"

@@ -20,7 +20,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, by whom, of which documents, and how the answer is to be generated."""
+    """What is asked, by whom, of which documents, and how the answer is to be generated.
+
+    `json_schema` (JSON text) asks for one JSON document that satisfies it, instead of prose with footnotes.
+    """
 
     request_id: str
     endpoint: str
@@ -40,3 +43,4 @@ class Question:
     instructions: str = ""
     on_no_evidence: Literal["refuse", "answer"] = "refuse"
     dry_run: bool = False
+    json_schema: str | None = None

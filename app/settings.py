@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import SetupError
@@ -40,6 +40,16 @@ class Settings(BaseSettings):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         default="auto", description="Precision of the models' weights; auto picks bfloat16 where the hardware has it."
     )
+    weights: Literal["native", "int8", "int4"] = Field(
+        default="native", description="Storage of the generator's weights: as dtype says, or quantised to integers."
+    )
+    remote_url: str = Field(
+        default="",
+        description="Base URL of an OpenAI-compatible server that generates instead of this process; "
+        "generator then names its tokenizer.",
+    )
+    remote_model: str = Field(default="", description="The model's name on the remote server.")
+    remote_api_key: SecretStr | None = Field(default=None, description="Key sent to the remote server.")
     admin_key: SecretStr | None = Field(
         default=None,
         description="Becomes the first admin key at the first start (at least 16 characters); "
@@ -56,8 +66,24 @@ class Settings(BaseSettings):
         default=None, ge=256, description="Caps the model's context window, in tokens, to save memory."
     )
     max_running: int = Field(default=8, ge=1, le=1024, description="Sequences generated at once.")
+    step_tokens: int = Field(
+        default=512,
+        ge=1,
+        le=1_000_000,
+        description="Tokens fed to the model in one step; longer prompts are read in chunks.",
+    )
+    kv_cache_mb: int | None = Field(
+        default=None, ge=1, description="Most memory of keys and values, in MiB; unset, half of what is free."
+    )
+    speculation: bool = Field(
+        default=True, description="Draft tokens and verify several in one step where that pays; answers stay the same."
+    )
+    draft_model: str = Field(
+        default="",
+        description="A smaller model with the generator's tokenizer that drafts; empty drafts from the sources' text.",
+    )
     max_waiting: int = Field(
-        default=64, ge=0, le=100_000, description="Sequences that may wait; more are refused (503)."
+        default=64, ge=1, le=100_000, description="Sequences that may wait; more are refused (503)."
     )
     min_evidence: float = Field(
         default=0.3,
@@ -86,6 +112,20 @@ class Settings(BaseSettings):
             raise ValueError("must have at least 16 characters")
         return key
 
+    @model_validator(mode="after")
+    def _go_together(self) -> "Settings":
+        if self.remote_url and not self.remote_url.startswith(("http://", "https://")):
+            raise ValueError("FOOTNOTE_REMOTE_URL must begin with http:// or https://")
+        if self.remote_url and not self.remote_model:
+            raise ValueError("FOOTNOTE_REMOTE_URL needs FOOTNOTE_REMOTE_MODEL")
+        if not self.remote_url and (self.remote_model or self.remote_api_key is not None):
+            raise ValueError("FOOTNOTE_REMOTE_MODEL and FOOTNOTE_REMOTE_API_KEY need FOOTNOTE_REMOTE_URL")
+        if self.draft_model and not self.speculation:
+            raise ValueError("FOOTNOTE_DRAFT_MODEL needs FOOTNOTE_SPECULATION")
+        if self.step_tokens < self.max_running:
+            raise ValueError("FOOTNOTE_STEP_TOKENS must be at least FOOTNOTE_MAX_RUNNING")
+        return self
+
     @property
     def resolved_database_url(self) -> str:
         """`database_url`, or SQLite inside the data dir."""
@@ -103,6 +143,10 @@ def load_settings(**overrides: object) -> Settings:
     except ValidationError as error:
         lines = []
         for problem in error.errors(include_input=False, include_url=False):
+            message = problem["msg"].removeprefix("Value error, ")
+            if not problem["loc"]:  # about several settings, which the message names
+                lines.append(message)
+                continue
             name = "FOOTNOTE_" + "_".join(str(part) for part in problem["loc"]).upper()
-            lines.append(f"{name}: {problem['msg']}")
+            lines.append(f"{name}: {message}")
         raise SetupError("Settings are not usable. " + "; ".join(lines) + ".") from None

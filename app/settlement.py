@@ -29,7 +29,7 @@ class Settler:
                 status=self._status(completion.finish_reason),
                 input_tokens=completion.prompt_tokens,
                 cached_tokens=completion.cached_tokens,
-                output_tokens=len(completion.token_ids),
+                output_tokens=completion.generated_tokens,
                 delivered_tokens=completion.delivered_tokens,
                 first_token_ms=completion.timings.first_token_ms,
                 total_ms=completion.timings.total_ms,

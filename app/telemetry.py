@@ -1,16 +1,21 @@
 """Logs and metrics. No document text, prompt or secret goes into either."""
 
 import logging
+import math
 import sys
 from collections.abc import Iterable, Sized
+from itertools import accumulate
 from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from generation.ports import Engine
+from generation.types import EngineStats
+from generation.types import Histogram as Counts
 
 
 def configure_logging(*, level: str, json: bool) -> None:
@@ -89,16 +94,46 @@ class _EngineCollector(Collector):
         for name, text, value in (
             ("footnote_engine_running", "Sequences being generated.", stats.running),
             ("footnote_engine_waiting", "Sequences waiting for a slot.", stats.waiting),
+            ("footnote_engine_capacity", "Most sequences generated at once.", stats.capacity),
             ("footnote_engine_up", "1 while the engine thread runs.", int(self._engine.alive())),
+            ("footnote_engine_block_tokens", "Tokens of keys and values in one block.", stats.block_tokens),
         ):
             yield GaugeMetricFamily(name, text, value=value)
         for name, text, value in (
             ("footnote_engine_prefill_tokens", "Prompt tokens computed.", stats.prefill_tokens),
+            ("footnote_engine_cached_tokens", "Prompt tokens found in the cache instead.", stats.cached_tokens),
             ("footnote_engine_decode_tokens", "Tokens generated.", stats.decode_tokens),
+            ("footnote_engine_drafted_tokens", "Tokens proposed by speculation.", stats.drafted_tokens),
+            ("footnote_engine_accepted_tokens", "Proposed tokens that came to stand.", stats.accepted_tokens),
             ("footnote_engine_requests", "Sequences accepted.", stats.requests),
             ("footnote_engine_cancelled", "Sequences cancelled.", stats.cancelled),
+            ("footnote_engine_preemptions", "Running sequences put back for want of blocks.", stats.preemptions),
+            ("footnote_engine_restarts", "Times the engine died and was restarted.", stats.restarts),
         ):
             yield CounterMetricFamily(name, text, value=value)
+        yield _blocks(stats)
+        for name, text, counted in (
+            ("footnote_engine_first_token_seconds", "Seconds from submission to the first token.", stats.first_token_s),
+            ("footnote_engine_inter_token_seconds", "Seconds between tokens of one sequence.", stats.inter_token_s),
+        ):
+            if counted is not None:
+                yield _histogram(name, text, counted)
+
+
+def _blocks(stats: EngineStats) -> Metric:
+    family = GaugeMetricFamily("footnote_engine_blocks", "Blocks of keys and values by state.", labels=["state"])
+    family.add_metric(["free"], stats.free_blocks)
+    family.add_metric(["used"], stats.used_blocks)
+    family.add_metric(["cached"], stats.cached_blocks)
+    return family
+
+
+def _histogram(name: str, text: str, counted: Counts) -> Metric:
+    """Prometheus' buckets are cumulative and end at +Inf; ours count each interval by itself."""
+    assert counted.bounds[-1] == math.inf, "the last bound is infinite"
+    bounds = map(floatToGoString, counted.bounds)
+    buckets = list(zip(bounds, accumulate(counted.counts), strict=True))
+    return HistogramMetricFamily(name, text, buckets=buckets, sum_value=counted.total_s)
 
 
 class _IndexCollector(Collector):

@@ -7,7 +7,7 @@ mask from the model, so masking is done here.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -47,6 +47,51 @@ def register() -> None:
     AttentionInterface.register(IMPLEMENTATION, ragged_attention)
 
 
+class Batch(Protocol):
+    """The rows of one step over a cache of some layout."""
+
+    def attend(
+        self,
+        layer: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        scaling: float | None,
+        window: int | None,
+        softcap: float | None,
+    ) -> Tensor:
+        """Store the new keys and values, then attend, each row to itself; [1, T, heads, head_dim]."""
+        ...
+
+
+class SlabBatch:
+    """Rows whose keys and values lie in a slab each."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    def attend(
+        self,
+        layer: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        scaling: float | None,
+        window: int | None,
+        softcap: float | None,
+    ) -> Tensor:
+        """See `Batch.attend`; arguments as `ragged_attention`'s."""
+        out = torch.empty_like(query.transpose(1, 2))
+        for row in self._rows:
+            span = slice(row.start, row.stop)
+            keys, values = row.slab.write(layer, row.past, key[0, :, span], value[0, :, span])
+            attended = _attend(query[:, :, span], keys, values, row, scaling=scaling, window=window, softcap=softcap)
+            out[:, span] = attended.transpose(1, 2)
+        return out
+
+
 def ragged_attention(
     module: torch.nn.Module,
     query: Tensor,
@@ -54,21 +99,21 @@ def ragged_attention(
     value: Tensor,
     attention_mask: Tensor | None,
     *,
-    ragged_rows: Sequence[Row],
+    ragged_batch: Batch,
     scaling: float | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """Write the new keys and values to their slabs and attend, each row to itself.
+    """Write the new keys and values to the cache and attend, each row to itself.
 
     Args:
-        module: The calling layer; `layer_idx` chooses the slab's layer.
+        module: The calling layer; `layer_idx` chooses the cache's layer.
         query: [1, heads, T, head_dim], T tokens of all rows packed, positions applied.
         key: [1, kv_heads, T, head_dim].
         value: [1, kv_heads, T, head_dim].
         attention_mask: None.
-        ragged_rows: How the T tokens are shared out.
+        ragged_batch: How the T tokens are shared out, and where their keys and values are.
         scaling: Factor of the scores; None is head_dim ** -0.5.
         sliding_window: How many last tokens a query sees, itself included; None sees all.
         softcap: Scores become softcap * tanh(score / softcap) (Gemma 2, arXiv:2408.00118).
@@ -86,14 +131,7 @@ def ragged_attention(
     if kwargs.get("is_causal") is False or getattr(module, "is_causal", True) is False:
         raise NotImplementedError("attention that is not causal")
     layer: int = module.layer_idx  # type: ignore[assignment]
-    out = torch.empty_like(query.transpose(1, 2))
-    for row in ragged_rows:
-        span = slice(row.start, row.stop)
-        keys, values = row.slab.write(layer, row.past, key[0, :, span], value[0, :, span])
-        attended = _attend(
-            query[:, :, span], keys, values, row, scaling=scaling, window=sliding_window, softcap=softcap
-        )
-        out[:, span] = attended.transpose(1, 2)
+    out = ragged_batch.attend(layer, query, key, value, scaling=scaling, window=sliding_window, softcap=softcap)
     return out, None
 
 

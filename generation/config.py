@@ -19,6 +19,12 @@ class EngineConfig:
         context_window: A cap in tokens under the model's own window, prompt and output together.
         kv_cache_bytes: Most bytes of keys and values held at once; None takes half of the memory
             that is free once the weights are loaded.
+        block_tokens: Tokens in a block, the unit in which keys and values are given out, kept and found.
+        prefix_cache: Keep the blocks of ended sequences, so that prompts which begin alike are read once.
+        weights: The weights' storage: "native" as `dtype` says, or quantised to 8 or 4 bit integers.
+        speculation: Draft tokens and verify several in one step where that pays; the output stays the same.
+        draft_model: A smaller model that drafts, a local folder or a Hugging Face id; None drafts by
+            looking the text up in the prompt and the output.
         reader_grace_s: Seconds a slow reader may take, after its sequence ended, before the
             sequence is closed in the books without it.
         local_files_only: Never reach for a model hub.
@@ -32,6 +38,11 @@ class EngineConfig:
     step_tokens: int = 512
     context_window: int | None = None
     kv_cache_bytes: int | None = None
+    block_tokens: int = 16
+    prefix_cache: bool = True
+    weights: Literal["native", "int8", "int4"] = "native"
+    speculation: bool = True
+    draft_model: str | None = None
     reader_grace_s: float = 5.0
     local_files_only: bool = True
 
@@ -46,5 +57,9 @@ class EngineConfig:
             raise ValueError(f"context_window must be at least 2 tokens, got {self.context_window}")
         if self.kv_cache_bytes is not None and self.kv_cache_bytes < 1:
             raise ValueError(f"kv_cache_bytes must be at least 1, got {self.kv_cache_bytes}")
+        if self.block_tokens < 1:
+            raise ValueError(f"block_tokens must be at least 1, got {self.block_tokens}")
+        if self.draft_model is not None and not self.speculation:
+            raise ValueError("draft_model is of no use without speculation")
         if not self.reader_grace_s >= 0:  # also refuses NaN
             raise ValueError(f"reader_grace_s must be at least 0 seconds, got {self.reader_grace_s}")

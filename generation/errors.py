@@ -32,3 +32,7 @@ class EngineFull(GenerationError):
 
 class EngineStopped(GenerationError):
     """The engine was shut down or its thread died; nothing new is accepted."""
+
+
+class ConstraintInvalid(GenerationError):
+    """What a request asks of its output cannot be compiled; the message says why."""

@@ -1,12 +1,20 @@
 """Which sequences advance in the next step, and by how many tokens. Knows counts, not tensors."""
 
-from collections import deque
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from generation.prefix import BlockKey
+from generation.waiting_line import Queued, WaitingLine
 
-class Schedulable(Protocol):
+logger = logging.getLogger("footnote.generation")
+
+
+class Schedulable(Queued, Protocol):
     """What the scheduler must know of a sequence."""
+
+    computed: int
 
     @property
     def remaining(self) -> int:
@@ -14,79 +22,232 @@ class Schedulable(Protocol):
         ...
 
     @property
-    def reserved(self) -> int:
-        """Tokens of cache it needs from admission to its end."""
+    def position(self) -> int:
+        """Tokens known."""
+        ...
+
+    @property
+    def keys(self) -> Sequence[BlockKey]:
+        """Names of its known full blocks."""
+        ...
+
+    @property
+    def longest_draft(self) -> int:
+        """Drafted tokens that could still stand in its output."""
+        ...
+
+    def preempt(self) -> None:
+        """It lost its room: nothing of it is computed any more."""
         ...
 
 
 S = TypeVar("S", bound=Schedulable)
+_S_contra = TypeVar("_S_contra", bound=Schedulable, contravariant=True)
+
+
+class AdmissionFailed(Exception, Generic[S]):
+    """The next sequence's room cannot be had at all. It is still in the line: remove it."""
+
+    def __init__(self, sequence: S) -> None:
+        super().__init__("no room for a sequence")
+        self.sequence = sequence
+
+
+class Rooms(Protocol[_S_contra]):
+    """The key-value cache as the scheduler sees it: tokens in, tokens out."""
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens that are cached, or not, together."""
+        ...
+
+    def match(self, sequence: _S_contra) -> int:
+        """Tokens of `sequence` that need not be computed."""
+        ...
+
+    def begin(self, sequence: _S_contra, tokens: int) -> int | None:
+        """Give it room; tokens found in the cache, or None when there is no room. May raise: it can have none."""
+        ...
+
+    def grow(self, sequence: _S_contra, tokens: int) -> bool:
+        """Make its room hold `tokens` tokens in all. May raise: it cannot go on."""
+        ...
+
+    def release(self, sequence: _S_contra) -> None:
+        """Take its room back. Idempotent."""
+        ...
+
+
+class Drafter(Protocol[_S_contra]):
+    """Proposes what decoding sequences may go on with; see `generation.speculation`."""
+
+    def propose(self, sequences: Sequence[_S_contra], *, budget: int) -> Sequence[Sequence[int]]:
+        """Drafted tokens for each sequence, `budget` in all at most, none where it does not pay."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Work(Generic[S]):
-    """Feed the next `tokens` tokens of `sequence` to the model; if none remain, a new one is `sampled`."""
+    """Feed the next `tokens` known tokens of `sequence` to the model, then `drafts`.
+
+    If no known token remains after them, it is `sampled`: a new token is drawn, and one more for
+    each draft that turns out right.
+    """
 
     sequence: S
     tokens: int
     sampled: bool
+    drafts: tuple[int, ...] = ()
+    is_decode: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[S]):
+    """One step's work, decodes first, and the sequences that cannot go on because their room cannot be had."""
+
+    work: tuple[Work[S], ...]
+    failed: tuple[S, ...] = ()
+
+    @property
+    def prefill_tokens(self) -> int:
+        """Tokens of prompts being read."""
+        return sum(work.tokens for work in self.work if not work.is_decode)
 
 
 class Scheduler(Generic[S]):
-    """First come, first served, decodes before prefills.
+    """Decodes before prefills, oldest first; room is taken as it is needed.
 
     A step costs at most `step_tokens` tokens. Sequences that have one token left to compute are all
-    served; what is left of the budget reads prompts in chunks, in order of admission (chunked
-    prefill, Agrawal et al. 2023, arXiv:2308.16369), so a long prompt cannot stop others' streams.
+    served, with drafts where they pay; what is left of the budget reads prompts in chunks, in order
+    of admission (chunked prefill, Agrawal et al. 2023, arXiv:2308.16369), so a long prompt cannot
+    stop others' streams. Room runs out only when running sequences grow: then the one of the lowest
+    priority that was admitted last gives way, and is computed again later, mostly from the cache.
     """
 
-    def __init__(self, *, max_running: int, step_tokens: int, capacity_tokens: int) -> None:
+    def __init__(
+        self, rooms: Rooms[S], *, max_running: int, step_tokens: int, drafter: Drafter[S] | None = None
+    ) -> None:
         assert 1 <= max_running <= step_tokens, "every running sequence must be able to advance"
+        self._rooms = rooms
         self._max_running = max_running
         self._step_tokens = step_tokens
-        self._capacity_tokens = capacity_tokens
-        self._held_tokens = 0
-        self.waiting: deque[S] = deque()
-        self.running: list[S] = []
+        self._drafter = drafter
+        self.waiting: WaitingLine[S] = WaitingLine()
+        self.running: list[S] = []  # in order of admission
+        self.preemptions = 0
 
     def add(self, sequence: S) -> None:
-        """Put a sequence at the end of the waiting line."""
-        assert sequence.reserved <= self._capacity_tokens, "it could never be admitted"
-        self.waiting.append(sequence)
+        """Put a sequence into the waiting line."""
+        self.waiting.add(sequence)
 
-    def admit(self) -> S | None:
-        """Move the first waiting sequence to the running ones, or None when it must wait on."""
+    def admit(self, now: float) -> S | None:
+        """Move the sequence that is next to the running ones, or None when none can run now.
+
+        Room is made for its known tokens and the next one. A sequence whose next block is just being
+        computed by a running one waits for it: then it will be found.
+
+        Raises:
+            AdmissionFailed: see there.
+        """
         if not self.waiting or len(self.running) >= self._max_running:
             return None
-        if self._held_tokens + self.waiting[0].reserved > self._capacity_tokens:
-            return None
-        sequence = self.waiting.popleft()
-        self._held_tokens += sequence.reserved
-        self.running.append(sequence)
-        return sequence
+        coming = self._coming()
+        for sequence in self.waiting.ranked(now, cached=self._rooms.match):
+            if coming and self._next_block(sequence) in coming:
+                continue
+            try:
+                found = self._rooms.begin(sequence, sequence.position + 1)
+            except Exception as error:
+                raise AdmissionFailed(sequence) from error
+            if found is None:
+                return None  # for want of room nobody overtakes: the next one would wait forever
+            self.waiting.remove(sequence)
+            self.running.append(sequence)
+            sequence.computed = found
+            return sequence
+        return None
 
     def remove(self, sequence: S) -> None:
-        """Forget a sequence, waiting or running."""
+        """Forget a sequence, waiting or running, and take its room back."""
         if sequence in self.running:
             self.running.remove(sequence)
-            self._held_tokens -= sequence.reserved
         else:
             self.waiting.remove(sequence)
+        if not any(other.user == sequence.user for other in (*self.running, *self.waiting)):
+            self.waiting.forget(sequence.user)
+        self._rooms.release(sequence)  # last: if it fails, the sequence is gone all the same
 
-    def plan(self) -> list[Work[S]]:
-        """The next step, empty only when nothing runs."""
-        decodes = [Work(sequence, 1, sampled=True) for sequence in self.running if sequence.remaining == 1]
-        budget = self._step_tokens - len(decodes)
+    def plan(self, *, prefill_budget: int | None = None) -> Plan[S]:
+        """The next step, without work only when nothing runs or all of it failed.
+
+        Args:
+            prefill_budget: Most prompt tokens to read while others decode; None leaves it to
+                `step_tokens`.
+        """
+        decodes, failed = self._plan_decodes()
+        budget = self._step_tokens - sum(work.tokens + len(work.drafts) for work in decodes)
+        if decodes and prefill_budget is not None:
+            budget = min(budget, prefill_budget)
         prefills: list[Work[S]] = []
         for sequence in self.running:
             if sequence.remaining > 1 and budget > 0:
                 tokens = min(sequence.remaining, budget)
                 prefills.append(Work(sequence, tokens, sampled=tokens == sequence.remaining))
                 budget -= tokens
-        return decodes + prefills
+        return Plan((*decodes, *prefills), tuple(failed))
 
     def check_integrity(self) -> None:
         """Assert that the books balance."""
-        assert self._held_tokens == sum(sequence.reserved for sequence in self.running)
-        assert self._held_tokens <= self._capacity_tokens
         assert len(self.running) <= self._max_running
         assert not set(map(id, self.running)) & set(map(id, self.waiting))
+
+    def _plan_decodes(self) -> tuple[list[Work[S]], list[S]]:
+        decoding = [sequence for sequence in self.running if sequence.remaining == 1]
+        proposals: Sequence[Sequence[int]] = [()] * len(decoding)
+        if self._drafter is not None and len(decoding) == len(self.running):  # prompts make better use of a step
+            proposals = self._drafter.propose(decoding, budget=self._step_tokens - len(decoding))
+        planned: list[Work[S]] = []
+        failed: list[S] = []
+        for sequence, proposal in zip(decoding, proposals, strict=True):
+            if sequence not in self.running:
+                continue  # it gave way to one before it
+            drafts = tuple(proposal[: sequence.longest_draft])
+            try:
+                if drafts and not self._rooms.grow(sequence, sequence.position + len(drafts)):
+                    drafts = ()
+                while sequence in self.running and not self._rooms.grow(sequence, sequence.position):
+                    self._give_way()
+            except Exception as error:
+                logger.error("a sequence cannot grow", exc_info=error)
+                failed.append(sequence)
+                continue
+            planned.append(Work(sequence, 1, sampled=True, drafts=drafts, is_decode=True))
+        return [work for work in planned if work.sequence in self.running], failed
+
+    def _give_way(self) -> None:
+        """Send the running sequence of the lowest priority that was admitted last back to the line."""
+        assert len(self.running) > 1, "a sequence alone always has room"
+        lowest = min(sequence.priority for sequence in self.running)
+        victim = [sequence for sequence in self.running if sequence.priority == lowest][-1]
+        self._rooms.release(victim)
+        self.running.remove(victim)
+        victim.preempt()
+        self.waiting.add(victim)
+        self.preemptions += 1
+
+    def _coming(self) -> set[bytes]:
+        """Blocks that running sequences are about to compute."""
+        size = self._rooms.block_tokens
+        return {
+            key.digest
+            for sequence in self.running
+            if sequence.remaining > 1
+            for key in sequence.keys[sequence.computed // size :]
+        }
+
+    def _next_block(self, sequence: S) -> bytes | None:
+        """The first block it would have to compute itself; None when it has no further full block to find."""
+        place = self._rooms.match(sequence) // self._rooms.block_tokens
+        if (place + 1) * self._rooms.block_tokens >= sequence.position:
+            return None
+        return sequence.keys[place].digest

@@ -1,20 +1,27 @@
 """One request on its way through the engine. Owned by the engine thread."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from generation.delivery import TokenStream
 from generation.ports import Observer
+from generation.prefix import BlockKey, PrefixChain
 from generation.streaming import IncrementalDecoder
-from generation.types import Completion, Delta, FinishReason, GenerationRequest, Timings
+from generation.types import Completion, Delta, FinishReason, GenerationRequest, Timings, TokenLogprob
+
+if TYPE_CHECKING:
+    from generation.constraints import TokenConstraint
+    from generation.speculation import Acceptance, Drafter
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class SequenceState:
     """What is known of one sequence: its tokens, how many of them the cache holds, its text.
 
-    `seed` is 64 bits. `computed` counts the tokens, prompt first, whose keys and values are cached.
-    Times are `time.monotonic` seconds.
+    `seed` is 64 bits. `computed` counts the tokens, prompt first, whose keys and values it has.
+    `chain` names its blocks. Times are `time.monotonic` seconds.
     """
 
     request: GenerationRequest
@@ -22,28 +29,84 @@ class SequenceState:
     decoder: IncrementalDecoder
     stream: TokenStream
     observer: Observer
+    chain: PrefixChain
+    constraint: "TokenConstraint | None" = None
+    drafter: "Drafter | None" = None
+    acceptance: "Acceptance | None" = None
     submitted_at: float = field(default_factory=time.monotonic)
     admitted_at: float | None = None
     first_token_at: float | None = None
+    last_token_at: float | None = None
     generated: list[int] = field(default_factory=list)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
     computed: int = 0
+    cached: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    preempted: bool = False
     text: list[str] = field(default_factory=list)
     covered_tokens: int = 0
 
     @property
+    def user(self) -> str:
+        """Whose it is; tenants never share a turn."""
+        return f"{self.request.salt}\0{self.request.user}"
+
+    @property
+    def priority(self) -> int:
+        """Higher goes first."""
+        return self.request.priority
+
+    @property
     def remaining(self) -> int:
-        """Tokens known but not in the cache yet: the prompt's rest, or the one token just generated."""
+        """Tokens known but not computed yet: the prompt's rest, or the one token just generated."""
         return self.position - self.computed
 
     @property
-    def reserved(self) -> int:
-        """Most tokens whose keys and values it can come to hold."""
-        return len(self.request.prompt) + self.request.sampling.max_tokens
+    def position(self) -> int:
+        """Tokens known, which is the absolute position of the next token to be generated."""
+        return len(self.request.prompt) + len(self.generated)
 
     @property
-    def position(self) -> int:
-        """Absolute position of the next token to be generated."""
-        return len(self.request.prompt) + len(self.generated)
+    def keys(self) -> Sequence[BlockKey]:
+        """Names of its known full blocks."""
+        return self.chain.keys
+
+    @property
+    def longest_draft(self) -> int:
+        """Drafted tokens that could still stand in its output, one drawn token after them."""
+        return self.request.sampling.max_tokens - len(self.generated) - 1
+
+    @property
+    def expired(self) -> bool:
+        """Whether its deadline has passed."""
+        limit = self.request.deadline_s
+        return limit is not None and time.monotonic() - self.submitted_at >= limit
+
+    def preempt(self) -> None:
+        """It lost its room: everything known of it must be computed again, or found."""
+        self.computed = 0
+        self.preempted = True
+
+    def admit(self) -> bool:
+        """It has room now, and `computed` tokens of it were found; whether this is the first time."""
+        if self.admitted_at is not None:
+            return False
+        self.admitted_at = time.monotonic()
+        self.cached = self.computed
+        return True
+
+    def note_drafts(self, *, drafted: int, accepted: int) -> None:
+        """So many tokens were drafted for it, and so many were right."""
+        self.drafted += drafted
+        self.accepted += accepted
+        if self.acceptance is not None and drafted:
+            self.acceptance.learn(drafted, accepted)
+
+    def name_blocks(self) -> None:
+        """Name the blocks that its new tokens have filled."""
+        if self.position // self.chain.block_tokens > len(self.chain.keys):
+            self.chain.extend([*self.request.prompt, *self.generated])
 
     def next_ids(self, count: int) -> list[int]:
         """The `count` known token ids that follow the cached ones."""
@@ -51,13 +114,22 @@ class SequenceState:
         assert stop <= self.position, "asked for tokens that are not known yet"
         return [*prompt[start:stop], *self.generated[max(0, start - len(prompt)) : max(0, stop - len(prompt))]]
 
-    def append(self, token_id: int, *, eos_ids: frozenset[int]) -> FinishReason | None:
+    def append(
+        self, token_id: int, *, eos_ids: frozenset[int], logprob: TokenLogprob | None = None
+    ) -> FinishReason | None:
         """Take the next token, stream the text it completes, and say whether the sequence ends with it."""
+        self.last_token_at = time.monotonic()
         if self.first_token_at is None:
-            self.first_token_at = time.monotonic()
+            self.first_token_at = self.last_token_at
         self.generated.append(token_id)
+        if logprob is not None:
+            self.logprobs.append(logprob)
         if token_id in eos_ids and not self.request.sampling.ignore_eos:
             return FinishReason.STOP
+        if self.constraint is not None:
+            self.constraint.advance(token_id)
+        if self.drafter is not None:
+            self.drafter.push(token_id)
         self._emit(self.decoder.push(token_id))
         if self.decoder.stopped:
             return FinishReason.STOP
@@ -80,7 +152,7 @@ class SequenceState:
             token_ids=tuple(self.generated),
             finish_reason=reason,
             prompt_tokens=len(self.request.prompt),
-            cached_tokens=0,
+            cached_tokens=self.cached,
             delivered_tokens=0,
             timings=Timings(
                 queue_ms=1000 * ((self.admitted_at or now) - start),
@@ -88,11 +160,15 @@ class SequenceState:
                 total_ms=1000 * (now - start),
             ),
             error=error,
+            drafted_tokens=self.drafted,
+            accepted_tokens=self.accepted,
+            logprobs=tuple(self.logprobs),
         )
 
     def _emit(self, text: str, *, last: bool = False) -> None:
         new_tokens = len(self.generated) - self.covered_tokens
         if text or (last and new_tokens):
             self.text.append(text)
+            logprobs = tuple(self.logprobs[self.covered_tokens :])
             self.covered_tokens = len(self.generated)
-            self.stream.put(Delta(text=text, tokens=new_tokens))
+            self.stream.put(Delta(text=text, tokens=new_tokens, logprobs=logprobs))

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from generation.scheduler import Work
+from generation.prefix import BlockKey
+from generation.scheduler import Rooms, Work
 from generation.sequence import SequenceState
+from generation.types import TokenLogprob
 
 
 class DeviceLost(Exception):
@@ -14,22 +16,28 @@ class DeviceLost(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """The token drawn for a sequence; None when its logits were not numbers."""
+    """The tokens drawn for a sequence, at least one: accepted drafts, then a token of its own.
+
+    No token at all says that the logits were not numbers, or that nothing was allowed.
+    """
 
     sequence: SequenceState
-    token: int | None
+    tokens: tuple[int, ...]
+    logprobs: tuple[TokenLogprob | None, ...] = ()
 
 
-class Runner(Protocol):
-    """What the engine asks of the model. Called from the engine thread only."""
+@dataclass(frozen=True, slots=True)
+class BlockCounts:
+    """The cache's blocks of `block_tokens` tokens."""
 
-    def allocate(self, sequence: SequenceState) -> None:
-        """Make room for a sequence; any exception ends that sequence."""
-        ...
+    free: int
+    used: int
+    cached: int
+    block_tokens: int
 
-    def release(self, sequence: SequenceState) -> None:
-        """Give its room back. Idempotent."""
-        ...
+
+class Runner(Rooms[SequenceState], Protocol):
+    """What the engine asks of the model and its cache. Called from the engine thread only, but for `blocks`."""
 
     def run(self, plan: Sequence[Work[SequenceState]]) -> Sequence[Sample]:
         """Compute the plan and draw for the work marked `sampled`. After an exception it can be run again.
@@ -37,4 +45,20 @@ class Runner(Protocol):
         Raises:
             DeviceLost: it cannot.
         """
+        ...
+
+    def find(self, keys: Sequence[BlockKey]) -> int:
+        """Tokens that are cached under these names, from the first on. Safe from any thread."""
+        ...
+
+    def offer(self, sequence: SequenceState) -> None:
+        """Others may find what is computed of this sequence."""
+        ...
+
+    def distrust(self, sequence: SequenceState) -> None:
+        """What is computed of this sequence may be wrong: nobody is to find it any more."""
+        ...
+
+    def blocks(self) -> BlockCounts:
+        """The cache's books. Safe from any thread."""
         ...

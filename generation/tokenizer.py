@@ -78,6 +78,11 @@ class ChatTokenizer:
         return 1 + max(self._template_backend.get_vocab(with_added_tokens=True).values())
 
     @property
+    def definition(self) -> str:
+        """The tokenizer as `tokenizer.json`: its pieces, special tokens and decoder, without truncation or padding."""
+        return str(self._template_backend.to_str())
+
+    @property
     def revision(self) -> str:
         """12 hexadecimal digits that change with the tokenizer or its chat template."""
         definition = self._template_backend.to_str() + "\0" + self._chat_template

@@ -60,10 +60,34 @@ class SamplingParams:
             raise ValueError(f"max_tokens must be at least 1, got {self.max_tokens}")
         if not 0.0 <= self.temperature <= 100.0:  # also refuses NaN
             raise ValueError(f"temperature must be between 0 and 100, got {self.temperature}")
-        if not 0.0 < self.top_p <= 1.0:
-            raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p}")
+        if not 0.0 <= self.min_p < 1.0:
+            raise ValueError(f"min_p must be at least 0 and below 1, got {self.min_p}")
         if self.top_k < 0:
             raise ValueError(f"top_k must be at least 0, got {self.top_k}")
+        if not 0.0 < self.top_p <= 1.0:
+            raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p}")
+        if not 0.01 <= self.repetition_penalty <= 100.0:  # nearer to 0 it overflows logits
+            raise ValueError(f"repetition_penalty must be between 0.01 and 100, got {self.repetition_penalty}")
+        if not -2.0 <= self.presence_penalty <= 2.0:
+            raise ValueError(f"presence_penalty must be between -2 and 2, got {self.presence_penalty}")
+        if not -2.0 <= self.frequency_penalty <= 2.0:
+            raise ValueError(f"frequency_penalty must be between -2 and 2, got {self.frequency_penalty}")
+        if self.logprobs is not None and not 0 <= self.logprobs <= 20:
+            raise ValueError(f"logprobs must be between 0 and 20, got {self.logprobs}")
+        self._check_token_ids()
+
+    def _check_token_ids(self) -> None:
+        """The ids' upper bound is the vocabulary's, which is not known here: ids beyond it name no token."""
+        biased = [token for token, _ in self.logit_bias]
+        if len(set(biased)) < len(biased):
+            raise ValueError("logit_bias must name each token id at most once")
+        if any(token < 0 for token in (*biased, *(self.allowed_tokens or ()))):
+            raise ValueError("token ids must be at least 0")
+        for _, bias in self.logit_bias:
+            if not -100.0 <= bias <= 100.0:
+                raise ValueError(f"logit_bias must be between -100 and 100, got {bias}")
+        if self.allowed_tokens is not None and not self.allowed_tokens:
+            raise ValueError("allowed_tokens must name at least one token id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +174,10 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How a sequence ended. `len(token_ids)` tokens were generated, an end-of-sequence token included.
+    """How a sequence ended. `generated_tokens` is what it cost, an end-of-sequence token included.
 
+    That is `len(token_ids)` unless a server counted them that does not tell their ids: then
+    `reported_tokens` is its count, and `token_ids` is the text in our tokenizer's ids.
     `delivered_tokens` is how many of them had been taken by the reader when the books were closed.
     `cached_tokens` of the prompt were not computed but found. `drafted_tokens` were proposed and
     `accepted_tokens` of them came to stand in the output. `error` is a sentence when `finish_reason` is ERROR.
@@ -169,6 +195,12 @@ class Completion:
     drafted_tokens: int = 0
     accepted_tokens: int = 0
     logprobs: tuple[TokenLogprob, ...] = ()
+    reported_tokens: int | None = None
+
+    @property
+    def generated_tokens(self) -> int:
+        """How many tokens were generated: what goes on the bill."""
+        return len(self.token_ids) if self.reported_tokens is None else self.reported_tokens
 
 
 @dataclass(frozen=True, slots=True)

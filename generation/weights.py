@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from generation.attention import IMPLEMENTATION, Row, register
+from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
 from generation.config import EngineConfig
 from generation.errors import ModelUnavailable
 from generation.kv_cache import Slab
@@ -47,18 +47,30 @@ def load_model(config: EngineConfig) -> LoadedModel:
     """
     from transformers import AutoModelForCausalLM
 
+    from generation.linear import prepare_linears
+    from generation.quantisation import gguf_file, quantise
+
     device = _device(config)
     dtype = _dtype(config, device)
     name = _name(config.model)
     try:
         model = AutoModelForCausalLM.from_pretrained(
-            config.model, dtype=dtype, local_files_only=config.local_files_only, attn_implementation="eager"
+            config.model,
+            dtype=dtype,
+            local_files_only=config.local_files_only,
+            attn_implementation="eager",
+            gguf_file=gguf_file(config.model) if Path(config.model).is_dir() else None,
         )
     except (OSError, ValueError) as error:
         raise ModelUnavailable(
             f"The generator {name!r} is not on this machine or cannot be read; run `footnote models fetch`."
         ) from error
-    return adopt_model(model.to(device), config)  # type: ignore[arg-type]
+    loaded = adopt_model(model.to(device), config)  # type: ignore[arg-type]
+    if config.weights == "native":
+        prepare_linears(loaded.model)
+    else:
+        quantise(loaded.model, config.weights)
+    return loaded
 
 
 def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
@@ -80,7 +92,7 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
     info = ModelInfo(
         model=name,
         revision=_revision(config.model, model),
-        context_window=min(_context_window(text, config), capacity),
+        context_window=min(_context_window(text, config), capacity // config.block_tokens * config.block_tokens),
         device=str(device),
         dtype=str(dtype).removeprefix("torch."),
     )
@@ -126,7 +138,7 @@ def _use_our_attention(model: "PreTrainedModel", name: str, *, slab_shape: tuple
                         use_cache=False,
                         past_key_values=None,
                         logits_to_keep=torch.tensor([half - 1], device=device),
-                        ragged_rows=[Row(0, half, start, slab)],
+                        ragged_batch=SlabBatch([Row(0, half, start, slab)]),
                     )
                     .logits[0, -1]
                     .float()

@@ -16,7 +16,15 @@ from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, s
 from app.api.errors import openai_error
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import CitationBody, UsageBody
-from app.api.schemas.chat import ChatCompletionBody, ChatCompletionRequest, ModelBody, ModelList
+from app.api.schemas.chat import (
+    ChatCompletionBody,
+    ChatCompletionRequest,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    ModelBody,
+    ModelList,
+    TextFormat,
+)
 from app.api.schemas.shape import problems
 from app.citations import Citation
 from app.errors import InvalidRequest, NotFound
@@ -68,10 +76,11 @@ async def create_chat_completion(
     answer = await unless_disconnected(request, whole)
     if answer.error is not None:
         raise GenerationError(answer.error)
+    refused = question.json_schema is not None and answer.reason == "no_evidence"  # a sentence would be no JSON
     message = {
         "role": "assistant",
-        "content": answer.text,
-        "refusal": None,
+        "content": None if refused else answer.text,
+        "refusal": answer.text if refused else None,
         "annotations": [_annotation(citation) for citation in answer.citations],
     }
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(answer), "logprobs": None}
@@ -157,7 +166,26 @@ def _question(body: ChatCompletionRequest, state: State, principal: Principal, r
         stop=tuple(text for text in stop if text),
         history=tuple(Message(turn.role, turn.text) for turn in turns[:-1]),
         instructions=instructions,
+        json_schema=_json_schema(body.response_format),
     )
+
+
+def _json_schema(form: TextFormat | JsonObjectFormat | JsonSchemaFormat | None) -> str | None:
+    """The schema asked for as JSON text, None for prose.
+
+    Raises:
+        InvalidRequest: It is not Unicode text.
+    """
+    match form:
+        case JsonObjectFormat():
+            return '{"type": "object"}'
+        case JsonSchemaFormat(json_schema=named):
+            text = json.dumps(named.json_schema, ensure_ascii=False)
+            if any("\ud800" <= char <= "\udfff" for char in text):
+                raise InvalidRequest("The schema is not Unicode text.", param="response_format")
+            return text
+        case _:
+            return None
 
 
 async def _chunks(
@@ -181,11 +209,12 @@ async def _chunks(
             body["usage"] = usage
         return sse(None, json.dumps(body, ensure_ascii=False))
 
-    yield chunk({"role": "assistant", "content": ""})
+    refused = prepared.question.json_schema is not None and not prepared.generates
+    yield chunk({"role": "assistant", "content": None if refused else ""})
     async with aclosing(answerer.stream(prepared)) as stream:
         async for event in stream:
             if isinstance(event, TextDelta):
-                yield chunk({"content": event.text})
+                yield chunk({"refusal" if refused else "content": event.text})
             elif isinstance(event, Answer):
                 if event.error is not None:
                     raise GenerationError(event.error)

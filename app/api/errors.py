@@ -42,6 +42,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     ingestion_errors.IngestionError: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "unreadable-document"),
     retrieval_errors.InvalidFilter: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-filter"),
     retrieval_errors.RetrievalError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "retrieval-unavailable", 5),
+    generation_errors.ConstraintInvalid: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-response-format"),
     generation_errors.ContextLengthExceeded: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "context-length-exceeded"),
     generation_errors.EngineFull: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "server-full", 1),
     generation_errors.EngineStopped: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "engine-stopped", 5),
@@ -86,6 +87,8 @@ def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str,
             "max_output_tokens": error.max_tokens,
             "context_window": error.context_window,
         }
+    if isinstance(error, generation_errors.ConstraintInvalid):
+        extra = {"param": "response_format"}
     if isinstance(error, app_errors.InvalidRequest) and error.param:
         extra = {"param": error.param}
     if isinstance(error, ingestion_errors.IngestionError):

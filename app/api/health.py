@@ -54,10 +54,16 @@ def readyz(state: StateDep) -> Response:
     else:
         models = state.models
         stats = models.engine.stats()
-        checks["engine"] = {"alive": models.engine.alive(), "running": stats.running, "waiting": stats.waiting}
+        engine_alive = models.engine.alive()
+        checks["engine"] = {
+            "alive": engine_alive,
+            "running": stats.running,
+            "waiting": stats.waiting,
+            "restarts": stats.restarts,
+        }
         checks["index"] = {"generation": models.index.generation, "vectors": len(models.index)}
         checks["ingestion"] = {"alive": models.worker.alive()}
-        if not models.engine.alive():
+        if not engine_alive:
             reasons.append("engine: stopped")
         if not models.worker.alive():
             reasons.append("ingestion: stopped")

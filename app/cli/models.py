@@ -35,8 +35,10 @@ def fetch(
 
 @commands.command("list")
 def list_models() -> None:
-    """The default models and whether they are here, checked by SHA-256, and what the settings name."""
+    """The default models, checked by SHA-256, what the settings name, and what a sequence costs in memory."""
+    from app.errors import SetupError
     from app.models.folder import status
+    from app.models.memory import sequence_memory
 
     settings = load_settings()
     table = Table("model", "kind", "licence", "size", "state", box=None, pad_edge=False)
@@ -45,4 +47,14 @@ def list_models() -> None:
         table.add_row(model.name, model.kind, model.licence, f"{model.bytes / 1e6:.0f} MB", state)
     console = Console()
     console.print(table)
-    console.print(Text(f"In use: embedder {settings.embedder}, generator {settings.generator}"), soft_wrap=True)
+    if settings.remote_url:
+        generator = f"generator {settings.remote_model} at a remote server, tokenizer {settings.generator}"
+    else:
+        generator = f"generator {settings.generator}"
+    console.print(Text(f"In use: embedder {settings.embedder}, {generator}"), soft_wrap=True)
+    if not settings.remote_url:
+        try:
+            memory = str(sequence_memory(settings))
+        except SetupError as error:
+            memory = str(error)
+        console.print(Text(f"Keys and values: {memory}"), soft_wrap=True)

@@ -16,6 +16,8 @@ from app.db.session import Database
 from app.db.tables_ledger import api_request, usage_event, usage_event_document
 from app.types import Components, DocumentShare, Operation, Reservation, Settlement, UsageStatus
 
+_COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEvent:
@@ -148,10 +150,10 @@ class Ledger:
             "total_us": None if settlement.total_ms is None else round(settlement.total_ms * 1000),
             "settled_at": now,
         }
-        if settlement.input_tokens is not None:
-            values["input_tokens"] = settlement.input_tokens
         mine = usage_event.c.event_id == event_id
         with self._database.write() as connection:
+            if settlement.input_tokens is not None:
+                values |= _input_counts(connection, event_id, settlement.input_tokens)
             settled = connection.execute(
                 sa.update(usage_event).where(mine, usage_event.c.status == UsageStatus.RESERVED).values(**values)
             )
@@ -222,3 +224,21 @@ def _to_event(row: sa.Row[Any], documents: tuple[DocumentShare, ...]) -> UsageEv
         settled_at=row.settled_at,
         documents=documents,
     )
+
+
+def _input_counts(connection: sa.Connection, event_id: str, input_tokens: int) -> dict[str, int]:
+    """The columns of a call's input, its components still adding up.
+
+    Nothing read is nothing of any component. Where a server counts another number than was sent, it
+    is its template that differs; a number that cannot be explained so leaves what was reserved.
+    """
+    mine = usage_event.c.event_id == event_id
+    reserved = connection.execute(
+        sa.select(usage_event.c.operation, usage_event.c.input_tokens, usage_event.c.tok_template).where(mine)
+    ).one_or_none()
+    if reserved is None or reserved.operation != Operation.CHAT:
+        return {"input_tokens": input_tokens}
+    if input_tokens == 0:
+        return dict.fromkeys(("input_tokens", *_COMPONENTS), 0)
+    template = reserved.tok_template + input_tokens - reserved.input_tokens
+    return {"input_tokens": input_tokens, "tok_template": template} if template >= 0 else {}

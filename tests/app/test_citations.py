@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.citations import FootnoteWriter
+from app.citations import FootnoteWriter, VerbatimWriter
 from app.support import THRESHOLD
 from ingestion.types import Page
 from retrieval.types import Chunk, Hit, Scores, Source, Span
@@ -177,3 +177,14 @@ def test_an_abbreviation_does_not_end_a_sentence():
 
     (sentence,) = writer.uncited  # too many words the sources lack, but one sentence
     assert writer.answer[sentence.start_char : sentence.end_char] == writer.answer
+
+
+@given(texts=st.lists(st.text(max_size=20), max_size=8))
+def test_a_verbatim_answer_is_the_generated_text_piece_by_piece(texts):
+    writer = VerbatimWriter()
+
+    assert [writer.feed(text) for text in texts] == texts
+    assert writer.finish() == ""
+    assert writer.answer == "".join(texts)
+    assert not writer.citations
+    assert not writer.uncited

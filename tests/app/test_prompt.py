@@ -66,3 +66,29 @@ def test_the_context_is_billed_to_its_documents():
     (share,) = build_prompt(CharacterTokenizer(), question="Why?", context=CONTEXT).shares(CONTEXT)
 
     assert (share.document_id, share.chunks) == ("doc_1", 2)
+
+
+@given(question=st.text(min_size=1, max_size=50), history=turns)
+def test_the_spans_of_the_sources_hold_their_own_text_without_headers(question, history):
+    prompt = build_prompt(CharacterTokenizer(), question=question, context=CONTEXT, history=history)
+
+    assert [CharacterTokenizer().decode(prompt.ids[start:stop]) for start, stop in prompt.sources] == [
+        source.body for source in SOURCES
+    ]
+
+
+def test_a_prompt_for_json_shows_the_schema_and_asks_for_no_markers():
+    schema = '{"type": "object"}'
+    with_sources, without = (
+        CharacterTokenizer().decode(
+            build_prompt(
+                CharacterTokenizer(), question="Why?", context=context, grounded=grounded, json_schema=schema
+            ).ids
+        )
+        for context, grounded in ((CONTEXT, True), (EMPTY, False))
+    )
+
+    assert schema in with_sources
+    assert schema in without
+    assert "brackets" not in with_sources
+    assert "ource" not in without

@@ -1,5 +1,7 @@
 """app.settlement: the engine's word becomes the ledger's row."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.settlement import Settler
@@ -43,6 +45,7 @@ def completion(reason: FinishReason) -> Completion:
         (FinishReason.STOP, True, "completed"),
         (FinishReason.CANCELLED, True, "client_abort"),
         (FinishReason.CANCELLED, False, "server_abort"),
+        (FinishReason.DEADLINE, False, "server_abort"),
         (FinishReason.ERROR, False, "error"),
     ],
 )
@@ -55,3 +58,27 @@ def test_how_it_ended_is_on_the_row_with_what_was_generated_and_delivered(ledger
     (row,) = ledger.usage("req_1")
 
     assert (row.status, row.output_tokens, row.delivered_tokens, row.input_tokens) == (status, 3, 2, 10)
+
+
+@pytest.mark.parametrize(
+    ("counted", "components"),
+    [
+        (0, Components()),
+        (12, Components(template=6, question=6)),
+        (7, Components(template=1, question=6)),
+        (5, Components(template=4, question=6)),  # fewer than the question alone: not to be believed
+    ],
+)
+def test_an_input_that_another_server_counted_still_adds_up(ledger, counted, components):
+    ended = completion(FinishReason.STOP)
+    Settler(ledger, "req_1:2").finish(replace(ended, prompt_tokens=counted))
+    (row,) = ledger.usage("req_1")
+
+    assert (row.components, row.input_tokens) == (components, components.total)
+
+
+def test_what_the_server_says_it_generated_is_what_is_billed(ledger):
+    Settler(ledger, "req_1:2").finish(replace(completion(FinishReason.STOP), reported_tokens=5))
+    (row,) = ledger.usage("req_1")
+
+    assert row.output_tokens == 5

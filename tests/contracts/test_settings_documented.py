@@ -9,7 +9,18 @@ from app.errors import SetupError
 from app.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
-COMPUTED = {f"FOOTNOTE_{name}" for name in ("DATA_DIR", "MODELS_DIR", "DATABASE_URL", "ADMIN_KEY", "CONTEXT_WINDOW")}
+COMPUTED = {
+    f"FOOTNOTE_{name}"
+    for name in (
+        "DATA_DIR",
+        "MODELS_DIR",
+        "DATABASE_URL",
+        "ADMIN_KEY",
+        "CONTEXT_WINDOW",
+        "KV_CACHE_MB",
+        "REMOTE_API_KEY",
+    )
+}
 
 
 def documented() -> dict[str, str]:
@@ -39,6 +50,8 @@ def test_every_setting_says_what_it_is():
         ("FOOTNOTE_PORT", "seventy", "FOOTNOTE_PORT"),
         ("FOOTNOTE_DEVICE", "tpu", "FOOTNOTE_DEVICE"),
         ("FOOTNOTE_ADMIN_KEY", "short", "at least 16 characters"),
+        ("FOOTNOTE_MAX_WAITING", "-7", "FOOTNOTE_MAX_WAITING"),
+        ("FOOTNOTE_REMOTE_URL", "ftp://models.example", "FOOTNOTE_REMOTE_URL must begin with http"),
     ],
 )
 def test_a_bad_value_is_a_sentence_that_names_the_variable_and_not_the_value(
@@ -69,3 +82,33 @@ def test_a_typo_in_dotenv_is_refused_by_name(monkeypatch, tmp_path):
 
     with pytest.raises(SetupError, match="FOOTNOTE_PROT"):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    ("together", "sentence"),
+    [
+        ({"remote_url": "http://gpu:8080"}, "FOOTNOTE_REMOTE_URL needs FOOTNOTE_REMOTE_MODEL"),
+        ({"remote_model": "m"}, "need FOOTNOTE_REMOTE_URL"),
+        ({"remote_api_key": "hidden"}, "need FOOTNOTE_REMOTE_URL"),
+        ({"draft_model": "m", "speculation": False}, "FOOTNOTE_DRAFT_MODEL needs FOOTNOTE_SPECULATION"),
+        ({"max_running": 600}, "FOOTNOTE_STEP_TOKENS must be at least FOOTNOTE_MAX_RUNNING"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused_by_name(monkeypatch, tmp_path, together, sentence):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(SetupError) as failure:
+        load_settings(**together)
+
+    assert sentence in str(failure.value)
+    assert "hidden" not in str(failure.value)
+
+
+def test_a_remote_server_and_its_model_go_together_and_the_key_stays_hidden(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    settings = load_settings(remote_url="http://gpu:8080/v1", remote_model="m", remote_api_key="hidden")
+
+    assert settings.remote_api_key is not None
+    assert settings.remote_api_key.get_secret_value() == "hidden"
+    assert "hidden" not in repr(settings)

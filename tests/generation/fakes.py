@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from generation.config import EngineConfig
 from generation.delivery import TokenStream
 from generation.engine import LocalEngine
+from generation.prefix import BlockKey
 from generation.scheduler import Work
 from generation.sequence import SequenceState
-from generation.step import Sample
+from generation.step import BlockCounts, Sample
 from generation.types import Completion, Delta, FinishReason, GenerationRequest, ModelInfo, SamplingParams
 
 EOS = 0
@@ -45,26 +46,60 @@ class ScriptedRunner:
         before_step: Callable[[Sequence[Work[SequenceState]]], None] = lambda plan: None,
         on_allocate: Callable[[SequenceState], None] = lambda sequence: None,
         on_release: Callable[[SequenceState], None] = lambda sequence: None,
+        capacity_tokens: int = 1 << 30,
     ) -> None:
         self._says = says
         self._before_step = before_step
         self._on_allocate = on_allocate
         self._on_release = on_release
+        self._capacity = capacity_tokens
         self.held: list[SequenceState] = []
         self.plans: list[dict[str, int]] = []
 
-    def allocate(self, sequence: SequenceState) -> None:
+    @property
+    def block_tokens(self) -> int:
+        return 16
+
+    def match(self, sequence: SequenceState) -> int:
+        return 0
+
+    def find(self, keys: Sequence[BlockKey]) -> int:
+        return 0
+
+    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
+        if self._capacity < sum(held.position + 1 for held in self.held) + tokens:
+            return None
         self._on_allocate(sequence)
         self.held.append(sequence)
+        return 0
+
+    def grow(self, sequence: SequenceState, tokens: int) -> bool:
+        return True
 
     def release(self, sequence: SequenceState) -> None:
         self._on_release(sequence)
         self.held = [held for held in self.held if held is not sequence]
 
-    def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:
+    def offer(self, sequence: SequenceState) -> None:
+        """Nothing is kept."""
+
+    def distrust(self, sequence: SequenceState) -> None:
+        """Nothing was kept."""
+
+    def blocks(self) -> BlockCounts:
+        return BlockCounts(free=0, used=0, cached=0, block_tokens=self.block_tokens)
+
+    def run(self, plan: Plan) -> list[Sample]:
         self._before_step(plan)
         self.plans.append({work.sequence.request.id: work.tokens for work in plan})
-        return [Sample(work.sequence, self.next_token(len(work.sequence.generated))) for work in plan if work.sampled]
+        samples = []
+        for work in plan:
+            if work.sampled:
+                token = self.next_token(len(work.sequence.generated))
+                samples.append(
+                    Sample(work.sequence, () if token is None else (token,), () if token is None else (None,))
+                )
+        return samples
 
     def next_token(self, index: int) -> int | None:
         return ord(self._says[index]) if index < len(self._says) else EOS
@@ -122,7 +157,6 @@ def scripted_engine(
         info=info,
         eos_ids=frozenset({EOS}),
         vocab_size=0x110000,
-        capacity_tokens=context_window * max_running,
     )
 
 

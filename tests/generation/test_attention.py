@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from generation.attention import Row, ragged_attention
-from generation.kv_cache import KVCache, Slab
+from generation.attention import Row, SlabBatch, ragged_attention
+from generation.kv_cache import Slab
 
 torch.set_num_threads(1)
 
@@ -83,7 +83,7 @@ def test_ragged_steps_equal_attention_spelled_out(
             torch.cat(keys, 1)[None],
             torch.cat(values, 1)[None],
             None,
-            ragged_rows=rows,
+            ragged_batch=SlabBatch(rows),
             scaling=scaling,
             sliding_window=window,
             softcap=softcap,
@@ -111,51 +111,6 @@ def test_what_it_does_not_compute_it_refuses(asked: dict[str, object]) -> None:
             key,
             value,
             None,
-            ragged_rows=[Row(0, 2, 0, poisoned_slab(2))],
+            ragged_batch=SlabBatch([Row(0, 2, 0, poisoned_slab(2))]),
             **asked,  # type: ignore[arg-type]
         )
-
-
-def cache_of(capacity_tokens: int) -> KVCache:
-    return KVCache(
-        layers=2,
-        kv_heads=KV_HEADS,
-        head_dim=HEAD_DIM,
-        capacity_tokens=capacity_tokens,
-        dtype=torch.float32,
-        device=torch.device("cpu"),
-    )
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 20)), max_size=30))
-def test_the_cache_holds_what_was_given_and_not_released(moves: list[tuple[int, int]]) -> None:
-    cache = cache_of(120)
-    held: dict[int, int] = {}
-
-    for owner, tokens in moves:
-        if owner in held:
-            cache.release(owner)
-            del held[owner]
-        else:
-            assert cache.allocate(owner, tokens).capacity == tokens
-            held[owner] = tokens
-        cache.check_integrity()
-        assert cache.held_tokens == sum(held.values())
-
-
-def test_releasing_twice_is_harmless() -> None:
-    cache = cache_of(10)
-    cache.allocate("a", 10)
-
-    cache.release("a")
-    cache.release("a")
-
-    assert cache.held_tokens == 0
-
-
-def test_a_write_past_the_end_is_our_own_mistake() -> None:
-    slab = cache_of(4).allocate("a", 4)
-
-    with pytest.raises(AssertionError, match="past the slab's end"):
-        slab.write(0, 3, torch.zeros(KV_HEADS, 2, HEAD_DIM), torch.zeros(KV_HEADS, 2, HEAD_DIM))

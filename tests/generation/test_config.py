@@ -15,6 +15,8 @@ from generation.config import EngineConfig
         {"max_running": 9, "step_tokens": 8},
         {"context_window": 1},
         {"kv_cache_bytes": 0},
+        {"block_tokens": 0},
+        {"speculation": False, "draft_model": "small"},
         {"reader_grace_s": -1.0},
         {"reader_grace_s": float("nan")},
     ],

@@ -46,7 +46,6 @@ class Served:
             info=self.loaded.info,
             eos_ids=self.loaded.eos_ids,
             vocab_size=VOCAB,
-            capacity_tokens=self.loaded.kv_capacity_tokens,
         )
 
     def generate(self, prompt: Sequence[int], max_tokens: int) -> list[int]:
@@ -116,7 +115,7 @@ async def test_greedy_output_equals_generate_token_for_token(
     assert [list(done.token_ids) for done in completions] == [served.generate(prompt, 24) for prompt in PROMPTS]
     assert {done.finish_reason for done in completions} == {FinishReason.LENGTH}
     assert len({done.token_ids for done in completions}) == len(PROMPTS), "the model says the same to everyone"
-    assert served.runners[-1].cache.held_tokens == 0
+    assert served.runners[-1].cache.pool.used == 0
     served.runners[-1].cache.check_integrity()
 
 
@@ -201,7 +200,6 @@ async def test_the_end_of_sequence_token_counts_and_has_no_text(llama: Served) -
         info=llama.loaded.info,
         eos_ids=frozenset({eos}),
         vocab_size=VOCAB,
-        capacity_tokens=llama.loaded.kv_capacity_tokens,
     )
 
     [done] = await complete(engine, PROMPTS[:1], max_tokens=24)
@@ -222,7 +220,6 @@ async def test_rows_of_the_output_matrix_beyond_the_vocabulary_are_never_drawn(l
         info=llama.loaded.info,
         eos_ids=frozenset(),
         vocab_size=VOCAB,
-        capacity_tokens=llama.loaded.kv_capacity_tokens,
     )
 
     completions = await complete(engine, PROMPTS, max_tokens=40, temperature=5.0)
@@ -244,7 +241,6 @@ async def test_a_sequence_whose_logits_are_not_numbers_ends_alone() -> None:
         info=loaded.info,
         eos_ids=frozenset(),
         vocab_size=VOCAB,
-        capacity_tokens=loaded.kv_capacity_tokens,
     )
 
     sick, well = await complete(engine, [[1, poisoned, 2], [1, 2, 3]], max_tokens=5)
@@ -269,7 +265,7 @@ def test_a_model_is_loaded_from_its_folder(tmp_path: Path) -> None:
     assert loaded.eos_ids == {3, 4}
     assert loaded.info.revision == again.info.revision
     assert loaded.model.config._attn_implementation == IMPLEMENTATION
-    assert again.info.context_window == again.kv_capacity_tokens == 50  # 2 layers * 2 * 2 heads * 16 * 4 bytes = 512
+    assert again.info.context_window == 48  # whole blocks of 50 tokens: 2 layers * 2 * 2 heads * 16 * 4 bytes = 512
     assert ChatTokenizer.load(str(folder)).eos_ids == ChatTokenizer(tiny_tokenizer()).eos_ids
 
 

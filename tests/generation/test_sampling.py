@@ -7,22 +7,25 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from generation.sampling import _keep_candidates, draw, keep, sample, uniform
+from generation.sampling import draw, keep, keep_candidates, sample, uniform
 from generation.types import SamplingParams
 
 torch.set_num_threads(1)
 
 
-def params(*, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> SamplingParams:
-    return SamplingParams(max_tokens=1, temperature=temperature, top_k=top_k, top_p=top_p)
+def params(*, temperature: float = 1.0, min_p: float = 0.0, top_k: int = 0, top_p: float = 1.0) -> SamplingParams:
+    return SamplingParams(max_tokens=1, temperature=temperature, min_p=min_p, top_k=top_k, top_p=top_p)
 
 
-def keep_by_lists(logits: list[float], *, top_k: int, top_p: float) -> list[int]:
+def keep_by_lists(logits: list[float], *, min_p: float, top_k: int, top_p: float) -> list[int]:
     """The rule in plain Python: best first, ties by id, mass strictly before below `top_p`."""
     order = sorted(range(len(logits)), key=lambda token: (-logits[token], token))
+    best = logits[order[0]]
+    order = [token for token in order if logits[token] > -math.inf and math.exp(logits[token] - best) >= min_p]
     order = order[:top_k] if top_k else order
-    weights = [math.exp(logits[token] - logits[order[0]]) for token in order]
+    weights = [math.exp(logits[token] - best) for token in order]
     kept: list[int] = []
     before = 0.0
     for token, weight in zip(order, weights, strict=True):
@@ -33,51 +36,115 @@ def keep_by_lists(logits: list[float], *, top_k: int, top_p: float) -> list[int]
     return kept
 
 
-# eighths, so that ties are common; and top_p off the sums of such weights, so that rounding decides nothing
-logit_lists = st.lists(st.integers(-24, 24).map(lambda eighths: eighths / 8), min_size=1, max_size=40)
+# eighths, so that ties are common; and shares off the (sums of) such weights, so that rounding decides nothing
+logit_lists = st.lists(
+    st.integers(-24, 24).map(lambda eighths: eighths / 8) | st.just(-math.inf), min_size=1, max_size=40
+).filter(lambda logits: max(logits) > -math.inf)
 top_ps = st.sampled_from([0.0517, 0.2931, 0.5113, 0.7919, 0.9013, 0.9973])
+min_ps = st.sampled_from([0.0, 0.0, 0.0517, 0.2931])
 
 
 @settings(deadline=None)
-@given(logits=logit_lists, top_k=st.integers(0, 45), top_p=top_ps)
-def test_what_is_kept_equals_the_rule_spelled_out(logits: list[float], top_k: int, top_p: float) -> None:
+@given(logits=logit_lists, min_p=min_ps, top_k=st.integers(0, 45), top_p=top_ps)
+def test_what_is_kept_equals_the_rule_spelled_out(logits: list[float], min_p: float, top_k: int, top_p: float) -> None:
     scaled = torch.tensor(logits, dtype=torch.float64)
+    expected = keep_by_lists(logits, min_p=min_p, top_k=top_k, top_p=top_p)
 
-    assert keep(scaled, top_k=top_k, top_p=top_p).tolist() == keep_by_lists(logits, top_k=top_k, top_p=top_p)
+    assert keep(scaled, min_p=min_p, top_k=top_k, top_p=top_p).tolist() == expected
 
 
-@settings(deadline=None)
+@pytest.mark.parametrize(
+    ("min_p", "top_k", "top_p"), [(0.1, 0, 1.0), (0.003, 0, 1.0), (0.0, 20, 1.0), (0.0, 0, 0.7), (0.0, 0, 0.97)]
+)
+def test_what_is_kept_equals_transformers_on_rows_without_ties(min_p: float, top_k: int, top_p: float) -> None:
+    logits = torch.randn(20, 300, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2
+    warper = MinPLogitsWarper(min_p) if min_p else TopKLogitsWarper(top_k) if top_k else TopPLogitsWarper(top_p)
+    left = warper(torch.empty(20, 0, dtype=torch.long), logits)  # type: ignore[arg-type]
+
+    for row, warped in zip(logits, left, strict=True):
+        kept = keep(row, min_p=min_p, top_k=top_k, top_p=top_p)
+        assert kept.sort().values.tolist() == warped.isfinite().nonzero().squeeze(1).tolist()
+
+
+def make_row(seed: int, *, vocab: int, kind: str, rounding: float) -> Tensor:
+    """[vocab] float32 of a kind; coarse rounding makes ties at every edge."""
+    noise = torch.randn(vocab, generator=torch.Generator().manual_seed(seed))
+    if kind == "flat":
+        return torch.zeros(vocab)
+    if kind == "one-hot":
+        return torch.zeros(vocab).index_fill_(0, torch.tensor([seed % vocab]), 40.0)
+    row = (noise * {"near-flat": 0.1, "usual": 3.0, "peaked": 12.0, "masked": 3.0}[kind] / rounding).round() * rounding
+    if kind == "masked":
+        left = row[seed % vocab].clone()
+        row[torch.arange(vocab) % 50 != seed % 50] = -math.inf
+        row[seed % vocab] = left
+    return row
+
+
+@settings(deadline=None, max_examples=300)
 @given(
     seed=st.integers(0, 2**31),
-    spread=st.sampled_from([0.1, 1.0, 4.0]),
+    vocab=st.sampled_from([1, 2, 255, 256, 257, 1500, 5000]),
+    kind=st.sampled_from(["flat", "one-hot", "near-flat", "usual", "peaked", "masked"]),
     rounding=st.sampled_from([0.5, 1e-3]),
-    top_k=st.sampled_from([0, 1, 20, 255, 256, 257]),
-    top_p=st.one_of(top_ps, st.just(1.0)),
+    temperature=st.sampled_from([1e-4, 0.3, 1.0, 5.0, 100.0]),
+    min_p=st.sampled_from([0.0, 0.0, 1e-9, 0.0517, 0.9]),
+    top_k=st.sampled_from([0, 0, 1, 20, 255, 256, 257, 4999]),
+    top_p=st.one_of(top_ps, st.just(1.0), st.just(1e-9), st.just(0.9999999)),
 )
 def test_the_short_cut_keeps_what_the_full_sort_keeps(
-    seed: int, spread: float, rounding: float, top_k: int, top_p: float
+    seed: int,
+    vocab: int,
+    kind: str,
+    rounding: float,
+    temperature: float,
+    min_p: float,
+    top_k: int,
+    top_p: float,
 ) -> None:
-    noise = torch.randn(1500, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    scaled = (noise * spread / rounding).round() * rounding  # coarse rounding makes ties at the edge
+    logits = make_row(seed, vocab=vocab, kind=kind, rounding=rounding)
 
-    short = _keep_candidates(scaled, top_k=top_k, top_p=top_p)
+    kept = keep_candidates(logits, params(temperature=temperature, min_p=min_p, top_k=top_k, top_p=top_p))
 
-    assert short is None or short.tolist() == keep(scaled, top_k=top_k, top_p=top_p).tolist()
+    reference = keep(logits.double() / temperature, min_p=min_p, top_k=top_k, top_p=top_p)
+    assert kept.tolist() == reference.tolist()
 
 
-def test_the_short_cut_is_taken_for_peaked_rows() -> None:
-    scaled = torch.linspace(0, -50, 5000, dtype=torch.float64)
+@pytest.mark.parametrize("tokens", [1, 3, 10, 100])
+def test_a_nucleus_that_ends_within_rounding_of_its_bound_is_the_reference(tokens: int) -> None:
+    """The float32 total cannot tell whether the mass of equal tokens is below k / n: float64 decides, as ever."""
+    logits = torch.full((6000,), -60.0)
+    logits[:100] = 1.0
 
-    assert _keep_candidates(scaled, top_k=0, top_p=0.9) is not None
-    assert _keep_candidates(scaled, top_k=40, top_p=1.0) is not None
+    for nudge in (-1e-6, 0.0, 1e-6):
+        top_p = min(1.0, tokens / 100 + nudge)
+        kept = keep_candidates(logits, params(top_p=top_p))
+        assert kept.tolist() == keep(logits.double(), min_p=0, top_k=0, top_p=top_p).tolist()
 
 
 @settings(deadline=None)
-@given(logits=logit_lists, top_k=st.integers(0, 45), top_p=top_ps, seed=st.integers(-(2**70), 2**70))
-def test_a_draw_never_leaves_the_nucleus(logits: list[float], top_k: int, top_p: float, seed: int) -> None:
-    drawn = sample(torch.tensor(logits), params(top_k=top_k, top_p=top_p), seed=seed, position=7)
+@given(logits=logit_lists, min_p=min_ps, top_k=st.integers(0, 45), top_p=top_ps, seed=st.integers(-(2**70), 2**70))
+def test_a_draw_never_leaves_the_nucleus(
+    logits: list[float], min_p: float, top_k: int, top_p: float, seed: int
+) -> None:
+    drawn = sample(torch.tensor(logits), params(min_p=min_p, top_k=top_k, top_p=top_p), seed=seed, position=7)
 
-    assert int(drawn) in keep_by_lists(logits, top_k=top_k, top_p=top_p)
+    assert int(drawn) in keep_by_lists(logits, min_p=min_p, top_k=top_k, top_p=top_p)
+
+
+def test_a_million_draws_never_leave_the_nucleus() -> None:
+    """The noise of each position is drawn from in one piece: a position's `draw` over its own ids."""
+    logits = torch.tensor([2.0, 1.5, 1.5, 1.0, 0.3, 0.0, -0.4, -1.0, -2.0, -math.inf])
+    for asked in (params(top_p=0.8), params(min_p=0.3, temperature=0.8), params(top_k=4, top_p=0.95)):
+        scaled = logits.double() / asked.temperature
+        kept = keep_candidates(logits, asked)
+        inside = keep_by_lists(scaled.tolist(), min_p=asked.min_p, top_k=asked.top_k, top_p=asked.top_p)
+        # ids beyond the row are counters like any other: 350 000 draws' noise at once
+        counters = torch.arange(350_000 * len(kept))
+        noise = uniform(counters, seed=17, position=3).view(-1, len(kept))
+        drawn = kept[(scaled[kept] - (-torch.log1p(-noise)).log()).argmax(dim=1)]
+
+        assert set(drawn.tolist()) == set(inside)
 
 
 @settings(deadline=None)
@@ -103,24 +170,44 @@ def chi_square(counts: Tensor, expected: Tensor) -> float:
     return float(((counts - expected) ** 2 / expected).sum())
 
 
+def critical(degrees: int) -> float:
+    """The chi-square law's 1 - 1e-4 quantile, by Wilson and Hilferty (1931)."""
+    ninth = 2 / (9 * degrees)
+    return degrees * float(1 - ninth + 3.719 * math.sqrt(ninth)) ** 3
+
+
+@pytest.mark.parametrize("temperature", [0.7, 2.0])
 @pytest.mark.parametrize(
-    ("temperature", "top_k", "top_p"),
-    [(1.0, 0, 1.0), (0.7, 0, 1.0), (2.0, 0, 1.0), (1.0, 5, 1.0), (1.0, 0, 0.8), (0.7, 8, 0.9), (1.3, 3, 0.6)],
+    ("min_p", "top_k", "top_p"),
+    [(0.0, 0, 1.0), (0.0, 5, 1.0), (0.0, 0, 0.8), (0.15, 0, 1.0), (0.05, 8, 0.9), (0.0, 3, 0.6), (0.3, 0, 0.7)],
 )
-def test_draws_have_the_exact_distribution(temperature: float, top_k: int, top_p: float) -> None:
+def test_draws_have_the_exact_distribution(temperature: float, min_p: float, top_k: int, top_p: float) -> None:
     logits = torch.tensor([2.0, 1.5, 1.5, 1.0, 0.3, 0.0, -0.4, -1.0, -2.0, 1.5])
-    kept = keep_by_lists((logits.double() / temperature).tolist(), top_k=top_k, top_p=top_p)
+    kept = keep_by_lists((logits.double() / temperature).tolist(), min_p=min_p, top_k=top_k, top_p=top_p)
     law = torch.zeros(10, dtype=torch.float64)
     law[kept] = torch.softmax(logits.double()[kept] / temperature, 0)
-    asked = params(temperature=temperature, top_k=top_k, top_p=top_p)
-    draws = 2500
+    asked = params(temperature=temperature, min_p=min_p, top_k=top_k, top_p=top_p)
+    draws = 800
 
     drawn = torch.stack([sample(logits, asked, seed=11, position=position) for position in range(draws)])
 
     counts = torch.bincount(drawn, minlength=10).double()
     assert counts[law == 0].sum() == 0
-    # 9 degrees of freedom at most: 40 is beyond the 1e-5 quantile, and the seed is fixed
-    assert chi_square(counts[law > 0], law[law > 0] * draws) < 40
+    if len(kept) > 1:
+        assert chi_square(counts[law > 0], law[law > 0] * draws) < critical(len(kept) - 1)
+
+
+def test_neighbouring_positions_draw_independently() -> None:
+    logits = torch.tensor([1.0, 0.5, 0.0, -0.5])
+    law = torch.softmax(logits.double(), 0)
+    drawn = torch.stack([sample(logits, params(), seed=23, position=position) for position in range(2501)])
+
+    pairs = torch.bincount(drawn[:-1] * 4 + drawn[1:], minlength=16).double()
+
+    # overlapping pairs: less the singles' own statistic, it has 12 degrees of freedom (Good 1953)
+    singles = torch.bincount(drawn[:-1], minlength=4).double()
+    statistic = chi_square(pairs, torch.outer(law, law).flatten() * 2500) - chi_square(singles, law * 2500)
+    assert statistic < critical(12)
 
 
 def test_seeds_and_positions_give_independent_noise() -> None:

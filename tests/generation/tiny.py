@@ -10,11 +10,16 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import (
     AutoModelForCausalLM,
     Gemma2Config,
+    Gemma3TextConfig,
+    GPTNeoXConfig,
     LlamaConfig,
     MistralConfig,
+    Olmo2Config,
+    Phi3Config,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     Qwen2Config,
+    Qwen3Config,
 )
 
 VOCAB = 320
@@ -58,11 +63,26 @@ CONFIGS: dict[str, Any] = {
     "llama": lambda: LlamaConfig(**_SHAPE),
     "qwen2": lambda: Qwen2Config(**_SHAPE),
     "mistral": lambda: MistralConfig(**_SHAPE, head_dim=16, sliding_window=11),
+    "qwen3": lambda: Qwen3Config(**_SHAPE, head_dim=16),  # normalised queries and keys
+    "phi3": lambda: Phi3Config(**_SHAPE),  # one matrix for queries, keys and values
+    "olmo2": lambda: Olmo2Config(**_SHAPE),  # norms after attention and MLP
+    # attention and MLP side by side, positions in a quarter of each head, biases
+    "gpt_neox": lambda: GPTNeoXConfig(**{k: v for k, v in _SHAPE.items() if k != "num_key_value_heads"}),
+    # two rotary bases, one sliding layer and one full
+    "gemma3": lambda: Gemma3TextConfig(
+        **_SHAPE,
+        head_dim=16,
+        query_pre_attn_scalar=16,
+        sliding_window=11,
+        layer_types=["sliding_attention", "full_attention"],
+    ),
     # soft-capped scores, one sliding layer and one full
     "gemma2": lambda: Gemma2Config(
         **_SHAPE, head_dim=16, query_pre_attn_scalar=16, sliding_window=11, attn_logit_softcapping=2.0
     ),
 }
+
+_SCALES = {"gpt_neox": 0.25}  # its layer norms and biases drown small weights
 
 
 def tiny_model(family: str, *, attention: str) -> PreTrainedModel:
@@ -81,5 +101,5 @@ def _weights(family: str) -> dict[str, torch.Tensor]:
     state: dict[str, torch.Tensor] = model.state_dict()
     for name, tensor in state.items():
         if tensor.dim() == 2:
-            state[name] = 0.12 * torch.randn(tensor.shape, generator=generator)
+            state[name] = _SCALES.get(family, 0.12) * torch.randn(tensor.shape, generator=generator)
     return state

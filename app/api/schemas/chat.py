@@ -45,6 +45,41 @@ class FootnoteOptions(RequestBody):
     max_context_tokens: int | None = Field(default=None, ge=1, description="Most tokens of sources.")
 
 
+class TextFormat(RequestBody):
+    """Prose with footnotes."""
+
+    type: Literal["text"] = Field(description="Always `text`.")
+
+
+class JsonObjectFormat(RequestBody):
+    """Any JSON object."""
+
+    type: Literal["json_object"] = Field(description="Always `json_object`.")
+
+
+class NamedSchema(RequestBody):
+    """A JSON Schema with a name."""
+
+    name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", description="Accepted; not used.", examples=["revenue"])
+    description: str | None = Field(default=None, max_length=10_000, description="Accepted; not used.")
+    json_schema: dict[str, object] = Field(
+        alias="schema",
+        description="What the answer satisfies. A keyword that cannot be enforced is a 422 that names it.",
+        examples=[{"type": "object", "properties": {"revenue": {"type": "number"}}, "required": ["revenue"]}],
+    )
+    strict: bool | None = Field(default=None, description="Accepted; the schema is always enforced.")
+
+
+class JsonSchemaFormat(RequestBody):
+    """JSON that satisfies a schema."""
+
+    type: Literal["json_schema"] = Field(description="Always `json_schema`.")
+    json_schema: NamedSchema = Field(description="The schema and its name.")
+
+
+ResponseFormat = Annotated[TextFormat | JsonObjectFormat | JsonSchemaFormat, Field(discriminator="type")]
+
+
 class ChatCompletionRequest(RequestBody):
     """OpenAI's chat completion request. A parameter that is not listed here is a 400 that names it."""
 
@@ -59,6 +94,11 @@ class ChatCompletionRequest(RequestBody):
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63, description="Makes a sampled answer reproducible.")
     stop: str | Annotated[list[Annotated[str, StringConstraints(min_length=1)]], Field(max_length=4)] | None = Field(
         default=None, description="Up to four strings that end the answer."
+    )
+    response_format: ResponseFormat | None = Field(
+        default=None,
+        description="`text`, `json_object` or `json_schema`. A JSON answer has no footnotes; where the documents hold "
+        "none, `content` is null and `refusal` says so.",
     )
     n: Literal[1] | None = Field(default=None, description="One choice is made; other values are refused.")
     user: str | None = Field(default=None, description="Accepted; the ledger goes by the key.")

@@ -1,0 +1,121 @@
+"""What a sequence costs in memory, and how many fit: from a model's configuration, without its weights."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.errors import SetupError
+from app.models.folder import resolve
+from app.settings import Settings
+from generation.model_shape import ModelShape
+
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceMemory:
+    """Keys and values of one sequence at the full context window, and the room for such sequences.
+
+    `configured` tells whether `room_bytes` is the setting or half of what is free now.
+    """
+
+    shape: ModelShape
+    dtype: Literal["float32", "bfloat16", "float16"]
+    room_bytes: int
+    configured: bool
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of one token."""
+        return self.shape.kv_bytes(1, number_bytes=_BYTES[self.dtype])
+
+    @property
+    def sequence_bytes(self) -> int:
+        """Bytes of a sequence that fills the context window."""
+        return self.shape.kv_bytes(self.shape.context_window, number_bytes=_BYTES[self.dtype])
+
+    @property
+    def sequences(self) -> int:
+        """How many such sequences fit."""
+        return self.room_bytes // self.sequence_bytes
+
+    def __str__(self) -> str:
+        shape = self.shape
+        room = (
+            f"FOOTNOTE_KV_CACHE_MB={self.room_bytes >> 20}"
+            if self.configured
+            else f"half of the memory that is free now ({_mib(self.room_bytes)})"
+        )
+        fit = (
+            f"{self.sequences} such sequences fit in {room}"
+            if self.sequences
+            else f"none fits in {room}, so the window shrinks to {self.room_bytes // self.token_bytes} tokens"
+        )
+        return (
+            f"2 · {shape.layers} layers · {shape.kv_heads} kv heads · {shape.head_dim} head dim · "
+            f"{shape.context_window} tokens · {_BYTES[self.dtype]} bytes ({self.dtype}) = {_mib(self.sequence_bytes)} "
+            f"for a sequence that fills the context window, {self.token_bytes / 1024:.1f} KiB a token; {fit}."
+        )
+
+
+def sequence_memory(
+    settings: Settings, *, has_cuda: Callable[[], bool] | None = None, free_bytes: Callable[[str], int] | None = None
+) -> SequenceMemory:
+    """Work out what the configured generator will need.
+
+    Args:
+        settings: Model, device, format, window and cache.
+        has_cuda: Whether there is a CUDA device; None asks torch.
+        free_bytes: Memory that is free on "cpu" or "cuda"; None asks the system.
+
+    Raises:
+        SetupError: The model is not on this machine, or its configuration does not tell.
+    """
+    from transformers import AutoConfig
+
+    model = resolve(settings.generator, models_dir=settings.models_dir)
+    try:
+        configuration = AutoConfig.from_pretrained(model, local_files_only=True, trust_remote_code=False)
+        shape = ModelShape.of(configuration, cap=settings.context_window)
+    except (OSError, ValueError, AttributeError):
+        raise SetupError(f"The configuration of {settings.generator!r} cannot be read.") from None
+    device: str = settings.device
+    if device == "auto":
+        device = "cuda" if (has_cuda or _has_cuda)() else "cpu"
+    dtype = settings.dtype
+    if dtype == "auto":
+        dtype = "bfloat16" if device == "cuda" or _cpu_multiplies_bfloat16() else "float32"
+    configured = settings.kv_cache_mb is not None
+    room = settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else (free_bytes or _free_bytes)(device) // 2
+    return SequenceMemory(shape=shape, dtype=dtype, room_bytes=room, configured=configured)
+
+
+def _has_cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _free_bytes(device: str) -> int:
+    if device == "cuda":
+        import torch
+
+        try:
+            return int(torch.cuda.mem_get_info()[0])
+        except (RuntimeError, AssertionError):  # torch built without CUDA asserts
+            raise SetupError("The device is set to cuda, but torch sees no CUDA device.") from None
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+def _cpu_multiplies_bfloat16() -> bool:
+    """As `generation.weights` decides; a test holds the two together."""
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = cpuinfo.read_text() if cpuinfo.is_file() else ""
+    return "amx_bf16" in flags or "avx512_bf16" in flags
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB"

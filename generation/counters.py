@@ -1,0 +1,109 @@
+"""What the engine counts of itself. Every method may be called from any thread."""
+
+import threading
+import time
+
+from generation.latency import Latencies
+from generation.step import BlockCounts
+from generation.types import Completion, EngineStats, FinishReason
+
+
+class Counters:
+    """Totals since the engine was made, and what waits and runs now."""
+
+    def __init__(self, *, capacity: int) -> None:
+        self._lock = threading.Lock()
+        self._capacity = capacity
+        self._waiting = 0
+        self._running = 0
+        self._requests = 0
+        self._cancelled = 0
+        self._prefill_tokens = 0
+        self._decode_tokens = 0
+        self._cached_tokens = 0
+        self._drafted_tokens = 0
+        self._accepted_tokens = 0
+        self._first_token = Latencies()
+        self._inter_token = Latencies()
+        self._service_s = 1.0  # moving average of a sequence's seconds from admission to end
+
+    @property
+    def waiting(self) -> int:
+        """Sequences accepted and not running yet."""
+        return self._waiting
+
+    @property
+    def service_s(self) -> float:
+        """How long a sequence takes from admission to end, lately."""
+        return self._service_s
+
+    def accepted(self) -> None:
+        """A sequence came."""
+        with self._lock:
+            self._requests += 1
+            self._waiting += 1
+
+    def admitted(self, *, cached_tokens: int) -> None:
+        """It runs now; `cached_tokens` of its prompt were found."""
+        with self._lock:
+            self._waiting -= 1
+            self._running += 1
+            self._cached_tokens += cached_tokens
+
+    def ended(self, *, admitted_at: float | None) -> None:
+        """It ended; `admitted_at` is None when it never ran."""
+        with self._lock:
+            if admitted_at is None:
+                self._waiting -= 1
+            else:
+                self._running -= 1
+                self._service_s += 0.1 * (time.monotonic() - admitted_at - self._service_s)
+
+    def finished(self, completion: Completion) -> None:
+        """Its books are closed."""
+        with self._lock:
+            self._cancelled += completion.finish_reason is FinishReason.CANCELLED
+
+    def stepped(self, *, prefill_tokens: int, decode_tokens: int, drafted: int, accepted: int) -> None:
+        """A step was computed."""
+        with self._lock:
+            self._prefill_tokens += prefill_tokens
+            self._decode_tokens += decode_tokens
+            self._drafted_tokens += drafted
+            self._accepted_tokens += accepted
+
+    def token(self, *, since_submission: float | None, since_last: float | None) -> None:
+        """A sequence got its first token, or its next ones, so many seconds after."""
+        with self._lock:
+            if since_submission is not None:
+                self._first_token.add(since_submission)
+            if since_last is not None:
+                self._inter_token.add(since_last)
+
+    def stopped(self) -> None:
+        """Nothing waits or runs any more."""
+        with self._lock:
+            self._waiting = self._running = 0
+
+    def snapshot(self, blocks: BlockCounts, *, preemptions: int) -> EngineStats:
+        """Everything at once."""
+        with self._lock:
+            return EngineStats(
+                waiting=self._waiting,
+                running=self._running,
+                capacity=self._capacity,
+                prefill_tokens=self._prefill_tokens,
+                decode_tokens=self._decode_tokens,
+                requests=self._requests,
+                cancelled=self._cancelled,
+                cached_tokens=self._cached_tokens,
+                drafted_tokens=self._drafted_tokens,
+                accepted_tokens=self._accepted_tokens,
+                preemptions=preemptions,
+                free_blocks=blocks.free,
+                used_blocks=blocks.used,
+                cached_blocks=blocks.cached,
+                block_tokens=blocks.block_tokens,
+                first_token_s=self._first_token.snapshot(),
+                inter_token_s=self._inter_token.snapshot(),
+            )

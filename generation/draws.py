@@ -1,0 +1,139 @@
+"""Drawing one token for each row of a step's logits."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from generation.logits import process
+from generation.sampling import is_greedy, sample
+from generation.types import SamplingParams, TokenLogprob
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SamplingRow:
+    """How to draw for one row of logits.
+
+    Attributes:
+        params: How tokens are chosen.
+        seed: Any integer; its low 64 bits count.
+        position: Absolute position, in the sequence, of the token to be drawn.
+        prompt: Token ids of the prompt.
+        output: Token ids generated so far.
+        mask: [V] bool, True where the constraint allows the token; None allows all.
+    """
+
+    params: SamplingParams
+    seed: int
+    position: int
+    prompt: Sequence[int]
+    output: Sequence[int]
+    mask: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What was drawn for a row; `token` is None when its logits were not numbers or nothing is allowed.
+
+    `logprob` is there when `SamplingParams.logprobs` asked for it and a token was drawn.
+    """
+
+    token: int | None
+    logprob: TokenLogprob | None = None
+
+
+def draw_rows(logits: Tensor, rows: Sequence[SamplingRow]) -> list[Draw]:
+    """Draw a token for every row. What a row gets depends on that row alone.
+
+    Args:
+        logits: [n, V] float32, left as they are.
+        rows: n of them, in the same order.
+
+    Returns:
+        n draws, in the same order.
+    """
+    assert logits.shape[0] == len(rows), f"{len(rows)} rows for {logits.shape[0]} rows of logits"
+    if not rows:
+        return []
+    processed = [
+        process(raw, row.params, prompt=row.prompt, output=row.output, mask=row.mask)
+        for raw, row in zip(logits.unbind(), rows, strict=True)
+    ]
+    usable = _usable(logits, processed)
+    tokens = _greedy_tokens(logits, processed, [n for n, row in enumerate(rows) if usable[n] and is_greedy(row.params)])
+    for n, row in enumerate(rows):
+        if usable[n] and n not in tokens:
+            tokens[n] = sample(processed[n], row.params, seed=row.seed, position=row.position)
+    return _report(logits, rows, tokens)
+
+
+def _usable(logits: Tensor, processed: Sequence[Tensor]) -> list[bool]:
+    """Which rows can be drawn from: the model gave numbers, and something is still allowed.
+
+    A row's maximum tells: NaN and +inf win it, and it is -inf only when nothing is left.
+    """
+    finite = logits.amax(dim=-1).isfinite()
+    changed = [n for n, row in enumerate(processed) if not _is_row(row, logits, n)]
+    if changed:
+        finite[changed] &= torch.stack([processed[n].amax() for n in changed]).isfinite()
+    usable: list[bool] = finite.tolist()
+    return usable
+
+
+def _greedy_tokens(logits: Tensor, processed: Sequence[Tensor], greedy: Sequence[int]) -> dict[int, Tensor]:
+    """[] int64 best token by row number, the lowest id among ties; one call for all rows left as they were."""
+    plain = [n for n in greedy if _is_row(processed[n], logits, n)]
+    tokens = {n: processed[n].argmax() for n in greedy if not _is_row(processed[n], logits, n)}
+    if plain:
+        best = (logits if len(plain) == logits.shape[0] else logits[plain]).argmax(dim=-1)
+        tokens.update(zip(plain, best.unbind(), strict=True))
+    return tokens
+
+
+def _is_row(row: Tensor, logits: Tensor, n: int) -> bool:
+    """Whether nothing was asked of row `n`: it is still the model's own memory."""
+    return row.data_ptr() == logits[n].data_ptr()
+
+
+def _report(logits: Tensor, rows: Sequence[SamplingRow], tokens: dict[int, Tensor]) -> list[Draw]:
+    """The draws on the host, brought there in one copy: float64 holds ids and float32 values exactly."""
+    pieces: list[Tensor] = []
+    for n, token in tokens.items():
+        top = rows[n].params.logprobs
+        pieces.append(token.double().view(1))
+        if top is not None:
+            pieces += _logprobs(logits[n], token, top)
+    numbers = iter(torch.cat(pieces).tolist() if pieces else [])
+    draws = [Draw(token=None)] * len(rows)
+    for n in tokens:
+        token_id = int(next(numbers))
+        top = rows[n].params.logprobs
+        logprob = None
+        if top is not None:
+            top = min(top, logits.shape[1])
+            chosen = next(numbers)
+            ids, values = list(islice(numbers, top)), list(islice(numbers, top))
+            likeliest = tuple((int(i), value) for i, value in zip(ids, values, strict=True) if value > -math.inf)
+            logprob = TokenLogprob(token_id=token_id, logprob=chosen, top=likeliest)
+        draws[n] = Draw(token=token_id, logprob=logprob)
+    return draws
+
+
+def _logprobs(logits: Tensor, token: Tensor, top: int) -> list[Tensor]:
+    """[1], [top] and [top] float64: the token's log probability, the likeliest ids, theirs.
+
+    The likeliest are ordered by (logit descending, id ascending): rounding merges log probabilities
+    of different logits, and the first shall be the greedy choice.
+    """
+    logprobs = torch.log_softmax(logits, dim=0)
+    top = min(top, logits.shape[0])
+    ids = token.new_empty(0)
+    if top > 0:
+        # topk breaks ties as it likes: only the last place's value is taken from it
+        edge = torch.topk(logits, top, sorted=False).values.amin()
+        tied = (logits >= edge).nonzero().squeeze(1)
+        ids = tied[torch.sort(logits[tied], descending=True, stable=True).indices[:top]]
+    return [logprobs[token].double().view(1), ids.double(), logprobs[ids].double()]

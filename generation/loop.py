@@ -1,0 +1,282 @@
+"""The engine's thread: receive, plan, run, commit, reply."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from generation.config import EngineConfig
+from generation.counters import Counters
+from generation.errors import EngineStopped
+from generation.finisher import Ending, Finisher
+from generation.pacing import PrefillPace
+from generation.scheduler import AdmissionFailed, Drafter, Plan, Scheduler
+from generation.sequence import SequenceState
+from generation.step import DeviceLost, Runner, Sample
+from generation.types import FinishReason
+
+logger = logging.getLogger("footnote.generation")
+
+_CHECKPOINT_TOKENS = 32
+_PACE_S = 0.25  # a step should not take much longer while others stream
+_SMALLEST_CHUNK = 32
+_FAILED = "The model failed on this sequence."
+_NOT_A_NUMBER = "The model's output for this sequence was not a number."
+_STOPPED = "The generation engine stopped unexpectedly."
+
+
+class Speculating(Drafter[SequenceState], Protocol):
+    """Drafts tokens and learns what that costs; see `speculator.Speculator`."""
+
+    def observe(self, *, rows: int, seconds: float) -> None:
+        """A step that only decoded took so long for so many rows."""
+        ...
+
+
+class EngineLoop:
+    """Owns the scheduler, the sequences and the runner; everything but `put`, `wake`, `close` is its thread's.
+
+    It never waits for a reader or an observer: deltas go to buffers that a sequence's `max_tokens`
+    bounds, the books are closed by the finisher's thread.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        config: EngineConfig,
+        *,
+        eos_ids: frozenset[int],
+        counters: Counters,
+        finisher: Finisher,
+        speculation: "Speculating | None" = None,
+    ) -> None:
+        """Get ready; `start` starts the thread."""
+        self._runner = runner
+        self._config = config
+        self._eos_ids = eos_ids
+        self._counters = counters
+        self._finisher = finisher
+        self._speculation = speculation
+        self.scheduler: Scheduler[SequenceState] = Scheduler(
+            runner, max_running=config.max_running, step_tokens=config.step_tokens, drafter=speculation
+        )
+        self._pace = PrefillPace(
+            target_s=_PACE_S, smallest=min(_SMALLEST_CHUNK, config.step_tokens), largest=config.step_tokens
+        )
+        # Guarded by the condition: what other threads touch.
+        self._changed = threading.Condition()
+        self._inbox: deque[SequenceState] = deque()
+        self._closing = False
+        self._dead = False
+        self._thread = threading.Thread(target=self._serve, name="footnote-engine", daemon=True)
+
+    def start(self) -> None:
+        """Work from now on, in a thread of its own."""
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it takes sequences."""
+        return self._thread.is_alive() and not self._dead and not self._closing
+
+    def put(self, sequence: SequenceState, *, check: Callable[[], None]) -> None:
+        """Take a sequence, if `check` raises nothing; checks and counts as one act.
+
+        Raises:
+            EngineStopped: it was closed, or it died.
+        """
+        with self._changed:
+            if self._closing or self._dead:
+                raise EngineStopped("The generation engine is not running.")
+            check()
+            self._counters.accepted()
+            self._inbox.append(sequence)
+            self._changed.notify()
+
+    def wake(self) -> None:
+        """A reader has gone: look."""
+        with self._changed:
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop after the step in progress; every sequence ends as cancelled. Idempotent."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            while self._wait():
+                self.turn()
+        except BaseException:
+            logger.exception("the engine thread died")
+            self._stop(FinishReason.ERROR, error=_STOPPED)
+        else:
+            self._stop(FinishReason.CANCELLED)
+
+    def turn(self) -> None:
+        """One step, from what came in to what goes out. Called by the thread, or by a test instead of it."""
+        self._receive()
+        started = time.monotonic()
+        plan = self.scheduler.plan(prefill_budget=self._pace.budget)
+        samples = self._run(plan)
+        self._learn(plan, time.monotonic() - started)
+        self._commit(plan, samples)
+
+    def _wait(self) -> bool:
+        """Sleep while there is nothing to do; False when it is time to stop."""
+        with self._changed:
+            self._changed.wait_for(self._has_news)
+            return not self._closing
+
+    def _receive(self) -> None:
+        """Take what came in, let go who left or is out of time, admit who fits."""
+        with self._changed:
+            arrived, self._inbox = self._inbox, deque()
+        for sequence in arrived:
+            self.scheduler.add(sequence)
+        for sequence in [*self.scheduler.waiting, *self.scheduler.running]:
+            if sequence.stream.closed:
+                self._end(sequence, FinishReason.CANCELLED)
+            elif sequence.expired:
+                self._end(sequence, FinishReason.DEADLINE)
+        self._admit()
+
+    def _has_news(self) -> bool:
+        # With nothing running, the first in line always fits: a line alone is reason enough to go on.
+        return self._closing or bool(self._inbox or self.scheduler.waiting or self.scheduler.running)
+
+    def _admit(self) -> None:
+        while True:
+            try:
+                sequence = self.scheduler.admit(time.monotonic())
+            except AdmissionFailed as failure:
+                logger.exception("no room for a sequence")
+                self._end(failure.sequence, FinishReason.ERROR, error=_FAILED)
+                continue
+            if sequence is None:
+                return
+            if sequence.admit():
+                self._counters.admitted(cached_tokens=sequence.cached)
+
+    def _run(self, plan: Plan[SequenceState]) -> list[Sample]:
+        """Run the step; if it fails as a whole, run its rows one by one so that only the culprit ends."""
+        for sequence in plan.failed:
+            self._end(sequence, FinishReason.ERROR, error=_FAILED)
+        if not plan.work:
+            return []
+        try:
+            return list(self._runner.run(plan.work))
+        except DeviceLost:
+            raise
+        except Exception:
+            logger.exception("a step of %d sequences failed", len(plan.work))
+        samples: list[Sample] = []
+        for work in plan.work:
+            try:
+                samples += self._runner.run([work])
+            except DeviceLost:
+                raise
+            except Exception:
+                logger.exception("sequence %s failed", work.sequence.request.id)
+                self._end(work.sequence, FinishReason.ERROR, error=_FAILED)
+        return samples
+
+    def _learn(self, plan: Plan[SequenceState], seconds: float) -> None:
+        if plan.prefill_tokens:
+            self._pace.observe(prefill_tokens=plan.prefill_tokens, seconds=seconds)
+        elif self._speculation is not None and plan.work:
+            self._speculation.observe(rows=sum(1 + len(work.drafts) for work in plan.work), seconds=seconds)
+
+    def _commit(self, plan: Plan[SequenceState], samples: Sequence[Sample]) -> None:
+        """Write down what was computed and pass the new tokens on."""
+        drawn = {id(sample.sequence): sample for sample in samples}
+        for work in plan.work:
+            sequence = work.sequence
+            if sequence not in self.scheduler.running:
+                continue  # it failed in this step
+            prefilled = 0 if work.is_decode else work.tokens
+            sample = drawn.get(id(sequence))
+            accepted = max(0, len(sample.tokens) - 1) if sample is not None else 0
+            sequence.computed += work.tokens + accepted
+            sequence.note_drafts(drafted=len(work.drafts), accepted=accepted)
+            before = len(sequence.generated)
+            if sample is not None:
+                self._reply(sequence, sample)
+            elif prefilled:
+                self._offer(sequence)
+            generated = len(sequence.generated) - before
+            self.scheduler.waiting.charge(sequence.user, prefilled + 2 * generated)
+            self._counters.stepped(
+                prefill_tokens=prefilled, decode_tokens=generated, drafted=len(work.drafts), accepted=accepted
+            )
+
+    def _reply(self, sequence: SequenceState, sample: Sample) -> None:
+        if not sample.tokens:
+            self._runner.distrust(sequence)
+            self._end(sequence, FinishReason.ERROR, error=_NOT_A_NUMBER)
+            return
+        checkpoints, last = len(sequence.generated) // _CHECKPOINT_TOKENS, sequence.last_token_at
+        reason: FinishReason | None = None
+        try:
+            for token, logprob in zip(sample.tokens, sample.logprobs, strict=True):
+                reason = sequence.append(token, eos_ids=self._eos_ids, logprob=logprob)
+                if reason is not None:
+                    break
+        except Exception:
+            logger.exception("sequence %s cannot be decoded", sequence.request.id)
+            self._end(sequence, FinishReason.ERROR, error=_FAILED)
+            return
+        self._count_latency(sequence, last)
+        sequence.name_blocks()
+        self._offer(sequence)
+        if reason is not None:
+            self._end(sequence, reason)
+        elif len(sequence.generated) // _CHECKPOINT_TOKENS > checkpoints:
+            self._finisher.checkpoint(sequence.observer, sequence.request.id, len(sequence.generated))
+
+    def _count_latency(self, sequence: SequenceState, last: float | None) -> None:
+        now = sequence.last_token_at
+        assert now is not None, "it just got a token"
+        if last is None:
+            self._counters.token(since_submission=now - sequence.submitted_at, since_last=None)
+        else:
+            self._counters.token(since_submission=None, since_last=now - last)
+
+    def _offer(self, sequence: SequenceState) -> None:
+        try:
+            self._runner.offer(sequence)
+        except Exception:  # out of memory, most likely: the cache can do without
+            logger.exception("sequence %s is not cached", sequence.request.id)
+
+    def _end(self, sequence: SequenceState, reason: FinishReason, *, error: str | None = None) -> None:
+        """Free the slot and hand the sequence to the finisher."""
+        self._counters.ended(admitted_at=sequence.admitted_at)
+        try:
+            self.scheduler.remove(sequence)
+        finally:  # if this kills the engine, the sequence has still ended
+            self._finish(sequence, reason, error)
+
+    def _finish(self, sequence: SequenceState, reason: FinishReason, error: str | None) -> None:
+        try:
+            completion = sequence.complete(reason, error=error)
+        except Exception:
+            logger.exception("sequence %s cannot be decoded", sequence.request.id)
+            completion = sequence.complete(FinishReason.ERROR, error=_FAILED)
+        self._counters.finished(completion)
+        sequence.stream.end()
+        deadline = time.monotonic() + self._config.reader_grace_s
+        self._finisher.end(Ending(completion, sequence.observer, sequence.stream, deadline))
+
+    def _stop(self, reason: FinishReason, error: str | None = None) -> None:
+        """End every sequence; nothing is accepted from here on."""
+        with self._changed:
+            self._dead = True
+            left = [*self.scheduler.running, *self.scheduler.waiting, *self._inbox]
+            self._inbox.clear()
+            self._counters.stopped()
+        for sequence in left:
+            self._finish(sequence, reason, error)

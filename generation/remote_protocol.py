@@ -1,0 +1,228 @@
+"""OpenAI's completions protocol as vLLM, SGLang and llama.cpp's server speak it: request body and streamed chunks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from generation.types import FinishReason, GenerationRequest, JsonSchema, SamplingParams, TokenLogprob
+
+_LARGEST_EVENT = 1 << 20  # bytes; a token's worth of text, ids and log probabilities is a few kilobytes
+_FINISH_REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
+_TOKEN_ID = "token_id:"  # noqa: S105 - how vLLM spells a token by its id
+
+
+class ProtocolBroken(Exception):
+    """What came is not the completions protocol, or says that the server failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the server counted, up to and with the chunk it came in."""
+
+    prompt_tokens: int | None
+    completion_tokens: int
+    cached_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One event of the stream. `token_ids` is None when the server does not tell them."""
+
+    text: str = ""
+    token_ids: tuple[int, ...] | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
+    finish_reason: FinishReason | None = None
+    usage: Usage | None = None
+
+
+def completion_body(request: GenerationRequest, *, model: str, cache_salt: str | None) -> dict[str, Any]:
+    """The JSON of `POST /completions`.
+
+    Parameters that mean "off" are sent too: vLLM and SGLang otherwise take the model's own
+    `generation_config.json`, llama.cpp its defaults (`min_p` 0.05, `top_k` 40), and greedy would not
+    be greedy. -1 is the one `top_k` all of them read as "all". Servers ignore extras they do not know.
+
+    Token ids and running counts are asked for where they exist (vLLM and SGLang: `return_token_ids`,
+    `continuous_usage_stats`), so that every chunk is counted by the server.
+    """
+    sampling = request.sampling
+    body: dict[str, Any] = {
+        "model": model,
+        "prompt": list(request.prompt),
+        "stream": True,
+        "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+        "return_token_ids": True,
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k or -1,
+        "min_p": sampling.min_p,
+        "repetition_penalty": sampling.repetition_penalty,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+    }
+    body |= _optional(sampling)
+    if cache_salt is not None:
+        body["cache_salt"] = cache_salt
+    if isinstance(request.constraint, JsonSchema):
+        schema = {"name": "answer", "strict": True, "schema": json.loads(request.constraint.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def _optional(sampling: SamplingParams) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if sampling.seed is not None:
+        fields["seed"] = sampling.seed % (1 << 63)  # vLLM takes 64 bits with a sign
+    if sampling.stop:
+        fields["stop"] = list(sampling.stop)
+    if sampling.ignore_eos:
+        fields["ignore_eos"] = True
+    if sampling.logit_bias:
+        fields["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
+    if sampling.logprobs is not None:
+        fields |= {"logprobs": sampling.logprobs, "return_tokens_as_token_ids": True}
+    return fields
+
+
+class EventDecoder:
+    r"""Bytes to the data of server-sent events, however the bytes were cut.
+
+    After the WHATWG's rules (https://html.spec.whatwg.org/multipage/server-sent-events.html), but a
+    lone carriage return ends no line. Lines are split before they are decoded: a model may well say
+    U+2028, at which `str.splitlines` would cut.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """The data of the events that are complete now.
+
+        Raises:
+            ProtocolBroken: an event is too long, or the server reports an error outside of `data`.
+        """
+        *lines, self._rest = (self._rest + received).split(b"\n")
+        if len(self._rest) > _LARGEST_EVENT:
+            raise ProtocolBroken
+        events = []
+        for line in lines:
+            field, _, value = line.removesuffix(b"\r").partition(b":")
+            if field == b"data":
+                self._data.append(value.removeprefix(b" "))
+            elif field == b"error":  # llama.cpp's, in older builds
+                raise ProtocolBroken
+            elif not field and not value and self._data:
+                events.append(b"\n".join(self._data))
+                self._data = []
+        return events
+
+
+def parse_chunk(data: bytes) -> Chunk:
+    """One event's JSON.
+
+    Raises:
+        ProtocolBroken: it is none, or an error the server met midway.
+    """
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ProtocolBroken from None
+    if not isinstance(event, dict) or event.get("error") or event.get("object") == "error":
+        raise ProtocolBroken
+    choices = event.get("choices") or []
+    if not isinstance(choices, list) or len(choices) > 1:
+        raise ProtocolBroken
+    usage = _usage(event.get("usage"))
+    if not choices:  # the usage's own chunk
+        return Chunk(usage=usage)
+    choice = choices[0]
+    if not isinstance(choice, dict) or not isinstance(choice.get("text") or "", str):
+        raise ProtocolBroken
+    token_ids = _token_ids(choice.get("token_ids"))
+    return Chunk(
+        text=_well_formed(choice.get("text") or ""),
+        token_ids=token_ids,
+        logprobs=_logprobs(choice.get("logprobs"), token_ids or ()),
+        finish_reason=_finish_reason(choice.get("finish_reason")),
+        usage=usage,
+    )
+
+
+def _finish_reason(reason: object) -> FinishReason | None:
+    if reason is None or reason == "":
+        return None
+    if not isinstance(reason, str) or reason not in _FINISH_REASONS:  # "abort", "error", "content_filter"
+        raise ProtocolBroken
+    return _FINISH_REASONS[reason]
+
+
+def _usage(usage: object) -> Usage | None:
+    if usage is None:
+        return None
+    if not isinstance(usage, dict):
+        raise ProtocolBroken
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    prompt = usage.get("prompt_tokens")
+    return Usage(
+        prompt_tokens=None if prompt is None else _count(prompt),
+        completion_tokens=_count(usage.get("completion_tokens") or 0),
+        cached_tokens=_count(cached or 0),
+    )
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ProtocolBroken
+    return value
+
+
+def _token_ids(value: object) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise ProtocolBroken
+    return tuple(map(_count, value))
+
+
+def _well_formed(text: str) -> str:
+    r"""JSON may spell half a character (`\ud83d`); no encoder downstream would take it."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _logprobs(value: object, token_ids: Sequence[int]) -> tuple[TokenLogprob, ...]:
+    """Log probabilities in vLLM's or llama.cpp's shape; tokens whose id is not told are left out."""
+    try:
+        if not isinstance(value, dict):
+            return ()
+        if isinstance(value.get("content"), list):
+            return tuple(_llama_cpp_logprob(entry) for entry in value["content"])
+        return tuple(_vllm_logprobs(value, token_ids))
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise ProtocolBroken from None
+
+
+def _llama_cpp_logprob(entry: Mapping[str, Any]) -> TokenLogprob:
+    top = tuple((int(other["id"]), float(other["logprob"])) for other in entry.get("top_logprobs") or ())
+    return TokenLogprob(int(entry["id"]), float(entry["logprob"]), _best_first(top))
+
+
+def _vllm_logprobs(value: Mapping[str, Any], token_ids: Sequence[int]) -> list[TokenLogprob]:
+    tops = value.get("top_logprobs") or []
+    result = []
+    for index, (token, logprob) in enumerate(zip(value["tokens"], value["token_logprobs"], strict=True)):
+        told = token_ids[index] if index < len(token_ids) else None
+        token_id = int(token.removeprefix(_TOKEN_ID)) if token.startswith(_TOKEN_ID) else told
+        if token_id is None or logprob is None:
+            continue
+        top = tops[index] if index < len(tops) and tops[index] else {}
+        named = [(int(name.removeprefix(_TOKEN_ID)), float(p)) for name, p in top.items() if name.startswith(_TOKEN_ID)]
+        result.append(TokenLogprob(token_id, float(logprob), _best_first(named)))
+    return result
+
+
+def _best_first(top: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    return tuple(sorted(top, key=lambda pair: -pair[1]))

@@ -1,0 +1,174 @@
+"""The generation server over HTTP: completions as streams of chunks, and failures as sentences fit to show."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from generation.errors import ModelUnavailable
+from generation.remote_config import RemoteConfig
+from generation.remote_protocol import Chunk, EventDecoder, ProtocolBroken, parse_chunk
+
+_LONGEST_RETRY_AFTER_S = 10.0
+
+
+class ServerFailed(Exception):
+    """A request came to nothing. The message says why, without the server's own words: they may hold secrets."""
+
+
+class ServerBusy(ServerFailed):
+    """It may be asked again, after `retry_after_s` seconds if it named any."""
+
+    def __init__(self, status: int, retry_after_s: float | None) -> None:
+        super().__init__(f"The generation server is overloaded (status {status}).")
+        self.retry_after_s = retry_after_s
+
+
+class CompletionServer:
+    """One server, asked over a connection of its own for each request. Used from one event loop.
+
+    Keeping connections gains little beside the seconds of an answer, and loses a request that is sent
+    just as the server closes an idle one. A client for each request also keeps cancellation safe: a
+    task that is cancelled while httpx tidies up leaves a shared pool one place short.
+    """
+
+    def __init__(self, config: RemoteConfig) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            ModelUnavailable: the file of certificate authorities cannot be read.
+        """
+        self._config = config
+        self._settings = _client_settings(config)
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def complete(self, body: dict[str, Any]) -> AsyncGenerator[AsyncIterator[Chunk], None]:
+        """Open a completion; its chunks come until the server says it is done. Leaving closes the connection early.
+
+        Raises:
+            ServerBusy: it was refused for now; nothing was generated.
+            ServerFailed: it was refused, or broke; also from the iterator.
+        """
+        try:
+            async with (
+                self._client() as http,
+                http.stream("POST", self._config.url("completions"), json=body) as response,
+            ):
+                if response.status_code != HTTPStatus.OK:
+                    raise _refusal(response)
+                async with aclosing(_chunks(response)) as chunks:
+                    yield chunks
+        except ProtocolBroken:
+            raise ServerFailed("The generation server failed or sent something unexpected.") from None
+        except httpx.ReadTimeout:
+            raise ServerFailed(
+                f"The generation server was silent for {self._config.read_timeout_s:g} seconds."
+            ) from None
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            raise ServerFailed("The generation server cannot be reached.") from None
+        except httpx.HTTPError:
+            raise ServerFailed("The connection to the generation server was lost.") from None
+
+    async def check(self) -> str | None:
+        """What is wrong with the server, None when it answers."""
+        try:
+            async with self._client() as http:
+                response = await http.get(self._config.url("models"), timeout=self._config.connect_timeout_s)
+        except httpx.HTTPError:
+            return "cannot be reached"
+        return None if response.status_code == HTTPStatus.OK else f"answers with status {response.status_code}"
+
+    async def close(self) -> None:
+        """Wait for the connections that are being closed."""
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncGenerator[httpx.AsyncClient, None]:
+        http = httpx.AsyncClient(**self._settings)
+        try:
+            yield http
+        finally:
+            closing = asyncio.get_running_loop().create_task(http.aclose())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            await asyncio.shield(closing)  # whoever is cancelled again meanwhile, it is closed
+
+
+def fetch_context_window(config: RemoteConfig) -> int:
+    """Ask the server for its model's `max_model_len`, as vLLM and SGLang list it in `GET /models`.
+
+    Raises:
+        ModelUnavailable: the server cannot be reached, refuses, does not list the model or not this length.
+    """
+    try:
+        with httpx.Client(**_client_settings(config)) as http:
+            response = http.get(config.url("models"), timeout=config.connect_timeout_s)
+    except httpx.HTTPError:
+        raise ModelUnavailable("The generation server cannot be reached; is it running, and its URL right?") from None
+    if response.status_code != HTTPStatus.OK:
+        raise ModelUnavailable(
+            f"The generation server answers with status {response.status_code} when asked for its models; "
+            "check its URL (most end in /v1) and key."
+        )
+    try:
+        models = {model["id"]: model.get("max_model_len") for model in response.json()["data"]}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ModelUnavailable("The generation server's list of models cannot be read; check its URL.") from None
+    if config.model not in models:
+        raise ModelUnavailable(f"The generation server does not serve a model named {config.model!r}.")
+    window = models[config.model]
+    if not isinstance(window, int) or window < 2:
+        raise ModelUnavailable("The generation server does not tell its context window; set it in the configuration.")
+    return window
+
+
+async def _chunks(response: httpx.Response) -> AsyncGenerator[Chunk, None]:
+    decoder, ended = EventDecoder(), False
+    async for received in response.aiter_bytes():
+        for data in decoder.feed(received):
+            if data.strip() != b"[DONE]":
+                chunk = parse_chunk(data)
+                ended = ended or chunk.finish_reason is not None
+                yield chunk
+            elif ended:
+                return
+    if not ended:  # a connection closed in good order is no end of an answer
+        raise httpx.RemoteProtocolError("the stream ended early")
+
+
+def _refusal(response: httpx.Response) -> ServerFailed:
+    status = response.status_code
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        named = response.headers.get("retry-after", "")
+        return ServerBusy(status, min(float(named), _LONGEST_RETRY_AFTER_S) if named.isdecimal() else None)
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return ServerFailed(f"The generation server did not accept Footnote's key (status {status}).")
+    if status == HTTPStatus.NOT_FOUND:
+        return ServerFailed(f"The generation server does not know the model or the route (status {status}).")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ServerFailed(f"The generation server failed (status {status}).")
+    return ServerFailed(f"The generation server refused the request (status {status}).")
+
+
+def _client_settings(config: RemoteConfig) -> dict[str, Any]:
+    try:
+        if not config.verify_tls:
+            verify = httpx.create_ssl_context(verify=False)
+        elif config.ca_file:
+            verify = ssl.create_default_context(cafile=config.ca_file)
+        else:
+            verify = httpx.create_ssl_context(trust_env=False)
+    except OSError:
+        raise ModelUnavailable("The generation server's file of certificate authorities cannot be read.") from None
+    return {
+        "headers": {"Authorization": f"Bearer {config.api_key}"} if config.api_key else {},
+        "timeout": httpx.Timeout(config.read_timeout_s, connect=config.connect_timeout_s),
+        "verify": verify,
+        "follow_redirects": False,  # the key is for this server only
+        "trust_env": False,  # a proxy named in the environment would see every prompt
+    }

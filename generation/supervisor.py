@@ -1,0 +1,218 @@
+"""Keeps an engine serving: one that dies is buried and replaced, with growing pauses."""
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from generation.errors import EngineStopped
+from generation.ports import Engine, Observer, Stream
+from generation.types import EngineStats, GenerationRequest, Histogram, ModelInfo
+
+logger = logging.getLogger("footnote.generation")
+
+_NOW = frozenset({"waiting", "running", "capacity", "free_blocks", "used_blocks", "cached_blocks", "block_tokens"})
+"""What of `EngineStats` describes the moment; everything else is a total."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """Seconds between the end of an engine and the attempt to replace it.
+
+    The first pause is `first_s`; each further one is twice as long, up to `longest_s`, until an engine
+    has served for `healthy_s`.
+    """
+
+    first_s: float = 0.5
+    longest_s: float = 30.0
+    healthy_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.first_s <= self.longest_s:
+            raise ValueError(f"first_s must be above 0 and at most {self.longest_s} seconds, got {self.first_s}")
+
+    def after(self, pause_s: float | None, *, served_s: float) -> float:
+        """The pause that follows `pause_s` (None before the first) when an engine served for `served_s`."""
+        if pause_s is None or served_s >= self.healthy_s:
+            return self.first_s
+        return min(2 * pause_s, self.longest_s)
+
+
+class SupervisedEngine:
+    """A `ports.Engine` over a succession of engines, one at a time.
+
+    An engine whose `alive` turns false without our `close` has died: it has ended its own streams by
+    then. A thread notices, closes it, and asks the factory for the next one; meanwhile
+    `alive` is false and `submit` refuses. Totals in `stats` cover all of them and never go down.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], Engine],
+        *,
+        backoff: Backoff | None = None,
+        watch_s: float = 0.1,
+        patience_s: float = 5.0,
+    ) -> None:
+        """Make the first engine, here and now, and watch it.
+
+        Args:
+            factory: Makes an engine. What it raises now is the caller's; at a restart it is logged and
+                the factory is asked again.
+            backoff: The pauses; None takes the defaults.
+            watch_s: Seconds between two looks at the engine.
+            patience_s: Seconds `close` waits for a restart that is in progress.
+        """
+        self._factory = factory
+        self._backoff = backoff or Backoff()
+        self._watch_s = watch_s
+        self._patience_s = patience_s
+        engine = factory()
+        self._lock = threading.Lock()  # guards the next four
+        self._engine: Engine | None = engine
+        self._info = engine.info
+        self._before: EngineStats | None = None  # totals of the engines before this one
+        self._restarts = 0
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._supervise, name="footnote-supervisor", daemon=True)
+        self._thread.start()
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model being served, or served last."""
+        with self._lock:
+            return self._info
+
+    def submit(self, request: GenerationRequest, *, observer: Observer) -> Stream:
+        """See `ports.Engine.submit`."""
+        with self._lock:
+            engine = self._engine
+        if engine is not None and engine.alive():
+            with suppress(EngineStopped):  # it died, or we closed it, since we asked
+                return engine.submit(request, observer=observer)
+        if self._closing.is_set():
+            raise EngineStopped("The generation engine is not running.")
+        raise EngineStopped("The generation engine stopped and is restarting; try again in a few seconds.")
+
+    def stats(self) -> EngineStats:
+        """See `ports.Engine.stats`; totals are since the first engine was started."""
+        with self._lock:  # the engine is asked inside, or a total could be seen that is then buried smaller
+            current = self._engine.stats() if self._engine is not None else None
+            total = _joined(self._before, current)
+            return replace(total, restarts=total.restarts + self._restarts)
+
+    def alive(self) -> bool:
+        """Whether an engine is there and runs; false during a restart."""
+        with self._lock:
+            engine = self._engine
+        return engine is not None and engine.alive()
+
+    def close(self) -> None:
+        """See `ports.Engine.close`. Idempotent.
+
+        A restart in progress is given a few seconds; an engine that comes out of it later is closed
+        as it comes.
+        """
+        self._closing.set()
+        with self._lock:
+            engine = self._engine
+        if engine is not None:
+            engine.close()
+        self._thread.join(self._patience_s)
+        if self._thread.is_alive():
+            logger.warning("closed while an engine was being restarted")
+
+    # The supervisor's thread, from here on.
+
+    def _supervise(self) -> None:
+        pause_s: float | None = None
+        started_at = time.monotonic()
+        while self._watch():
+            logger.error("the engine died; it will be restarted")
+            served_s = time.monotonic() - started_at
+            self._bury()
+            # Threads, streams and callbacks make an engine a web that only the collector frees, and not
+            # while it is frozen; the next engine needs the memory of this one's cache.
+            gc.unfreeze()
+            gc.collect()
+            restarted = False
+            while not restarted:
+                pause_s = self._backoff.after(pause_s, served_s=served_s)
+                if self._closing.wait(pause_s):
+                    return
+                served_s = 0.0
+                restarted = self._restart()
+            started_at = time.monotonic()
+
+    def _watch(self) -> bool:
+        """Wait until the engine has died (true) or we are closed (false)."""
+        while not self._closing.wait(self._watch_s):
+            if not self.alive():
+                return not self._closing.is_set()
+        return False
+
+    def _bury(self) -> None:
+        """Release what the dead engine holds, and keep its totals."""
+        engine = self._engine
+        assert engine is not None, "there is nothing to bury"
+        try:
+            engine.close()
+        except BaseException:  # a panic in a native library is no Exception
+            logger.exception("the dead engine could not be closed")
+        with self._lock:
+            self._before = _at_rest(_joined(self._before, engine.stats()))
+            self._engine = None
+
+    def _restart(self) -> bool:
+        """Whether there is an engine again, or none is wanted any more."""
+        try:
+            engine = self._factory()
+        except BaseException:  # as above
+            logger.exception("the engine could not be restarted")
+            return False
+        with self._lock:
+            wanted = not self._closing.is_set()
+            if wanted:
+                self._engine = engine
+                self._info = engine.info
+                self._restarts += 1
+        if wanted:
+            logger.warning("the engine was restarted")
+        else:
+            engine.close()
+        return True
+
+
+def _at_rest(stats: EngineStats) -> EngineStats:
+    """The totals, of an engine that holds nothing any more."""
+    return replace(stats, waiting=0, running=0, free_blocks=0, used_blocks=0, cached_blocks=0)
+
+
+def _joined(before: EngineStats | None, now: EngineStats | None) -> EngineStats:
+    """Totals of both, and the present of the later one."""
+    if before is None or now is None:
+        only = before or now
+        assert only is not None, "an engine, or the totals of one"
+        return only
+    totals: dict[str, Any] = {
+        field.name: _sum(getattr(before, field.name), getattr(now, field.name))
+        for field in fields(EngineStats)
+        if field.name not in _NOW
+    }
+    return replace(now, **totals)
+
+
+def _sum(before: int | Histogram | None, now: int | Histogram | None) -> int | Histogram | None:
+    if before is None or now is None:
+        return now if before is None else before
+    if isinstance(before, Histogram) and isinstance(now, Histogram):
+        assert before.bounds == now.bounds, "one factory makes engines that count alike"
+        counts = tuple(map(sum, zip(before.counts, now.counts, strict=True)))
+        return Histogram(before.bounds, counts, before.total_s + now.total_s)
+    assert isinstance(before, int), "a total is a number or a histogram"
+    assert isinstance(now, int), "a total is a number or a histogram"
+    return before + now

@@ -1,0 +1,61 @@
+"""`footnote models list` says what is here, what is in use, and what a sequence costs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.models import commands
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Variables for an installation without fetched models, whose generator is a folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "generator"
+    folder.mkdir()
+    shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64}
+    (folder / "config.json").write_text(
+        json.dumps({"model_type": "llama", "max_position_embeddings": 1024, "architectures": None, **shape})
+    )
+    return {
+        "FOOTNOTE_MODELS_DIR": str(tmp_path / "models"),
+        "FOOTNOTE_GENERATOR": str(folder),
+        "FOOTNOTE_DEVICE": "cpu",
+        "FOOTNOTE_DTYPE": "float32",
+        "FOOTNOTE_KV_CACHE_MB": "8",
+    }
+
+
+def listed(environment: dict[str, str]) -> str:
+    result = CliRunner().invoke(commands, ["list"], env=environment, catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_a_folder_with_only_a_configuration_tells_what_a_sequence_costs(environment: dict[str, str]) -> None:
+    report = listed(environment)
+
+    assert "not fetched" in report
+    assert "2 · 2 layers · 2 kv heads · 16 head dim · 1024 tokens · 4 bytes (float32) = 0.5 MiB" in report
+    assert "16 such sequences fit in FOOTNOTE_KV_CACHE_MB=8." in report
+
+
+def test_a_generator_that_is_not_here_is_said_in_place_of_its_cost(environment: dict[str, str]) -> None:
+    report = listed({**environment, "FOOTNOTE_GENERATOR": "SmolLM2-135M-Instruct"})
+
+    assert "Keys and values: The model SmolLM2-135M-Instruct is not on this machine yet." in report
+
+
+def test_with_a_remote_server_the_generator_is_its_model_and_costs_nothing_here(environment: dict[str, str]) -> None:
+    remote = {
+        "FOOTNOTE_REMOTE_URL": "http://gpu:8080/v1",
+        "FOOTNOTE_REMOTE_MODEL": "big",
+        "FOOTNOTE_REMOTE_API_KEY": "k",
+    }
+
+    report = listed({**environment, **remote})
+
+    assert "generator big at a remote server" in report
+    assert "Keys and values" not in report

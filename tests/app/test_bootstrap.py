@@ -1,0 +1,74 @@
+"""app.bootstrap hands every setting of the engine on."""
+
+from pathlib import Path
+
+import pytest
+
+from app.bootstrap import engine_config, remote_config
+from app.errors import SetupError
+from app.settings import Settings
+from generation.config import EngineConfig
+from generation.remote_config import RemoteConfig
+
+
+def test_the_defaults_of_the_settings_are_the_engines_own() -> None:
+    assert engine_config(Settings(_env_file=None), generator="m") == EngineConfig(model="m")
+
+
+def test_every_engine_setting_reaches_the_engine(tmp_path: Path) -> None:
+    settings = Settings(
+        device="cpu",
+        dtype="float32",
+        max_running=3,
+        max_waiting=5,
+        step_tokens=99,
+        context_window=512,
+        kv_cache_mb=7,
+        weights="int8",
+        draft_model=str(tmp_path),
+        _env_file=None,
+    )
+
+    assert engine_config(settings, generator="m") == EngineConfig(
+        model="m",
+        device="cpu",
+        dtype="float32",
+        max_running=3,
+        max_waiting=5,
+        step_tokens=99,
+        context_window=512,
+        kv_cache_bytes=7 * 2**20,
+        weights="int8",
+        draft_model=str(tmp_path),
+    )
+    assert not engine_config(Settings(speculation=False, _env_file=None), generator="m").speculation
+
+
+def test_a_draft_model_that_is_not_here_is_a_setup_error() -> None:
+    with pytest.raises(SetupError):
+        engine_config(Settings(draft_model="/no/such/folder", _env_file=None), generator="m")
+
+
+def test_every_remote_setting_reaches_the_remote_engine() -> None:
+    settings = Settings(
+        remote_url="http://gpu:8080/v1",
+        remote_model="m",
+        remote_api_key="fn_secret",
+        context_window=512,
+        max_running=3,
+        max_waiting=5,
+        _env_file=None,
+    )
+
+    assert remote_config(settings) == RemoteConfig(
+        base_url="http://gpu:8080/v1", model="m", api_key="fn_secret", context_window=512, max_running=3, max_waiting=5
+    )
+
+
+def test_a_remote_address_with_a_password_is_a_setup_error_that_does_not_repeat_it() -> None:
+    settings = Settings(remote_url="http://me:hidden@gpu/v1", remote_model="m", _env_file=None)
+
+    with pytest.raises(SetupError, match="credentials") as failure:
+        remote_config(settings)
+
+    assert "hidden" not in str(failure.value)

@@ -1,0 +1,61 @@
+"""app.prepared: how generation ended becomes what the answer says."""
+
+import time
+
+import pytest
+
+from app.answer import Answer, Budget, SourceReport
+from app.citations import FootnoteWriter
+from app.prepared import Prepared
+from app.prompt import Prompt
+from app.question import Question
+from app.types import Principal, Role
+from generation.types import Completion, FinishReason, Timings
+from retrieval.types import Context, Scope
+
+
+def answer(reason: FinishReason, *, error: str | None = None) -> Answer:
+    question = Question(
+        request_id="req_1",
+        endpoint="ask",
+        principal=Principal("t1", "u1", "k1", Role.MEMBER),
+        text="Why?",
+        scope=Scope(tenant_id="t1"),
+    )
+    context = Context(sources=(), dropped=(), tokens=0)
+    prepared = Prepared(
+        question=question,
+        context=context,
+        prompt=Prompt(segments=()),
+        report=SourceReport.of((), context),
+        budget=Budget(64, 8, 0),
+        embedding_tokens=0,
+        retrieve_ms=0.0,
+        started=time.perf_counter(),
+    )
+    writer = FootnoteWriter((), pages={})
+    writer.feed("Because")
+    writer.finish()
+    completion = Completion("req_1", "Because", (1, 2), reason, 0, 0, 2, Timings(1.0, 2.0, 3.0), error=error)
+    return prepared.generated(writer, completion, model="m")
+
+
+@pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.CANCELLED])
+def test_a_generation_that_came_to_an_end_is_an_answer(reason: FinishReason) -> None:
+    given = answer(reason)
+
+    assert (given.answered, given.reason, given.error, given.finish_reason) == (True, None, None, reason.value)
+
+
+def test_a_generation_that_failed_is_no_answer_and_says_so() -> None:
+    given = answer(FinishReason.ERROR, error="The model failed.")
+
+    assert (given.answered, given.reason, given.error) == (False, "error", "The model failed.")
+
+
+def test_a_generation_that_met_its_deadline_is_an_error_that_keeps_what_it_has() -> None:
+    given = answer(FinishReason.DEADLINE)
+
+    assert (given.answered, given.reason, given.finish_reason) == (False, "error", "deadline")
+    assert given.error == "The answer was not finished before its deadline."
+    assert (given.text, given.usage.completion_tokens) == ("Because", 2)

@@ -1,0 +1,174 @@
+"""When the engine's thread dies the process stays up, says so, settles the books, and serves again."""
+
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from app.answering import Answerer
+from app.bootstrap import build
+from app.db.chunks import ChunkRepository
+from app.db.generations import GenerationRepository
+from app.index import LiveIndex
+from app.jobs.worker import Worker
+from app.main import create_app
+from app.question import Limits
+from app.settings import Settings
+from app.state import Models, State
+from app.usage.ledger import Ledger
+from generation.engine import LocalEngine
+from generation.step import DeviceLost
+from generation.supervisor import Backoff, SupervisedEngine
+from ingestion.chunking import Chunker
+from ingestion.pipeline import Pipeline
+from ingestion.types import Extraction
+from retrieval.search import Search
+from retrieval.types import EmbedderInfo
+from tests.generation.fakes import LetterTokenizer, Plan, ScriptedRunner, scripted_engine
+from tests.ingestion.small_tokenizer import word_piece
+
+ADMIN_KEY = "fn_test_admin_key_of_the_suite"
+QUESTION = {"question": "How many ships?", "on_no_evidence": "answer", "max_output_tokens": 4}
+
+
+class FakeEmbedder:
+    """The same unit vector for every text."""
+
+    info = EmbedderInfo(model="tiny", revision="r1", dim=4, max_tokens=64)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split()) + 2
+
+    def embed_documents(self, texts, *, on_batch=None):
+        return np.tile(np.array([1, 0, 0, 0], dtype=np.float32), (len(texts), 1))
+
+    def embed_query(self, text: str):
+        return self.embed_documents([text])[0]
+
+
+class NoExtractor:
+    """Nothing is ingested here."""
+
+    def extract(self, path: Path, *, filename: str) -> Extraction:
+        raise AssertionError("a file came")
+
+
+@dataclass
+class Device:
+    """What the scripted models run on; once lost, it stays so until the next engine is made."""
+
+    lost: bool = False
+
+    def engine(self) -> LocalEngine:
+        self.lost = False
+        return scripted_engine(ScriptedRunner(before_step=self._before_step))
+
+    def _before_step(self, plan: Plan) -> None:
+        if self.lost and any(work.sequence.generated for work in plan):
+            raise DeviceLost
+
+
+@dataclass
+class Service:
+    """The application over a scripted model."""
+
+    http: TestClient
+    state: State
+    device: Device
+
+    def readiness(self) -> tuple[int, list[str]]:
+        response = self.http.get("/readyz")
+        return response.status_code, response.json()["reasons"]
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
+    device = Device()
+    engine = SupervisedEngine(device.engine, backoff=Backoff(first_s=2.0))
+    with build(settings, with_models=False) as bare:
+        models = _models(bare, engine, tmp_path)
+        bare.metrics.watch_engine(engine)
+        state = replace(bare, models=models)
+        app = create_app(lambda: nullcontext(state), version="0")
+        models.worker.start()
+        try:
+            with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+                yield Service(http, state, device)
+        finally:
+            models.worker.stop()
+            engine.close()
+
+
+def _models(state: State, engine: SupervisedEngine, tmp_path: Path) -> Models:
+    embedder, tokenizer, chunks = FakeEmbedder(), LetterTokenizer(), ChunkRepository(state.database)
+    ledger = Ledger(state.database, boot_id="boot-1")
+    generation = GenerationRepository(state.database).ensure(embedder.info)
+    index = LiveIndex(tmp_path / "index", embedder=embedder.info, generation=generation, chunks=chunks)
+    worker = Worker(
+        jobs=state.jobs,
+        files=state.files,
+        pipeline=Pipeline(NoExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
+        embedder=embedder,
+        index=index,
+        ledger=ledger,
+        metrics=state.metrics,
+        boot_id="boot-1",
+    )
+    answerer = Answerer(
+        search=Search(embedder, index.current, chunks, chunks),
+        embedder=embedder,
+        engine=engine,
+        tokenizer=tokenizer,
+        tokenizer_revision="r",
+        contents=state.contents,
+        ledger=ledger,
+        limits=Limits(max_context_tokens=500, max_output_tokens=64, min_evidence=0.3, max_waiting=8),
+    )
+    return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
+
+
+def test_a_dead_engine_is_seen_in_readyz_within_a_second_and_gone_from_it_after_the_restart(service: Service) -> None:
+    assert service.readiness() == (200, [])
+    assert service.http.post("/v1/ask", json=QUESTION).json()["answer"] == "abcd"
+
+    service.device.lost = True
+    failed = service.http.post("/v1/ask", json=QUESTION)
+    failed_at = time.monotonic()
+
+    assert service.readiness() == (503, ["engine: stopped"])
+    assert time.monotonic() - failed_at < 1
+    assert (failed.status_code, failed.json()["detail"]) == (503, "The generation engine stopped unexpectedly.")
+    assert service.http.get("/healthz").status_code == 200
+    assert "footnote_engine_up 0.0" in service.http.get("/metrics").text
+    refused = service.http.post("/v1/ask", json=QUESTION)
+    assert (refused.status_code, refused.json()["type"]) == (503, "urn:footnote:problem:engine-stopped")
+    assert "restarting" in refused.json()["detail"]
+    assert refused.headers["retry-after"]
+
+    deadline = time.monotonic() + 10
+    while service.readiness()[0] != 200:
+        assert time.monotonic() < deadline, "it never came back"
+        time.sleep(0.02)
+    assert service.http.get("/readyz").json()["checks"]["engine"]["restarts"] == 1
+    assert service.http.post("/v1/ask", json=QUESTION).json()["answer"] == "abcd"
+
+
+def test_a_stream_the_engine_dies_under_ends_with_an_error_and_its_row_is_settled(service: Service) -> None:
+    service.device.lost = True
+
+    with service.http.stream("POST", "/v1/ask", json={**QUESTION, "stream": True}) as response:
+        text = response.read().decode()
+
+    assert text.rstrip().rsplit("event: ", 1)[1].startswith("error\n")
+    assert "The generation engine stopped unexpectedly." in text
+    rows = Ledger(service.state.database, boot_id="boot-1").usage(response.headers["x-request-id"])
+    assert [(row.status, row.output_tokens) for row in rows if row.operation == "chat"] == [("error", 1)]
+    counted = service.http.get("/metrics").text
+    assert "footnote_engine_requests_total 1.0" in counted
+    assert "footnote_engine_decode_tokens_total 1.0" in counted

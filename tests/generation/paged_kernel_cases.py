@@ -1,0 +1,75 @@
+"""The Triton kernels against attention over contiguous keys; run by test_paged_kernels.py in its own process.
+
+With TRITON_INTERPRET=1 the kernels run in Triton's interpreter on the CPU, otherwise on the GPU.
+"""
+
+import os
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.generation.paged import Shape, attend_in_steps, expected
+
+torch.set_num_threads(1)
+
+DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
+F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
+TOLERANCE = {F32: 2e-5, F16: 4e-3, BF16: 3e-2}
+# decoding in a fresh block, a chunk of exact blocks, a verification, a prefill beside them
+MIXED = [[16, 1], [32, 4], [5, 30], [1, 17]]
+LONG = [[530, 2], [255, 2]]  # three splits, nine tiles of keys; a row whose drafts lie in two splits
+
+
+@pytest.mark.parametrize(
+    ("shape", "plan"),
+    [
+        (Shape(dtype=F32, kv_heads=2, group=1, head_dim=16), MIXED),
+        (Shape(dtype=F32, kv_heads=1, group=3, head_dim=64), MIXED),
+        (Shape(dtype=F32, kv_heads=1, group=4, head_dim=80, window=7), MIXED),
+        (Shape(dtype=F32, kv_heads=3, group=2, head_dim=16, block_tokens=32, window=16, softcap=1.5), MIXED),
+        (Shape(dtype=F32, kv_heads=1, group=20, head_dim=8, scaling=0.7), [[3, 1], [18]]),
+        (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16), LONG),
+        (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16, window=200, softcap=2.0), LONG),
+        (Shape(dtype=F16, kv_heads=1, group=8, head_dim=128), [[20, 1], [2, 2]]),
+        (Shape(dtype=BF16, kv_heads=1, group=3, head_dim=64, block_tokens=32), [[40, 1], [2, 2]]),
+        (Shape(dtype=BF16, kv_heads=1, group=1, head_dim=256, window=9, softcap=30.0), [[20, 1], [3]]),
+    ],
+    ids=str,
+)
+def test_the_kernels_equal_attention_over_contiguous_keys(shape: Shape, plan: list[list[int]]) -> None:
+    shape = replace(shape, device=DEVICE)
+
+    # The interpreter is slow: torch computes what comes before.
+    outputs = attend_in_steps(shape, plan, kernels=["reference", "triton"])
+
+    for output, wanted in zip(outputs, expected(shape, plan), strict=True):
+        torch.testing.assert_close(output.double(), wanted, atol=TOLERANCE[shape.dtype], rtol=TOLERANCE[shape.dtype])
+
+
+def test_the_kernels_store_what_they_read_later() -> None:
+    shape = replace(Shape(dtype=F32, kv_heads=3, group=2, head_dim=8), device=DEVICE)
+    plan = [[18, 1, 3], [2, 17]]
+
+    outputs = attend_in_steps(shape, plan, kernels=["triton"])
+
+    for output, wanted in zip(outputs, expected(shape, plan), strict=True):
+        torch.testing.assert_close(output.double(), wanted, atol=TOLERANCE[F32], rtol=TOLERANCE[F32])
+
+
+def test_neighbours_and_blocks_change_no_bit_of_a_sequence() -> None:
+    shape = replace(Shape(dtype=F32, kv_heads=1, group=2, head_dim=16), device=DEVICE)
+
+    [alone] = attend_in_steps(shape, [[270, 1]], kernels=["reference", "triton"])
+    among, *_ = attend_in_steps(shape, [[270, 1], [600, 2], [5, 17]], kernels=["reference", "triton"], block_seed=8)
+
+    assert torch.equal(alone, among)
+
+
+def test_verifying_drafts_gives_the_bits_of_decoding() -> None:
+    shape = replace(Shape(dtype=F32, kv_heads=1, group=4, head_dim=16), device=DEVICE)
+
+    [decoded] = attend_in_steps(shape, [[253, 1, 1, 1, 1, 1, 1]], kernels=["reference", "triton"])
+    [verified] = attend_in_steps(shape, [[253, 6]], kernels=["reference", "triton"])
+
+    assert torch.equal(decoded, verified)

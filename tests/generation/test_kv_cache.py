@@ -1,0 +1,164 @@
+"""generation.kv_cache gives back exactly what was computed, within its bound."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from generation.kv_cache import SlabCache
+from generation.prefix import BlockKey, PrefixChain
+
+LAYERS, KV_HEADS, HEAD_DIM, BLOCK = 2, 2, 3, 4
+
+
+def cache_of(capacity_tokens: int, *, reuse: bool = True) -> SlabCache:
+    return SlabCache(
+        layers=LAYERS,
+        kv_heads=KV_HEADS,
+        head_dim=HEAD_DIM,
+        capacity_tokens=capacity_tokens,
+        block_tokens=BLOCK,
+        dtype=torch.float32,
+        device=torch.device("cpu"),
+        reuse=reuse,
+        poison=True,
+    )
+
+
+def keys_of(*tokens: int, salt: str = "") -> list[BlockKey]:
+    chain = PrefixChain(salt=salt, block_tokens=BLOCK)
+    chain.extend(tokens)
+    return list(chain.keys)
+
+
+def compute(cache: SlabCache, owner: str, start: int, stop: int) -> Tensor:
+    """Write made-up keys and values for some positions of every layer; [layers, 2, kv_heads, n, head_dim]."""
+    made = torch.randn((LAYERS, 2, KV_HEADS, stop - start, HEAD_DIM), generator=torch.Generator().manual_seed(start))
+    for layer in range(LAYERS):
+        cache.slab(owner).write(layer, start, made[layer, 0], made[layer, 1])
+    return made
+
+
+def test_a_second_sequence_finds_the_blocks_of_the_first_and_they_hold_what_it_computed() -> None:
+    cache, keys = cache_of(100), keys_of(*range(10))
+    assert cache.begin("a", keys, tokens=11, limit=9) == 0
+    made = compute(cache, "a", 0, 10)
+    cache.offer("a", keys, computed=10)
+
+    found = cache.begin("b", keys, tokens=11, limit=9)
+
+    assert found == 8
+    assert torch.equal(cache.slab("b").tensor[:, :, :, :8], made[:, :, :, :8])
+    assert cache.slab("b").tensor[:, :, :, 8:].isnan().all(), "what was not computed is not there"
+    cache.check_integrity()
+
+
+def test_the_first_sequence_writing_on_does_not_change_what_the_second_found() -> None:
+    cache, keys = cache_of(100), keys_of(*range(8))
+    cache.begin("a", keys, tokens=9, limit=8)
+    made = compute(cache, "a", 0, 8)
+    cache.offer("a", keys, computed=8)
+    compute(cache, "a", 4, 8)
+
+    cache.begin("b", keys, tokens=9, limit=8)
+
+    assert torch.equal(cache.slab("b").tensor[:, :, :, :8], made)
+
+
+def test_only_what_is_computed_is_offered() -> None:
+    cache, keys = cache_of(100), keys_of(*range(12))
+    cache.begin("a", keys, tokens=13, limit=11)
+    compute(cache, "a", 0, 7)
+
+    cache.offer("a", keys, computed=7)
+
+    assert cache.match(keys, limit=12) == 4
+
+
+def test_growing_keeps_what_was_written() -> None:
+    cache = cache_of(400)
+    cache.begin("a", [], tokens=5, limit=0)
+    made = compute(cache, "a", 0, 5)
+
+    assert cache.grow("a", 9)
+
+    assert torch.equal(cache.slab("a").tensor[:, :, :, :5], made)
+    assert cache.slab("a").capacity >= 9
+    cache.check_integrity()
+
+
+def test_running_sequences_push_cached_blocks_out_and_never_each_other() -> None:
+    cache, keys = cache_of(24), keys_of(*range(8))
+    cache.begin("a", keys, tokens=8, limit=7)
+    compute(cache, "a", 0, 8)
+    cache.offer("a", keys, computed=8)
+    cache.release("a")
+    assert cache.match(keys, limit=8) == 8
+
+    assert cache.begin("b", [], tokens=20, limit=0) == 0
+    assert cache.match(keys, limit=8) == 4, "one block had to go"
+    assert cache.begin("c", [], tokens=8, limit=0) is None
+    assert not cache.grow("b", 25)
+    assert cache.match(keys, limit=8) == 4, "a refusal costs nothing"
+    cache.check_integrity()
+
+
+def test_a_reader_does_not_evict_what_it_is_about_to_read() -> None:
+    cache, keys = cache_of(16), keys_of(*range(8))
+    cache.begin("a", keys, tokens=8, limit=8)
+    compute(cache, "a", 0, 8)
+    cache.offer("a", keys, computed=8)
+    cache.release("a")
+
+    assert cache.begin("b", keys, tokens=12, limit=8) is None, "two blocks are being read, two are free"
+    cache.check_integrity()
+
+
+def test_without_room_to_spare_nothing_is_kept_and_nothing_fails() -> None:
+    cache, keys = cache_of(8), keys_of(*range(8))
+    cache.begin("a", keys, tokens=8, limit=7)
+    compute(cache, "a", 0, 8)
+
+    cache.offer("a", keys, computed=8)
+
+    assert cache.match(keys, limit=8) == 0
+    cache.check_integrity()
+
+
+def test_what_is_distrusted_is_gone() -> None:
+    cache, keys = cache_of(100), keys_of(*range(8))
+    cache.begin("a", keys, tokens=8, limit=7)
+    compute(cache, "a", 0, 8)
+    cache.offer("a", keys, computed=8)
+
+    cache.discard(keys)
+
+    assert cache.match(keys, limit=8) == 0
+    cache.check_integrity()
+
+
+def test_switched_off_it_finds_nothing() -> None:
+    cache, keys = cache_of(100, reuse=False), keys_of(*range(8))
+    cache.begin("a", keys, tokens=8, limit=7)
+    compute(cache, "a", 0, 8)
+    cache.offer("a", keys, computed=8)
+
+    assert cache.begin("b", keys, tokens=8, limit=7) == 0
+    assert cache.pool.cached == 0
+
+
+def test_releasing_twice_is_harmless() -> None:
+    cache = cache_of(10)
+    cache.begin("a", [], tokens=8, limit=0)
+
+    cache.release("a")
+    cache.release("a")
+
+    assert cache.pool.free == 2
+
+
+def test_a_write_past_the_end_is_our_own_mistake() -> None:
+    cache = cache_of(4)
+    cache.begin("a", [], tokens=4, limit=0)
+
+    with pytest.raises(AssertionError, match="past the slab's end"):
+        cache.slab("a").write(0, 3, torch.zeros(KV_HEADS, 2, HEAD_DIM), torch.zeros(KV_HEADS, 2, HEAD_DIM))
