@@ -2,6 +2,7 @@
 
 import math
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +18,7 @@ from generation.sequence import SequenceState
 from generation.step import Runner
 from generation.streaming import IncrementalDecoder
 from generation.tokenizer import ChatTokenizer
-from generation.types import Constraint, EngineStats, GenerationRequest, ModelInfo
+from generation.types import CitationMarkers, Constraint, EngineStats, GenerationRequest, ModelInfo
 
 if TYPE_CHECKING:
     from generation.constraints import TokenConstraint
@@ -108,7 +109,10 @@ class LocalEngine:
         eos_ids = loaded.eos_ids | tokenizer.eos_ids
         vocab_size = min(loaded.vocab_size, tokenizer.vocab_size)
         constraints = ConstraintCompiler(tokenizer, eos_ids=eos_ids, vocab_size=vocab_size)
-
+        # Over a whole vocabulary this takes a second or two; the first answer should not wait for it.
+        ready = threading.Thread(target=constraints.compile, args=(CitationMarkers(1),), name="footnote-grammar")
+        ready.daemon = True
+        ready.start()
         drafts = None
         if config.draft_model is not None:
             drafts = DraftModel.load(

@@ -198,7 +198,7 @@ class EngineLoop:
             sequence = work.sequence
             if sequence not in self.scheduler.running:
                 continue  # it failed in this step
-            prefilled = 0 if work.is_decode else work.tokens
+            prefilled = 0 if work.is_decode and sequence.generated else work.tokens
             sample = drawn.get(id(sequence))
             accepted = max(0, len(sample.tokens) - 1) if sample is not None else 0
             sequence.computed += work.tokens + accepted

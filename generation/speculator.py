@@ -1,10 +1,36 @@
 """Speculation as the engine uses it: a drafter for each sequence, one policy for all."""
 
+import logging
 from collections.abc import Callable, Sequence
 
 from generation.drafting import SourceDrafter
 from generation.speculation import Acceptance, Drafter, SpeculationPolicy, Speculative
 from generation.types import GenerationRequest
+
+logger = logging.getLogger("footnote.generation")
+
+
+class Expendable:
+    """A drafter that may fail: from then on it drafts nothing, and its sequence goes on without."""
+
+    def __init__(self, drafter: Drafter) -> None:
+        self._drafter: Drafter | None = drafter
+
+    def push(self, token_id: int) -> None:
+        """See `speculation.Drafter.push`."""
+        if self._drafter is not None:
+            self._drafter.push(token_id)
+
+    def propose(self, limit: int) -> list[int]:
+        """See `speculation.Drafter.propose`."""
+        if self._drafter is None:
+            return []
+        try:
+            return self._drafter.propose(limit)
+        except Exception:  # out of memory in a draft model, say; its state may be half written
+            logger.exception("a drafter failed and is given up")
+            self._drafter = None
+            return []
 
 
 class Speculator:
@@ -26,7 +52,7 @@ class Speculator:
         """What a new sequence needs for drafts. Safe from any thread."""
         drafter: Drafter
         if self._draft_model is not None:
-            drafter = self._draft_model(request.prompt)
+            drafter = Expendable(self._draft_model(request.prompt))
         else:
             drafter = SourceDrafter(request.prompt, sources=request.sources)
         return drafter, self._policy.acceptance()

@@ -45,7 +45,7 @@ def load_model(config: EngineConfig) -> LoadedModel:
         ModelUnavailable: it is not on this machine, cannot be read, its device is missing, or its
             attention cannot be served.
     """
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, GgufConfig
 
     from generation.linear import prepare_linears
     from generation.quantisation import gguf_file, quantise
@@ -53,18 +53,22 @@ def load_model(config: EngineConfig) -> LoadedModel:
     device = _device(config)
     dtype = _dtype(config, device)
     name = _name(config.model)
+    gguf = gguf_file(config.model) if Path(config.model).is_dir() else None
+    packed = {} if gguf is None else {"gguf_file": gguf, "quantization_config": GgufConfig(dequantize=True)}
     try:
         model = AutoModelForCausalLM.from_pretrained(
             config.model,
             dtype=dtype,
             local_files_only=config.local_files_only,
             attn_implementation="eager",
-            gguf_file=gguf_file(config.model) if Path(config.model).is_dir() else None,
+            **packed,
         )
     except (OSError, ValueError) as error:
         raise ModelUnavailable(
             f"The generator {name!r} is not on this machine or cannot be read; run `footnote models fetch`."
         ) from error
+    if gguf is not None and hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config  # the weights are plain now
     loaded = adopt_model(model.to(device), config)  # type: ignore[arg-type]
     if config.weights == "native":
         prepare_linears(loaded.model)
@@ -217,7 +221,7 @@ def _revision(model_name: str, model: "PreTrainedModel") -> str:
     digest.update(str(getattr(model.config, "_commit_hash", None)).encode())
     folder = Path(model_name)
     if folder.is_dir():
-        for file in sorted(folder.glob("*.safetensors")):
+        for file in sorted([*folder.glob("*.safetensors"), *folder.glob("*.gguf")]):
             digest.update(f"{file.name} {file.stat().st_size}\n".encode())
         manifest = folder / "footnote-model.json"
         if manifest.is_file():

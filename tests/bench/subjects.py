@@ -25,14 +25,14 @@ class Run:
     first: tuple[float, ...]
     between: tuple[float, ...]
     tokens: tuple[tuple[int, ...], ...]
+    late: int
     cached: int = 0
     accepted: int = 0
 
     @property
     def decode_rate(self) -> float:
-        """Tokens a second once every sequence has its first."""
-        after_first = sum(len(tokens) - 1 for tokens in self.tokens)
-        return after_first / (self.seconds - max(self.first))
+        """Tokens a second once every sequence has its first: what came before counts for nothing."""
+        return self.late / (self.seconds - max(self.first))
 
     @property
     def rate(self) -> float:
@@ -75,6 +75,8 @@ class Footnote:
         """All prompts at once."""
         params = SamplingParams(max_tokens=new, ignore_eos=True, **sampling)
 
+        came: list[tuple[float, int]] = []
+
         async def read(number: int) -> tuple[Completion, float, list[float]]:
             request = GenerationRequest(
                 f"bench-{number}",
@@ -92,6 +94,7 @@ class Footnote:
                     assert event.error is None, event.error
                     return event, first, between
                 assert isinstance(event, Delta)
+                came.append((now, event.tokens))
                 if first == 0.0:
                     first = now - started
                 else:
@@ -105,11 +108,13 @@ class Footnote:
         started = time.perf_counter()
         done = asyncio.run(together())
         seconds = time.perf_counter() - started
+        first = tuple((completion.timings.first_token_ms or 0) / 1000 for completion, _, _ in done)
         return Run(
             seconds,
-            tuple((completion.timings.first_token_ms or 0) / 1000 for completion, _, _ in done),
+            first,
             tuple(gap for _, _, gaps in done for gap in gaps),
             tuple(completion.token_ids for completion, _, _ in done),
+            sum(count for at, count in came if at - started > max(first)),
             sum(completion.cached_tokens for completion, _, _ in done),
             sum(completion.accepted_tokens for completion, _, _ in done),
         )
@@ -144,7 +149,7 @@ class Generate:
         times = [at - started for at in clock.times]
         tokens = tuple(tuple(row[ids.shape[1] :].tolist()) for row in output)
         between = tuple(after - before for before, after in pairwise(times))
-        return Run(seconds, (times[0],) * len(prompts), between, tokens)
+        return Run(seconds, (times[0],) * len(prompts), between, tokens, (len(times) - 1) * len(prompts))
 
     def one_by_one(self, prompts: Sequence[Prompt], new: int) -> Run:
         """Each prompt alone, after the one before."""
@@ -155,6 +160,7 @@ class Generate:
             tuple(run.first[0] for run in runs),
             (),
             tuple(run.tokens[0] for run in runs),
+            0,
         )
 
     def read(self, prompt: Prompt) -> float:
@@ -182,7 +188,7 @@ class Generate:
         )
         seconds = time.perf_counter() - started
         done = sorted(outputs.values(), key=lambda output: int(str(output.request_id).rpartition("_")[2]))
-        return Run(seconds, (seconds,), (), tuple(tuple(output.generated_tokens) for output in done))
+        return Run(seconds, (seconds,), (), tuple(tuple(output.generated_tokens) for output in done), 0)
 
 
 class _Clock:

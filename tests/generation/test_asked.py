@@ -169,8 +169,7 @@ async def test_a_deadline_passes_for_who_still_waits() -> None:
 
 
 async def test_another_user_does_not_wait_for_the_whole_line_of_the_first() -> None:
-    runner = ScriptedRunner()
-    engine = scripted_engine(runner, max_running=1)
+    engine = scripted_engine(ScriptedRunner(before_step=lambda plan: time.sleep(0.005)), max_running=1)
     order: list[str] = []
 
     async def note(asked: GenerationRequest) -> None:

@@ -52,7 +52,7 @@ def random_sequence(length: int, *, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 @settings(deadline=None, max_examples=60)
 @given(
-    chunks=st.lists(st.lists(st.integers(1, 7), min_size=1, max_size=5), min_size=1, max_size=4),
+    chunks=st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=4),
     scaling=st.sampled_from([None, 0.7]),
     window=st.sampled_from([None, 1, 3, 8]),
     softcap=st.sampled_from([None, 1.5]),
