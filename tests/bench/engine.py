@@ -44,7 +44,8 @@ class Bench:
 
     def bandwidth_share(self, tokens_per_s: float) -> float:
         """Share of the read bandwidth that decoding at this rate would need in float32, weights alone."""
-        return round(tokens_per_s * self.weight_bytes / 1e9 / float(self.machine["read_gb_s"]), 3)
+        share: float = tokens_per_s * self.weight_bytes / 1e9 / self.machine["read_gb_s"]
+        return round(share, 3)
 
 
 def one_stream(bench: Bench) -> dict[str, Any]:

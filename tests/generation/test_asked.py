@@ -121,8 +121,8 @@ async def test_log_probabilities_come_with_their_tokens_and_are_the_models_own(e
 
 @pytest.mark.parametrize("family", list(CONFIGS))
 async def test_in_bfloat16_log_probabilities_stay_within_a_tenth_of_a_nat(family: str) -> None:
-    model = tiny_model(family, attention="eager").to(torch.bfloat16)
-    served = adopt_model(model, EngineConfig(model="tiny"))
+    model: Any = tiny_model(family, attention="eager")
+    served = adopt_model(model.to(torch.bfloat16), EngineConfig(model="tiny"))
     engine = LocalEngine(
         ModelRunner(served, vocab_size=VOCAB),
         tokenizer(),
@@ -135,7 +135,8 @@ async def test_in_bfloat16_log_probabilities_stay_within_a_tenth_of_a_nat(family
     _, done = await ask(engine, replace(asked, sampling=replace(asked.sampling, logprobs=0)))
     engine.close()
 
-    reference: Any = tiny_model(family, attention="eager").to(torch.bfloat16)
+    reference: Any = tiny_model(family, attention="eager")
+    reference.to(torch.bfloat16)
     with torch.inference_mode():
         logits = reference(input_ids=torch.tensor([[*asked.prompt, *done.token_ids]])).logits
     expected = logits[0, len(asked.prompt) - 1 : -1].float().log_softmax(-1)
