@@ -1,7 +1,10 @@
 """The cache's layout: slabs that a CPU reads in one go, or pages that sequences on a GPU share."""
 
+import logging
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
+
+import torch
 
 from generation.attention import Batch, Row, SlabBatch
 from generation.kv_cache import SlabCache
@@ -15,7 +18,10 @@ if TYPE_CHECKING:
     from generation.prefix import BlockKey
     from generation.weights import LoadedModel
 
+logger = logging.getLogger("footnote.generation")
+
 Layout = Literal["slabs", "pages"]
+_BOTH: tuple[Literal["reference", "triton"], ...] = ("reference", "triton")
 Span = tuple[SequenceState, int, int]
 
 
@@ -98,7 +104,7 @@ def memory_of(
         RuntimeError: the device has no room for the pages (torch's own error).
     """
     if layout is None:
-        layout = "pages" if loaded.device.type == "cuda" else "slabs"
+        layout = "pages" if loaded.device.type == "cuda" and kernels_agree(loaded) else "slabs"
     if layout == "pages":
         tensors = PagedTensors(
             layers=loaded.layers,
@@ -122,3 +128,39 @@ def memory_of(
         poison=poison,
     )
     return Slabs(cache)
+
+
+def kernels_agree(loaded: "LoadedModel") -> bool:
+    """Whether the kernels of pages run on the model's device and compute what the reference does.
+
+    A driver or compiler that does not fit shows here, at load, and costs speed instead of every answer.
+    """
+    heads = int(loaded.model.config.get_text_config().num_attention_heads)
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (
+        torch.randn((1, count, 40, loaded.head_dim), generator=generator).to(loaded.device, loaded.dtype)
+        for count in (heads, loaded.kv_heads, loaded.kv_heads)
+    )
+    outputs = []
+    try:
+        for kernels in _BOTH:
+            tensors = PagedTensors(
+                layers=1,
+                kv_heads=loaded.kv_heads,
+                head_dim=loaded.head_dim,
+                blocks=4,
+                block_tokens=16,
+                dtype=loaded.dtype,
+                device=loaded.device,
+            )
+            batch = PagedBatch.build(tensors, [PagedRow(0, 39, 0, [2, 0, 1]), PagedRow(39, 40, 0, [3])])
+            out = batch.attend(0, query, key, value, scaling=None, window=None, softcap=None, kernels=kernels)
+            outputs.append(out.float())
+    except Exception:
+        logger.exception("the paged attention kernels do not run here; slabs are used instead")
+        return False
+    expected, got = outputs
+    agree = bool((got - expected).norm() <= 0.02 * expected.norm())  # also refuses NaN
+    if not agree:
+        logger.error("the paged attention kernels compute something else here; slabs are used instead")
+    return agree
