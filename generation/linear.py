@@ -8,6 +8,7 @@ are in the batch, which a plain float32 product does not promise.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor, nn
@@ -121,13 +122,16 @@ def replace_linears(
     An original's memory is free as soon as it is replaced, unless an embedding still uses it.
     Subclasses of `nn.Linear` are left alone: they mean something else.
     """
+    groups = [(parent, group) for parent in list(model.modules()) for group in _groups(parent, where)]
     replaced = 0
-    for parent in list(model.modules()):
-        for group in _groups(parent, where):
-            for name, replacement in zip(group, _pack(list(group.values()), pack), strict=True):
+    # Packing is one thread's work inside torch, which lets go of the interpreter meanwhile.
+    with ThreadPoolExecutor(max(1, torch.get_num_threads())) as threads:
+        packed = threads.map(lambda place: _pack(list(place[1].values()), pack), groups)
+        for (parent, group), replacements in zip(groups, packed, strict=True):
+            for name, replacement in zip(group, replacements, strict=True):
                 setattr(parent, name, replacement.eval())
             replaced += len(group)
-            group.clear()  # the originals go before the next group is packed
+            group.clear()  # nobody else holds the originals
     return replaced
 
 
