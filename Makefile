@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench bench-engine format
+.PHONY: run test check bench-engine format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -37,9 +37,6 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/contracts
-
-bench: $(VENV)/.installed-dev $(VENV)/.models
-	$(BIN)/python -m pytest -m bench -p no:randomly -s tests/bench $(ARGS)
 
 bench-engine: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.engine --out docs/benchmarks/engine.json $(ARGS)

@@ -47,15 +47,6 @@ class PagedTensors:
         """Where the tensors are."""
         return self.keys.device
 
-    def copy_block(self, source: int, target: int) -> None:
-        """Copy a block in every layer: a sequence goes on from a partly filled block that others hold too.
-
-        In stream order: after what was stored before the call, before what is stored after it.
-        """
-        assert 0 <= min(source, target) <= max(source, target) < self.trash, "a block nobody can hold"
-        self.keys[:, target] = self.keys[:, source]
-        self.values[:, target] = self.values[:, source]
-
     def layer(self, layer: int) -> tuple[Tensor, Tensor]:
         """Keys and values of one layer: [blocks + 1, block_tokens, kv_heads, head_dim] views."""
         return self.keys[layer], self.values[layer]

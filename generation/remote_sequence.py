@@ -70,8 +70,8 @@ class RemoteSequence:
 
     @property
     def user(self) -> str:
-        """Whose it is; tenants never share a turn."""
-        return f"{self.request.salt}\0{self.request.user}"
+        """Whose it is."""
+        return self.request.turn
 
     @property
     def priority(self) -> int:

@@ -49,8 +49,8 @@ class SequenceState:
 
     @property
     def user(self) -> str:
-        """Whose it is; tenants never share a turn."""
-        return f"{self.request.salt}\0{self.request.user}"
+        """Whose it is."""
+        return self.request.turn
 
     @property
     def priority(self) -> int:

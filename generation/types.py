@@ -137,6 +137,11 @@ class GenerationRequest:
     sources: tuple[tuple[int, int], ...] = ()
     speculate: bool = True
 
+    @property
+    def turn(self) -> str:
+        """Who takes turns with whom: a tenant's user; tenants never share a turn."""
+        return f"{self.salt}\0{self.user}"
+
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:

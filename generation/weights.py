@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -11,6 +11,8 @@ from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
 from generation.config import EngineConfig
 from generation.errors import ModelUnavailable
 from generation.kv_cache import Slab
+from generation.model_shape import ModelShape
+from generation.processor import multiplies_bfloat16
 from generation.types import ModelInfo
 
 if TYPE_CHECKING:
@@ -85,18 +87,14 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
     """
     model.eval()  # type: ignore[no-untyped-call]
     device = model.device
-    text = model.config.get_text_config()
-    name = _name(config.model)
-    layers, heads = int(text.num_hidden_layers), int(text.num_attention_heads)
-    kv_heads = int(getattr(text, "num_key_value_heads", None) or heads)
-    head_dim = int(getattr(text, "head_dim", None) or text.hidden_size // heads)
-    _use_our_attention(model, name, slab_shape=(layers, 2, kv_heads, _PROBE_TOKENS, head_dim))
-    dtype = model.dtype
-    capacity = _kv_budget(config, device) // (layers * 2 * kv_heads * head_dim * dtype.itemsize)
+    name, dtype = _name(config.model), model.dtype
+    shape = ModelShape.of(model.config, cap=config.context_window)
+    _use_our_attention(model, name, slab_shape=(shape.layers, 2, shape.kv_heads, _PROBE_TOKENS, shape.head_dim))
+    capacity = _kv_budget(config, device) // shape.kv_bytes(1, number_bytes=dtype.itemsize)
     info = ModelInfo(
         model=name,
         revision=_revision(config.model, model),
-        context_window=min(_context_window(text, config), capacity // config.block_tokens * config.block_tokens),
+        context_window=min(shape.context_window, capacity // config.block_tokens * config.block_tokens),
         device=str(device),
         dtype=str(dtype).removeprefix("torch."),
     )
@@ -104,10 +102,10 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
         model=model,
         info=info,
         eos_ids=_eos_ids(model),
-        layers=layers,
-        kv_heads=kv_heads,
-        head_dim=head_dim,
-        vocab_size=int(text.vocab_size),
+        layers=shape.layers,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        vocab_size=int(model.config.get_text_config().vocab_size),
         dtype=dtype,
         device=device,
         kv_capacity_tokens=capacity,
@@ -171,14 +169,7 @@ def _device(config: EngineConfig) -> torch.device:
 def _dtype(config: EngineConfig, device: torch.device) -> torch.dtype:
     if config.dtype != "auto":
         return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[config.dtype]
-    return torch.bfloat16 if device.type == "cuda" or _cpu_multiplies_bfloat16() else torch.float32
-
-
-def _cpu_multiplies_bfloat16() -> bool:
-    """Without these instructions bfloat16 is emulated, and slower than float32."""
-    cpuinfo = Path("/proc/cpuinfo")
-    flags = cpuinfo.read_text() if cpuinfo.is_file() else ""
-    return "amx_bf16" in flags or "avx512_bf16" in flags
+    return torch.bfloat16 if device.type == "cuda" or multiplies_bfloat16() else torch.float32
 
 
 def _kv_budget(config: EngineConfig, device: torch.device) -> int:
@@ -189,20 +180,6 @@ def _kv_budget(config: EngineConfig, device: torch.device) -> int:
     import psutil
 
     return int(psutil.virtual_memory().available) // 2
-
-
-def _context_window(text: Any, config: EngineConfig) -> int:
-    """The model's own window under the configured cap.
-
-    Rotary scalings that depend on the length of what is being read ("dynamic", "longrope") would make
-    a sequence's result depend on its neighbours; up to the original length they are constant.
-    """
-    window = int(getattr(text, "max_position_embeddings", 0) or config.context_window or 2048)
-    rope = getattr(text, "rope_parameters", None) or {}
-    for parameters in (rope, *(by_layer for by_layer in rope.values() if isinstance(by_layer, dict))):
-        if parameters.get("rope_type") in ("dynamic", "longrope"):
-            window = min(window, int(parameters.get("original_max_position_embeddings", window)))
-    return min(window, config.context_window or window)
 
 
 def _eos_ids(model: "PreTrainedModel") -> frozenset[int]:

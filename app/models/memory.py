@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from app.errors import SetupError
 from app.models.folder import resolve
 from app.settings import Settings
 from generation.model_shape import ModelShape
+from generation.processor import multiplies_bfloat16
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -85,7 +85,7 @@ def sequence_memory(
         device = "cuda" if (has_cuda or _has_cuda)() else "cpu"
     dtype = settings.dtype
     if dtype == "auto":
-        dtype = "bfloat16" if device == "cuda" or _cpu_multiplies_bfloat16() else "float32"
+        dtype = "bfloat16" if device == "cuda" or multiplies_bfloat16() else "float32"
     configured = settings.kv_cache_mb is not None
     room = settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else (free_bytes or _free_bytes)(device) // 2
     return SequenceMemory(shape=shape, dtype=dtype, room_bytes=room, configured=configured)
@@ -108,13 +108,6 @@ def _free_bytes(device: str) -> int:
     import psutil
 
     return int(psutil.virtual_memory().available)
-
-
-def _cpu_multiplies_bfloat16() -> bool:
-    """As `generation.weights` decides; a test holds the two together."""
-    cpuinfo = Path("/proc/cpuinfo")
-    flags = cpuinfo.read_text() if cpuinfo.is_file() else ""
-    return "amx_bf16" in flags or "avx512_bf16" in flags
 
 
 def _mib(size: int) -> str:

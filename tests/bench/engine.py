@@ -1,4 +1,4 @@
-"""`make bench-engine`: the engine beside its peers, interleaved in one run, as JSON and as a table.
+"""`make bench-engine`: the engine beside its peers, interleaved in one run, as JSON.
 
 Equality comes first: where a peer is greedy on the same weights, its tokens are compared, and a speed
 without the same tokens is not reported. Every section prints as it ends and is kept if a later one fails.
@@ -358,14 +358,16 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(SECTIONS), default=list(SECTIONS))
     asked = parser.parse_args()
     bench = Bench(resolve(DEFAULT_GENERATOR, models_dir=load_settings().models_dir))
-    report: dict[str, Any] = {"machine": bench.machine}
-    console.print_json(data=report)
+    kept = json.loads(asked.out.read_text()) if asked.out is not None and asked.out.is_file() else {}
+    report: dict[str, Any] = kept | {"machine": bench.machine}
+    console.print_json(data={"machine": bench.machine})
     for name in asked.only:
         with console.status(name):
             started = time.perf_counter()
             figures = SECTIONS[name](bench)
         report[name] = figures | {
             "took_s": round(time.perf_counter() - started),
+            "machine": {key: bench.machine[key] for key in ("read_gb_s", "fp32_tflop_s")},
             "load_after": round(psutil.getloadavg()[0], 2),
         }
         console.print_json(data={name: report[name]})

@@ -86,21 +86,6 @@ def tensors_of(blocks: int, *, block_tokens: int = 16) -> PagedTensors:
     )
 
 
-def test_a_copied_block_is_the_same_in_every_layer_and_a_copy() -> None:
-    tensors = tensors_of(3)
-    tensors.keys.normal_()
-    tensors.values.normal_()
-    others = tensors.keys[:, [0, 1, 3]].clone()
-
-    tensors.copy_block(1, 2)
-
-    assert torch.equal(tensors.keys[:, 2], tensors.keys[:, 1])
-    assert torch.equal(tensors.values[:, 2], tensors.values[:, 1])
-    assert torch.equal(tensors.keys[:, [0, 1, 3]], others)
-    tensors.keys[:, 2] = 0
-    assert torch.equal(tensors.keys[:, 1], others[:, 1])
-
-
 def test_rows_are_short_by_their_own_queries_alone() -> None:
     rows = [
         PagedRow(0, 1, 20, [3, 1]),
