@@ -133,16 +133,14 @@ def _models(state: State, engine: SupervisedEngine, tmp_path: Path) -> Models:
     return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
 
 
-def test_a_dead_engine_is_seen_in_readyz_within_a_second_and_gone_from_it_after_the_restart(service: Service) -> None:
+def test_a_dead_engine_is_seen_in_readyz_at_once_and_gone_from_it_after_the_restart(service: Service) -> None:
     assert service.readiness() == (200, [])
     assert service.http.post("/v1/ask", json=QUESTION).json()["answer"] == "abcd"
 
     service.device.lost = True
     failed = service.http.post("/v1/ask", json=QUESTION)
-    failed_at = time.monotonic()
 
-    assert service.readiness() == (503, ["engine: stopped"])
-    assert time.monotonic() - failed_at < 1
+    assert service.readiness() == (503, ["engine: stopped"]), "asked once, not until it is so"
     assert (failed.status_code, failed.json()["detail"]) == (503, "The generation engine stopped unexpectedly.")
     assert service.http.get("/healthz").status_code == 200
     assert "footnote_engine_up 0.0" in service.http.get("/metrics").text

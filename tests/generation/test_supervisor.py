@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from inspect import signature
 
 import pytest
 from hypothesis import given, settings
@@ -35,6 +36,7 @@ class FakeEngine:
         self.counts = counts
         self.dead = False
         self.closed = 0
+        self.looks_at_the_dead = 0
         self.fails_to_close = False
         self.info = ModelInfo(model="fake", revision="0", context_window=window, device="cpu", dtype="float32")
 
@@ -45,6 +47,7 @@ class FakeEngine:
         return self.counts
 
     def alive(self) -> bool:
+        self.looks_at_the_dead += self.dead and not self.closed
         return not self.dead and not self.closed
 
     def close(self) -> None:
@@ -97,14 +100,10 @@ async def test_the_engines_thread_dies_and_within_seconds_another_one_serves(
     observers = [RecordingObserver() for _ in range(4)]
     streams = [engine.submit(request(str(n)), observer=observer) for n, observer in enumerate(observers)]
 
-    died_at = time.monotonic()
     everyone_is_in.set()
     outcomes = await asyncio.gather(*map(read, streams))  # type: ignore[arg-type]  # a LocalEngine's streams
-    told_after_s = time.monotonic() - died_at
 
-    assert told_after_s < 2
-    wait_until(lambda: not engine.alive())
-    assert time.monotonic() - died_at < 1
+    assert not engine.alive(), "whoever was told can see it: nobody has to wait for a look"
     with pytest.raises(EngineStopped, match="restarting"):
         engine.submit(request(), observer=RecordingObserver())
     assert {done.finish_reason for _, done in outcomes} == {FinishReason.ERROR}
@@ -159,22 +158,21 @@ async def test_it_recovers_from_one_death_after_the_other(supervise: Callable[..
     assert (engine.stats().requests, engine.stats().decode_tokens) == (3, 9)
 
 
-def test_a_death_is_seen_at_once_and_acted_on_within_half_a_second(supervise: Callable[..., SupervisedEngine]) -> None:
+def test_a_death_is_seen_at_once_and_acted_on_at_the_next_look(supervise: Callable[..., SupervisedEngine]) -> None:
+    """Looks are a tenth of a second apart: counted, not timed, because a busy machine may delay any of them."""
     engines = [FakeEngine(window=window) for window in (64, 48, 40, 32)]
     engine = supervise(Factory(*engines))
-    noticed_s: list[float] = []
 
     for dying in engines[:-1]:
         wait_until(engine.alive)
         dying.dead = True
-        died_at = time.monotonic()
-        assert not engine.alive()
+        assert not engine.alive(), "whoever asks first is told"
         wait_until(lambda: dying.closed == 1)  # noqa: B023 - waits here and now
-        noticed_s.append(time.monotonic() - died_at)
+        assert dying.looks_at_the_dead == 2, "ours, and the one at which the supervisor closed it"
 
-    assert min(noticed_s) < 0.5, "the best of three: a busy machine may delay any one of them"
     wait_until(engine.alive)
     assert engine.info.context_window == 32
+    assert signature(SupervisedEngine).parameters["watch_s"].default <= 0.1
 
 
 def test_while_there_is_no_engine_its_model_is_still_known_and_its_blocks_are_gone(
@@ -270,7 +268,7 @@ def test_what_the_engine_refuses_is_refused_in_its_own_words(supervise: Callable
 def test_closing_ends_the_engine_and_no_other_comes(supervise: Callable[..., SupervisedEngine], moment: str) -> None:
     first = FakeEngine()
     factory = Factory(first, FakeEngine())
-    engine = supervise(factory, Backoff(first_s=3.0))
+    engine = supervise(factory, Backoff(first_s=60.0, longest_s=60.0))
     if moment != "serving":
         first.dead = True
         wait_until(lambda: first.closed == 1)
@@ -279,7 +277,7 @@ def test_closing_ends_the_engine_and_no_other_comes(supervise: Callable[..., Sup
     engine.close()
     engine.close()
 
-    assert time.monotonic() - began < 2, "it waited for the restart"
+    assert time.monotonic() - began < 30, "it waited for the restart"
     assert first.closed >= 1
     assert not engine.alive()
     wait_until(lambda: "footnote-supervisor" not in {thread.name for thread in threading.enumerate()})
