@@ -54,6 +54,7 @@ class TokenUsage:
     cached_tokens: int
     by_document: Mapping[str, int]
     embedding_tokens: int
+    rerank_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The answering use case: search → compress → prompt → reserve → generate → cite.
+"""The answering use case: find → compress → prompt → reserve → generate → cite.
 
 `prepare` does everything that can be refused (it raises before a byte is streamed); `stream` then
 yields what happens. The ledger is settled by the engine's observer, whatever the reader does.
@@ -6,13 +6,14 @@ yields what happens. The ledger is settled by the engine's observer, whatever th
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.citations import FootnoteWriter, VerbatimWriter
 from app.db.contents import ContentRepository
 from app.errors import NotFound
+from app.finding import Finder, Found
 from app.prepared import NO_EVIDENCE, Prepared
 from app.prompt import Prompt, build_prompt
 from app.question import Limits, Question
@@ -33,9 +34,7 @@ from generation.types import (
 )
 from ingestion.types import Page
 from retrieval.compress import compress
-from retrieval.ports import Embedder
-from retrieval.search import Search
-from retrieval.types import Context, Hit, SearchMode, SearchResult
+from retrieval.types import Context, Hit
 
 _EMPTY = Context(sources=(), dropped=(), tokens=0)
 _ENOUGH_TERMS = 2 / 3
@@ -47,8 +46,7 @@ class Answerer:
     def __init__(
         self,
         *,
-        search: Search,
-        embedder: Embedder,
+        finder: Finder,
         engine: Engine,
         tokenizer: Tokenizer,
         tokenizer_revision: str,
@@ -56,8 +54,7 @@ class Answerer:
         ledger: Ledger,
         limits: Limits,
     ) -> None:
-        self._search = search
-        self._embedder = embedder
+        self._finder = finder
         self._engine = engine
         self._tokenizer = tokenizer
         self._tokenizer_revision = tokenizer_revision
@@ -74,16 +71,17 @@ class Answerer:
             ContextLengthExceeded: Question, history and output leave no room in the context window.
             EngineFull: Checked before any work, and again at admission.
             EngineStopped: The engine is gone.
+            InvalidRequest: The question insists on a reranker and there is none.
             StoreUnavailable: Search or ledger cannot reach the database.
         """
         started = time.perf_counter()
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)
         max_output, room = self._room(question)
-        result = self.search(question)
-        retrieve_ms = (time.perf_counter() - started) * 1000
+        found = self._finder.find(question)
+        retrieve_ms = (time.perf_counter() - started) * 1000 - found.rerank_ms
 
-        hits = result.hits if self._is_evidence(question, result) else ()
+        hits = found.hits if self._is_evidence(question, found.hits) else ()
         context = (
             compress(hits, query=question.text, budget=room, count_tokens=self._tokenizer.count) if hits else _EMPTY
         )
@@ -93,10 +91,12 @@ class Answerer:
             question=question,
             context=context,
             prompt=prompt,
-            report=SourceReport.of(result.hits, context),
+            report=SourceReport.of(found.hits, context),
             budget=Budget(self._engine.info.context_window, max_output, prompt.components.total),
-            embedding_tokens=result.embedding_tokens,
+            embedding_tokens=found.embedding_tokens,
+            rerank_tokens=found.rerank_tokens,
             retrieve_ms=retrieve_ms,
+            rerank_ms=found.rerank_ms,
             started=started,
         )
         if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
@@ -105,32 +105,9 @@ class Answerer:
         self._submit(prepared, max_output)
         return prepared
 
-    def search(self, question: Question) -> SearchResult:
-        """Search, with the query embedding on the bill."""
-        if question.mode is SearchMode.LEXICAL:
-            return self._search.search(question.text, scope=question.scope, top_k=question.top_k, mode=question.mode)
-        info = self._embedder.info
-        event_id = f"{question.request_id}:1"
-        tokens = min(self._embedder.count_tokens(question.text), info.max_tokens)
-        self._ledger.reserve(
-            Reservation(
-                event_id=event_id,
-                request_id=question.request_id,
-                operation=Operation.EMBED_QUERY,
-                principal=question.principal,
-                endpoint=question.endpoint,
-                model=info.model,
-                tokenizer_revision=info.revision,
-                input_tokens=tokens,
-            )
-        )
-        settlement = Settlement(status=UsageStatus.ERROR)
-        try:
-            result = self._search.search(question.text, scope=question.scope, top_k=question.top_k, mode=question.mode)
-            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=result.embedding_tokens)
-        finally:
-            self._ledger.settle(event_id, settlement)
-        return result
+    def search(self, question: Question) -> Found:
+        """What `prepare` would read, with the query embedding and the reranking on the bill."""
+        return self._finder.find(question)
 
     async def stream(self, prepared: Prepared) -> AsyncGenerator[SourcesFound | TextDelta | Answer, None]:
         """What happens, in order: the sources, text, and last the whole answer.
@@ -207,16 +184,16 @@ class Answerer:
             json_schema=question.json_schema,
         )
 
-    def _is_evidence(self, question: Question, result: SearchResult) -> bool:
+    def _is_evidence(self, question: Question, hits: Sequence[Hit]) -> bool:
         """Whether the hits are about the question at all.
 
         A passage close enough by meaning, or one that holds most of the question's content words
         (identifiers and rare names embed poorly). A purely lexical search has only the words.
         """
-        if any((hit.scores.dense or -1.0) >= self._limits.min_evidence for hit in result.hits):
+        if any((hit.scores.dense or -1.0) >= self._limits.min_evidence for hit in hits):
             return True
         terms = content_terms(question.text)
-        return bool(terms) and any(_share(terms, hit) >= _ENOUGH_TERMS for hit in result.hits)
+        return bool(terms) and any(_share(terms, hit) >= _ENOUGH_TERMS for hit in hits)
 
     def _page_tables(self, context: Context, tenant_id: str) -> dict[tuple[str, int], tuple[Page, ...]]:
         """Page tables of the documents with a source that crosses a page boundary."""

@@ -23,6 +23,7 @@ from app.db.migration import upgrade
 from app.db.session import Database
 from app.errors import SetupError
 from app.files import FileStore
+from app.finding import Finder
 from app.identifiers import new_id
 from app.index import LiveIndex
 from app.intake import Intake
@@ -39,7 +40,7 @@ from generation.config import EngineConfig
 from generation.ports import Engine
 from generation.remote_config import RemoteConfig
 from ingestion.types import ExtractionLimits
-from retrieval.ports import Keys
+from retrieval.ports import Keys, Reranker
 
 if TYPE_CHECKING:
     from generation.tokenizer import ChatTokenizer
@@ -177,8 +178,13 @@ def _load_models(
         boot_id=boot_id,
     )
     answerer = Answerer(
-        search=Search(embedder, index.current, chunks, chunks),
-        embedder=embedder,
+        finder=Finder(
+            search=Search(embedder, index.current, chunks, chunks),
+            embedder=embedder,
+            ledger=ledger,
+            reranker=_reranker(settings),
+            rerank_candidates=settings.rerank_candidates,
+        ),
         engine=engine,
         tokenizer=tokenizer,
         tokenizer_revision=tokenizer.revision,
@@ -196,6 +202,17 @@ def _load_models(
     worker.start()
     stack.callback(worker.stop)
     return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
+
+
+def _reranker(settings: Settings) -> Reranker | None:
+    """The configured reranker, loaded; None when it is off."""
+    if not settings.reranker:
+        return None
+    from retrieval.cross_encoder import CrossEncoderReranker
+
+    return CrossEncoderReranker.load(
+        resolve(settings.reranker, models_dir=settings.models_dir), device=settings.device, dtype=settings.dtype
+    )
 
 
 def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer") -> Engine:

@@ -33,6 +33,8 @@ class Prepared:
     embedding_tokens: int
     retrieve_ms: float
     started: float
+    rerank_tokens: int = 0
+    rerank_ms: float = 0.0
     pages: dict[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
     stream: Stream | None = None
     settler: Settler | None = None
@@ -98,6 +100,7 @@ class Prepared:
             if components.total
             else {},
             embedding_tokens=self.embedding_tokens,
+            rerank_tokens=self.rerank_tokens,
         )
 
     def _timings(self, completion: Completion | None) -> dict[str, float | None]:
@@ -108,7 +111,7 @@ class Prepared:
         return {
             "queue": round(completion.timings.queue_ms, 1) if completion else 0.0,
             "retrieve": round(self.retrieve_ms, 1),
-            "rerank": 0.0,
+            "rerank": round(self.rerank_ms, 1),
             "first_token": round(first, 1) if first is not None else None,
             "total": round(total, 1),
         }

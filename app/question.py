@@ -22,7 +22,7 @@ class Limits:
 class Question:
     """What is asked, by whom, of which documents, and how the answer is to be generated.
 
-    `json_schema` (JSON text) asks for one JSON document that satisfies it, instead of prose with footnotes.
+    `rerank` None reranks where a reranker is configured. `json_schema` (JSON text) asks for one JSON document that satisfies it, instead of prose with footnotes.
     """
 
     request_id: str
@@ -32,6 +32,7 @@ class Question:
     scope: Scope
     top_k: int = 8
     mode: SearchMode = SearchMode.HYBRID
+    rerank: bool | None = None
     max_context_tokens: int | None = None
     max_output_tokens: int | None = None
     temperature: float = 0.0

@@ -36,6 +36,11 @@ class Settings(BaseSettings):
     generator: str = Field(
         default=DEFAULT_GENERATOR, description="Generation model: a default's name, a folder, or a Hugging Face id."
     )
+    reranker: str = Field(
+        default="",
+        description="Cross-encoder that puts the best hits in order: a folder or a Hugging Face id; empty is off.",
+    )
+    rerank_candidates: int = Field(default=20, ge=2, le=1000, description="Hits the reranker reads per question.")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where the models run.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         default="auto", description="Precision of the models' weights; auto picks bfloat16 where the hardware has it."

@@ -160,6 +160,7 @@ class Operation(StrEnum):
     CHAT = "chat"
     EMBED_QUERY = "embed_query"
     EMBED_DOC = "embed_doc"
+    RERANK = "rerank"
 
 
 class UsageStatus(StrEnum):

@@ -15,3 +15,7 @@ class IndexCorrupt(RetrievalError):
 
 class EmbedderUnavailable(RetrievalError):
     """The embedding model is missing or cannot be loaded."""
+
+
+class RerankerUnavailable(RetrievalError):
+    """The reranking model is missing, cannot be loaded, or is no reranker."""

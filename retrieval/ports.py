@@ -81,3 +81,28 @@ class ChunkStore(Protocol):
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
         """The visible chunks among `keys`, scope checked again; others are left out."""
         ...
+
+
+class Reranker(Protocol):
+    """Reads a question and a passage together and says how well they match. Safe to call from several threads."""
+
+    @property
+    def model(self) -> str:
+        """What the model is called."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """Identifies its weights."""
+        ...
+
+    def count_tokens(self, query: str, passages: Sequence[str]) -> int:
+        """Tokens `score` reads: of every pair, special tokens included, cut where the model cuts, without padding."""
+        ...
+
+    def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        """One finite score a passage, in the order of `passages`; higher is better.
+
+        In [0, 1] where the model was trained to give the probability of a match.
+        """
+        ...

@@ -92,6 +92,7 @@ def _question(body: AskRequest, state: State, principal: Principal, request_id: 
         ),
         top_k=body.top_k,
         mode=body.mode,
+        rerank=body.rerank,
         max_context_tokens=body.max_context_tokens,
         max_output_tokens=body.max_output_tokens,
         temperature=body.temperature,

@@ -22,7 +22,7 @@ def search(
         document_ids=body.document_ids,
         raw_filter=body.filter,
     )
-    result = models.answerer.search(
+    found = models.answerer.search(
         Question(
             request_id=request_id,
             endpoint="search",
@@ -31,8 +31,10 @@ def search(
             scope=scope,
             top_k=body.top_k,
             mode=body.mode,
+            rerank=body.rerank,
         )
     )
     return SearchResponse(
-        data=[HitBody.of(hit) for hit in result.hits], usage=SearchUsage(embedding_tokens=result.embedding_tokens)
+        data=[HitBody.of(hit) for hit in found.hits],
+        usage=SearchUsage(embedding_tokens=found.embedding_tokens, rerank_tokens=found.rerank_tokens),
     )

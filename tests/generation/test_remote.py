@@ -196,7 +196,9 @@ async def test_a_server_that_knows_no_end_is_ended_at_max_tokens(serve: Start) -
 
 
 @pytest.mark.parametrize("script", [endless, silent])
-async def test_closing_a_stream_closes_the_connection_though_the_server_says_nothing_more(serve: Start, script: Script) -> None:
+async def test_closing_a_stream_closes_the_connection_though_the_server_says_nothing_more(
+    serve: Start, script: Script
+) -> None:
     engine, server = serve(script)
     observer = RecordingObserver()
     stream = engine.submit(request(max_tokens=4000), observer=observer)

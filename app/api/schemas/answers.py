@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.answer import Answer, Budget, SourceReport, TokenUsage
-from app.api.schemas.search import Scoped
+from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
 from app.citations import Citation
 from retrieval.types import SearchMode
@@ -17,6 +17,7 @@ class AskRequest(Scoped):
     question: str = Field(min_length=1, description="The question.", examples=["How did revenue develop?"])
     conversation_id: None = Field(default=None, description="Conversations are not kept yet: only null is taken.")
     mode: SearchMode = Field(default=SearchMode.HYBRID, description="How passages are found.")
+    rerank: bool | None = Field(default=None, description=RERANK)
     top_k: int = Field(default=8, ge=1, le=200, description="Chunks to retrieve.")
     max_context_tokens: int | None = Field(
         default=None, ge=1, description="Most tokens of sources in the prompt; default by setting (3000)."
@@ -117,7 +118,7 @@ class ComponentsBody(ResponseBody):
 class AuxiliaryBody(ResponseBody):
     """Another model call this request needed."""
 
-    purpose: str = Field(description="`embed_query`.", examples=["embed_query"])
+    purpose: str = Field(description="`embed_query` or `rerank`.", examples=["embed_query"])
     tokens: int = Field(description="Tokens it read.", examples=[12])
 
 
@@ -147,6 +148,8 @@ class UsageBody(ResponseBody):
         auxiliary = []
         if usage.embedding_tokens:
             auxiliary.append(AuxiliaryBody(purpose="embed_query", tokens=usage.embedding_tokens))
+        if usage.rerank_tokens:
+            auxiliary.append(AuxiliaryBody(purpose="rerank", tokens=usage.rerank_tokens))
         return cls(
             prompt_tokens=parts.total,
             completion_tokens=usage.completion_tokens,

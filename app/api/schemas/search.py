@@ -1,7 +1,5 @@
 """Bodies of search."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from app.api.schemas.shape import RequestBody, ResponseBody
@@ -10,6 +8,11 @@ from retrieval.types import Hit, SearchMode
 FILTER = (
     "Mongo-like conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; "
     "an unknown operator is 422. Applied inside the search, never after it."
+)
+
+RERANK = (
+    "Whether a cross-encoder puts the best hits in order; null does so where the server has one, "
+    "and true is 422 where it has none."
 )
 
 
@@ -31,7 +34,7 @@ class SearchRequest(Scoped):
     mode: SearchMode = Field(
         default=SearchMode.HYBRID, description="`hybrid` fuses meaning and words; `dense` and `lexical` use one."
     )
-    rerank: Literal[False] | None = Field(default=None, description="Reranking is not there yet: only false is taken.")
+    rerank: bool | None = Field(default=None, description=RERANK)
 
 
 class HitScores(ResponseBody):
@@ -39,8 +42,10 @@ class HitScores(ResponseBody):
 
     dense: float | None = Field(description="Cosine similarity.", examples=[0.63])
     lexical: float | None = Field(description="BM25-like, higher is better.", examples=[7.1])
-    fused: float = Field(description="What the hits are ordered by.", examples=[0.0325])
-    rerank: float | None = Field(description="Null: reranking is off.")
+    fused: float = Field(description="What the search orders by.", examples=[0.0325])
+    rerank: float | None = Field(
+        description="What the reranker orders by, those it read before all others; null where it did not read."
+    )
 
 
 class HitBody(ResponseBody):
@@ -83,6 +88,7 @@ class SearchUsage(ResponseBody):
     """What the search cost."""
 
     embedding_tokens: int = Field(description="Tokens of the query the embedder read.", examples=[6])
+    rerank_tokens: int = Field(description="Tokens of queries and passages the reranker read.", examples=[0])
 
 
 class SearchResponse(ResponseBody):

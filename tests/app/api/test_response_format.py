@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from app.answering import Answerer
 from app.db.contents import ContentRepository
+from app.finding import Finder
 from app.index import LiveIndex
 from app.jobs.worker import Worker
 from app.main import create_app
@@ -129,14 +130,18 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
 
     def start(*, says: str = DOCUMENT, found: bool = True) -> Service:
         engine, embedder, tokenizer = ScriptedEngine(says), cast(Embedder, CountingEmbedder()), CharacterTokenizer()
+        ledger = Ledger(state.database, boot_id="boot")
         answerer = Answerer(
-            search=cast(Search, FixedSearch(tuple(source.hit for source in SOURCES) if found else ())),
-            embedder=embedder,
+            finder=Finder(
+                search=cast(Search, FixedSearch(tuple(source.hit for source in SOURCES) if found else ())),
+                embedder=embedder,
+                ledger=ledger,
+            ),
             engine=engine,
             tokenizer=tokenizer,
             tokenizer_revision="0",
             contents=ContentRepository(state.database),
-            ledger=Ledger(state.database, boot_id="boot"),
+            ledger=ledger,
             limits=Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
         )
         unused: Any = None
