@@ -122,6 +122,7 @@ class _Stations:
     def forget(self, keys: Keys) -> None:
         if self.models is not None:
             self.models.index.forget(keys)
+            self.models.lexical.forget(keys)
 
 
 def _load_models(
@@ -137,6 +138,7 @@ def _load_models(
     """Everything that needs weights. Heavy libraries are imported here, so that the rest starts fast."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
     os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
+    from app.lexical_index import LiveLexicalIndex
     from generation.tokenizer import ChatTokenizer
     from ingestion.child_extractor import ChildExtractor
     from ingestion.chunking import Chunker
@@ -145,7 +147,9 @@ def _load_models(
     from retrieval.search import Search
 
     embedder = SentenceEncoder.load(
-        resolve(settings.embedder, models_dir=settings.models_dir), device=settings.device, dtype=settings.dtype
+        resolve(settings.embedder, models_dir=settings.models_dir),
+        device=settings.device,
+        dtype=settings.dtype if settings.embedder_dtype == "auto" else settings.embedder_dtype,
     )
     generator = resolve(settings.generator, models_dir=settings.models_dir)
     tokenizer = ChatTokenizer.load(generator)
@@ -157,7 +161,10 @@ def _load_models(
     chunks = ChunkRepository(database)
     generation = GenerationRepository(database).ensure(embedder.info)
     index = LiveIndex(settings.data_dir / "index", embedder=embedder.info, generation=generation, chunks=chunks)
-    stack.callback(index.save_if_changed)
+    stack.callback(index.close)
+    lexical = LiveLexicalIndex(settings.data_dir / "lexical", database=database, chunks=chunks, engine=settings.lexical)
+    lexical.start()
+    stack.callback(lexical.close)
     extractor = ChildExtractor(
         ExtractionLimits(seconds=settings.parse_seconds, memory_bytes=settings.parse_memory_mb << 20)
     )
@@ -173,16 +180,17 @@ def _load_models(
         pipeline=Pipeline(extractor, chunker, embedder),
         embedder=embedder,
         index=index,
+        lexical=lexical,
         ledger=ledger,
         metrics=metrics,
         boot_id=boot_id,
     )
     answerer = Answerer(
         finder=Finder(
-            search=Search(embedder, index.current, chunks, chunks),
+            search=Search(embedder, index.current, lexical, chunks),
             embedder=embedder,
             ledger=ledger,
-            reranker=_reranker(settings),
+            reranker=load_reranker(settings),
             rerank_candidates=settings.rerank_candidates,
         ),
         engine=engine,
@@ -201,11 +209,24 @@ def _load_models(
     metrics.watch_index(index)
     worker.start()
     stack.callback(worker.stop)
-    return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
+    return Models(
+        embedder=embedder,
+        engine=engine,
+        tokenizer=tokenizer,
+        index=index,
+        lexical=lexical,
+        answerer=answerer,
+        worker=worker,
+    )
 
 
-def _reranker(settings: Settings) -> Reranker | None:
-    """The configured reranker, loaded; None when it is off."""
+def load_reranker(settings: Settings) -> Reranker | None:
+    """The reranker the settings name; None when they name none.
+
+    Raises:
+        SetupError: The setting leads nowhere.
+        RerankerUnavailable: The model is not installed, cannot be loaded, or is no reranker.
+    """
     if not settings.reranker:
         return None
     from retrieval.cross_encoder import CrossEncoderReranker

@@ -207,7 +207,7 @@ class FootnoteWriter:
             document_id=chunk.document_id,
             version=chunk.version,
             filename=chunk.filename,
-            chunk_id=chunk.id,
+            chunk_id=evidence.source.chunk_at(span).id,
             page_start=page_start,
             page_end=page_end,
             start_char=span.start_char,

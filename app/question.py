@@ -22,7 +22,8 @@ class Limits:
 class Question:
     """What is asked, by whom, of which documents, and how the answer is to be generated.
 
-    `rerank` None reranks where a reranker is configured. `json_schema` (JSON text) asks for one JSON document that satisfies it, instead of prose with footnotes.
+    `rerank` None reranks where there is a reranker. `json_schema` (JSON text) asks for one JSON document
+    that satisfies it, instead of prose with footnotes.
     """
 
     request_id: str

@@ -45,6 +45,16 @@ class Settings(BaseSettings):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         default="auto", description="Precision of the models' weights; auto picks bfloat16 where the hardware has it."
     )
+    embedder_dtype: Literal["auto", "float32", "bfloat16", "float16", "int8"] = Field(
+        default="auto",
+        description="Precision of the embedder alone; auto follows dtype, int8 needs a CPU with AVX512-VNNI "
+        "and an index of its own.",
+    )
+    lexical: Literal["auto", "sql", "tantivy"] = Field(
+        default="auto",
+        description="Which index ranks by words: the database's own, one beside it that is faster when large, "
+        "or by size.",
+    )
     weights: Literal["native", "int8", "int4"] = Field(
         default="native", description="Storage of the generator's weights: as dtype says, or quantised to integers."
     )

@@ -14,6 +14,7 @@ from app.files import FileStore
 from app.index import LiveIndex
 from app.intake import Intake
 from app.jobs.worker import Worker
+from app.lexical_index import LiveLexicalIndex
 from app.settings import Settings
 from app.telemetry import Metrics
 from app.usage.reports import UsageReports
@@ -29,6 +30,7 @@ class Models:
     engine: Engine
     tokenizer: Tokenizer
     index: LiveIndex
+    lexical: LiveLexicalIndex
     answerer: Answerer
     worker: Worker
 

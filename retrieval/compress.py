@@ -1,166 +1,215 @@
-"""Fit ranked hits into a token budget, by whole chunks and then by sentences.
+"""Fit ranked hits into a token budget: the sentences of all hits compete, the most useful tokens first.
 
 The budget is a promise in the generator's tokens, counted on the text that is really sent. Every
 kept piece keeps its character offsets, so a citation opens exactly what the generator read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from retrieval.relevance import overlap, term_weights
-from retrieval.sentences import sentence_spans
+from retrieval.arrangement import Order, edges_first
+from retrieval.passages import Passage, passages
+from retrieval.relevance import Worth, odds, overlap, term_weights
+from retrieval.selection import Prices, Unit, choose, pieces
+from retrieval.sentences import unit_spans
 from retrieval.types import Chunk, Context, Dropped, Hit, Source, Span
-from retrieval.words import word_spans
+from retrieval.words import terms, word_spans
 
 ELLIPSIS = " … "
 END = "\n\n"
 # A header is there to name the source; a 4 KB filename must not eat the budget.
 _LABEL_CHARS = 100
+_MOST_WORDS = 120  # of what is kept or left as one: a paragraph without a full stop is no sentence
 
-_Pieces = list[tuple[int, int]]  # [start, end) in a chunk's text, in order, disjoint
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A source and the ranks of the hits in it, best first."""
+
+    ranks: tuple[int, ...]
+    source: Source
+
+    def numbered(self, place: int, count: Callable[[str], int]) -> "_Draft":
+        header = header_of(place + 1, self.source.hit.chunk)
+        tokens = count(header) + count(self.source.body)
+        return replace(self, source=replace(self.source, number=place + 1, header=header, tokens=tokens))
 
 
-def compress(hits: Sequence[Hit], *, query: str, budget: int, count_tokens: Callable[[str], int]) -> Context:
-    """Keep of `hits` what fits in `budget` tokens, best first.
+def compress(
+    hits: Sequence[Hit],
+    *,
+    query: str,
+    budget: int,
+    count_tokens: Callable[[str], int],
+    order: Order = edges_first,
+    worth: Worth = odds,
+) -> Context:
+    """Keep of `hits` what is most likely to answer `query` in `budget` tokens.
 
-    A chunk goes in whole if it fits. Otherwise its sentences do while they fit: those that share
-    words with the query, then their neighbours; a first source that shares no word gives its first
-    sentences, a later one is dropped. Text an earlier source already holds, of the same document
-    version, is not sent twice. A sentence is cut, at a word, only when none of the first source's
-    matching ones fits the whole budget: a tiny budget still gives evidence.
+    Hits that say nothing new are left out; those of one document version that overlap or touch
+    become one source (`retrieval.passages`). If all of that fits, it is sent whole. Otherwise the
+    sentences of all sources compete by how likely they are evidence (`retrieval.relevance`) and by
+    what they cost; the first of a source pays for its header too.
 
-    Each sentence is counted once to choose; as tokens do not add up across a join, each candidate
-    source is then counted as it would be sent.
+    A sentence is cut, at a word, only when none that shares a word with the query fits: a tiny
+    budget still gives evidence. As tokens do not add up across a join, sentences are counted once to
+    choose, and sources then as they are sent.
 
     Args:
         hits: Best first.
         query: The question, in the asker's words.
         budget: Most tokens of all headers and bodies together.
         count_tokens: The generator's own counter.
+        order: How the sources are arranged before they are numbered from 1.
+        worth: What the sentences compete by.
 
     Returns:
-        Sources in the order of `hits`, numbered from 1; every other hit is in `dropped`.
+        Sources in the order of reading; every hit that is not one of them is in `dropped`, best first.
 
     Raises:
         ValueError: `budget` is negative.
     """
     if budget < 0:
         raise ValueError(f"budget must be at least 0 tokens, got {budget}")
+    counted: dict[str, int] = {}
 
-    weights = term_weights(query, [hit.chunk.text for hit in hits])
-    sources: list[Source] = []
-    dropped: list[Dropped] = []
-    spent = 0
-    for hit in hits:
-        fresh = _fresh_sentences(hit.chunk, sources)
-        if not fresh:
-            dropped.append(Dropped(chunk_id=hit.chunk.id, reason="duplicate"))
-            continue
-        source = None
-        if spent < budget:
-            fitting = _Fitting(hit, number=len(sources) + 1, room=budget - spent, count_tokens=count_tokens)
-            source = fitting.source(fresh, weights=weights)
-        if source is None:
-            dropped.append(Dropped(chunk_id=hit.chunk.id, reason="budget"))
-            continue
-        sources.append(source)
-        spent += source.tokens
-    return Context(sources=tuple(sources), dropped=tuple(dropped), tokens=spent)
+    def count(text: str) -> int:
+        if text not in counted:
+            counted[text] = count_tokens(text)
+        return counted[text]
+
+    heads = [count(header_of(1, hit.chunk)) for hit in hits]
+    found = passages([(rank, hit) for rank, hit in enumerate(hits) if heads[rank] <= budget])
+    writer = _Writer(found, budget=budget, count_tokens=count, order=order)
+    drafts: _Drafts = ()
+    if budget:
+        whole = writer.drafts({number: [_trimmed(passage.text)] for number, passage in enumerate(found)})
+        drafts = whole if whole is not None else _selected(writer, query=query, worth=worth)
+    return Context(
+        sources=tuple(draft.source for draft in drafts),
+        dropped=_dropped(hits, found, drafts, too_wide={rank for rank, head in enumerate(heads) if head > budget}),
+        tokens=sum(draft.source.tokens for draft in drafts),
+        retrieved_tokens=sum(head + count(hit.chunk.text + END) for head, hit in zip(heads, hits, strict=True)),
+    )
 
 
-class _Fitting:
-    """One hit, the number it would get, and the tokens there are for it."""
+_Pieces: TypeAlias = Mapping[int, Sequence[tuple[int, int]]]  # by passage, [start, end) in its text, in order, disjoint
+_Drafts: TypeAlias = tuple[_Draft, ...]
 
-    def __init__(self, hit: Hit, *, number: int, room: int, count_tokens: Callable[[str], int]) -> None:
-        self._hit = hit
-        self._text = hit.chunk.text
-        self._number = number
-        self._room = room
-        self._count = count_tokens
-        self._header = header_of(number, hit.chunk)
-        self._header_tokens = count_tokens(self._header)
 
-    def source(self, fresh: _Pieces, *, weights: Mapping[str, float]) -> Source | None:
-        """The most of the hit's `fresh` sentences that fits, or `None` if nothing useful does."""
-        if self._header_tokens > self._room:
-            return None
-        whole = self._attempt(fresh)
-        if whole is not None:
-            return whole
+class _Writer:
+    """Writes sources of passages, as long as they fit the budget."""
 
-        first_source = self._number == 1
-        matching, others = self._by_worth(fresh, weights)
-        if first_source and not matching:
-            matching, others = fresh, []
-        chosen = self._choose([*matching, *others])
-        while chosen and chosen[0] in matching:
-            source = self._attempt(sorted(chosen))
-            if source is not None:
-                return source
-            chosen.pop()  # the join costs more than its parts: give up the least worthy
-        if not first_source:
-            return None
-        alone = (self._attempt([sentence]) for sentence in matching)
-        return next((source for source in alone if source is not None), None) or self._cut(matching[0])
+    def __init__(
+        self, found: Sequence[Passage], *, budget: int, count_tokens: Callable[[str], int], order: Order
+    ) -> None:
+        self.found = found
+        self.budget = budget
+        self.count = count_tokens
+        self._order = order
 
-    def _by_worth(self, fresh: _Pieces, weights: Mapping[str, float]) -> tuple[_Pieces, _Pieces]:
-        """Sentences that share words with the query, heaviest overlap first; the others, nearest to those first.
+    def drafts(self, kept: _Pieces) -> "_Drafts | None":
+        """The sources that send `kept`, arranged and numbered, if their exact count fits."""
+        found = sorted((self._draft(self.found[number], spans) for number, spans in kept.items()), key=_best_rank)
+        found = [draft.numbered(place, self.count) for place, draft in enumerate(found)]
+        places = list(self._order([draft.source for draft in found]))
+        assert sorted(places) == list(range(len(found))), "an order has every source once"
+        drafts = tuple(found[place].numbered(number, self.count) for number, place in enumerate(places))
+        return drafts if sum(draft.source.tokens for draft in drafts) <= self.budget else None
 
-        The answer often stands beside the sentence that has the question's words: with the others,
-        of 100 answers 4 more survived half the tokens on Natural Questions, 1 more on SQuAD, as many on HotpotQA.
-        """
-        scores = [overlap(weights, self._text[start:end]) for start, end in fresh]
-        matching = sorted((i for i, score in enumerate(scores) if score > 0), key=lambda i: (-scores[i], i))
-        if not matching:
-            return [], fresh
-        others = sorted(
-            (i for i, score in enumerate(scores) if score == 0), key=lambda i: (min(abs(i - j) for j in matching), i)
+    def _draft(self, passage: Passage, spans: Sequence[tuple[int, int]]) -> _Draft:
+        placed = tuple(Span(passage.start_char + start, passage.start_char + end) for start, end in spans)
+        holders = passage.hits_at(placed)
+        source = Source(
+            number=0,
+            hit=passage.hit(placed),
+            spans=placed,
+            header="",
+            body=ELLIPSIS.join(passage.text[start:end] for start, end in spans) + END,
+            tokens=0,
+            compressed=list(spans) != [_trimmed(passage.text)],
+            chunks=tuple(sorted((hit.chunk for _, hit in holders), key=lambda chunk: (chunk.start_char, chunk.key))),
         )
-        return [fresh[i] for i in matching], [fresh[i] for i in others]
+        return _Draft(tuple(rank for rank, _ in holders), source)
 
-    def _choose(self, order: _Pieces) -> _Pieces:
-        """Sentences that should fit together, in the order given, by the sum of their counts."""
-        room = self._room - self._header_tokens
-        chosen = []
-        for start, end in order:
-            tokens = self._count(self._text[start:end])
-            if tokens <= room:
-                chosen.append((start, end))
-                room -= tokens
-        return chosen
 
-    def _cut(self, sentence: tuple[int, int]) -> Source | None:
-        """The longest beginning of `sentence`, up to the end of a word, found by halving."""
-        start, end = sentence
-        ends = [start + word_end for _, word_end in word_spans(self._text[start:end])]
-        best: Source | None = None
-        low, high = 0, len(ends)  # ends[:low] is known to fit
-        while low < high:
-            middle = (low + high) // 2
-            source = self._attempt([(start, ends[middle])])
-            if source is None:
-                high = middle
-            else:
-                best, low = source, middle + 1
-        return best
+def _selected(writer: _Writer, *, query: str, worth: Worth) -> _Drafts:
+    """The sentences worth most that fit; a piece of one if no sentence about the query does."""
+    units = _units(writer, query=query, worth=worth)
+    openings = [writer.count(header_of(1, passage.found[0][1].chunk)) + writer.count(END) for passage in writer.found]
+    chosen = choose(units, budget=writer.budget, prices=Prices(openings, writer.count(ELLIPSIS)))
+    about = [unit for unit in units if unit.matching] or units
+    wanted = set(about)
+    less = 1
+    while any(unit in wanted for unit in chosen):
+        drafts = writer.drafts(pieces(chosen))
+        if drafts is not None:
+            return drafts
+        chosen = chosen[:-less]  # the joins cost more than their parts: give up what was chosen last
+        less *= 2
 
-    def _attempt(self, sentences: _Pieces) -> Source | None:
-        """The source that sends `sentences`, if its exact count fits."""
-        pieces = _joined(sentences, self._text)
-        body = ELLIPSIS.join(self._text[start:end] for start, end in pieces) + END
-        tokens = self._header_tokens + self._count(body)
-        if tokens > self._room:
-            return None
-        offset = self._hit.chunk.start_char
-        whole = pieces == _joined([(0, len(self._text))], self._text)
-        return Source(
-            number=self._number,
-            hit=self._hit,
-            spans=tuple(Span(offset + start, offset + end) for start, end in pieces),
-            header=self._header,
-            body=body,
-            tokens=tokens,
-            compressed=not whole,
-        )
+    for unit in sorted(about, key=lambda unit: -unit.priority):
+        drafts = writer.drafts(pieces([unit]))
+        if drafts is not None:
+            return drafts
+    best = {unit.passage: unit for unit in sorted(about, key=lambda unit: unit.worth)}
+    cuts = (_cut(writer, unit) for unit in sorted(best.values(), key=lambda unit: -unit.worth))
+    return next((drafts for drafts in cuts if drafts is not None), ())
+
+
+def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
+    """The sentences of all passages, weighed."""
+    spans = [unit_spans(passage.text, most_words=_MOST_WORDS) for passage in writer.found]
+    texts = [
+        [passage.text[start:end] for start, end in of_passage]
+        for passage, of_passage in zip(writer.found, spans, strict=True)
+    ]
+    spoken = [[terms(text) for text in of_passage] for of_passage in texts]
+    weights = term_weights(query, [frozenset[str]().union(*of_passage) for of_passage in spoken])
+    total = sum(weights.values()) or 1.0
+    units = []
+    for number, passage in enumerate(writer.found):
+        ranks = [passage.rank_at(start, end) for start, end in spans[number]]
+        shares = [overlap(weights, of_unit) / total for of_unit in spoken[number]]
+        best = dict.fromkeys(ranks, 0.0)
+        for rank, share in zip(ranks, shares, strict=True):
+            best[rank] = max(best[rank], share)
+        for place, ((start, end), rank, share) in enumerate(zip(spans[number], ranks, shares, strict=True)):
+            tokens = writer.count(texts[number][place])
+            value = worth(rank=rank, share=share, best_share=best[rank], tokens=tokens)
+            units.append(Unit(number, place, start, end, tokens, value, matching=share > 0))
+    return units
+
+
+def _cut(writer: _Writer, unit: Unit) -> _Drafts | None:
+    """The longest beginning of a sentence, up to the end of a word, found by halving."""
+    text = writer.found[unit.passage].text
+    ends = [unit.start + end for _, end in word_spans(text[unit.start : unit.end])]
+    best: _Drafts | None = None
+    low, high = 0, len(ends)  # ends[:low] is known to fit
+    while low < high:
+        middle = (low + high) // 2
+        drafts = writer.drafts({unit.passage: [(unit.start, ends[middle])]})
+        if drafts is None:
+            high = middle
+        else:
+            best, low = drafts, middle + 1
+    return best
+
+
+def _dropped(
+    hits: Sequence[Hit], found: Sequence[Passage], drafts: Sequence[_Draft], *, too_wide: set[int]
+) -> tuple[Dropped, ...]:
+    """Every hit that is no source of its own, with the reason."""
+    reasons: dict[int, Literal["budget", "duplicate", "merged"]] = dict.fromkeys(range(len(hits)), "duplicate")
+    reasons |= dict.fromkeys(too_wide, "budget")
+    for passage in found:
+        reasons |= dict.fromkeys((rank for rank, _ in passage.found), "budget")
+    for draft in drafts:
+        reasons |= dict.fromkeys(draft.ranks[1:], "merged")
+    presented = {draft.ranks[0] for draft in drafts}
+    return tuple(Dropped(hits[rank].chunk.id, reason) for rank, reason in reasons.items() if rank not in presented)
 
 
 def header_of(number: int, chunk: Chunk) -> str:
@@ -175,57 +224,15 @@ def header_of(number: int, chunk: Chunk) -> str:
 
 
 def _label(name: str) -> str:
-    line = "".join(char for char in " ".join(name.split()) if char.isprintable())
+    line = " ".join(name.split())
+    if not line.isprintable():
+        line = "".join(char for char in line if char.isprintable())
     return line if len(line) <= _LABEL_CHARS else line[: _LABEL_CHARS - 1] + "…"
 
 
-def _fresh_sentences(chunk: Chunk, sources: Sequence[Source]) -> _Pieces:
-    """The chunk's sentences less every character that `sources` already hold, of it or of its twin."""
-    folded = _folded(chunk.text)
-    held: _Pieces = []
-    for source in sources:
-        other = source.hit.chunk
-        if _folded(other.text) == folded:
-            return []
-        if (other.document_id, other.version) == (chunk.document_id, chunk.version):
-            held += [(span.start_char - chunk.start_char, span.end_char - chunk.start_char) for span in source.spans]
-    held.sort()
-    fresh = [piece for sentence in sentence_spans(chunk.text) for piece in _without(sentence, held, chunk.text)]
-    if held and not any(char.isalnum() for start, end in fresh for char in chunk.text[start:end]):
-        return []  # a stray bracket is not evidence
-    return fresh
+def _best_rank(draft: _Draft) -> int:
+    return draft.ranks[0]
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
-def _without(span: tuple[int, int], held: _Pieces, text: str) -> _Pieces:
-    """What is left of `span` outside `held`, whitespace at its edges trimmed, blank pieces left out."""
-    start, end = span
-    left: _Pieces = []
-    for held_start, held_end in held:
-        if held_end <= start or end <= held_start:
-            continue
-        left.append((start, held_start))
-        start = held_end
-    left.append((start, end))
-    return [piece for a, b in left if a < b for piece in _trimmed(a, b, text)]
-
-
-def _trimmed(start: int, end: int, text: str) -> _Pieces:
-    piece = text[start:end]
-    if not piece.strip():
-        return []
-    return [(start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip()))]
-
-
-def _joined(sentences: _Pieces, text: str) -> _Pieces:
-    """Neighbours with only whitespace between them made one piece; edges trimmed."""
-    pieces: _Pieces = []
-    for start, end in sentences:
-        if pieces and not text[pieces[-1][1] : start].strip():
-            pieces[-1] = (pieces[-1][0], end)
-        else:
-            pieces += _trimmed(start, end, text)
-    return pieces
+def _trimmed(text: str) -> tuple[int, int]:
+    return len(text) - len(text.lstrip()), len(text.rstrip())

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.vectors import check_keys, check_query, check_rows
 
@@ -59,7 +60,7 @@ class ExactIndex:
                 self._rows = _Rows(self._rows.keys[kept], self._rows.vectors[kept])
         return removed
 
-    def search(self, query: Vectors, *, k: int, allowed: Keys | None) -> list[tuple[int, float]]:
+    def search(self, query: Vectors, *, k: int, allowed: KeySet | None) -> list[tuple[int, float]]:
         """At most `k` (key, inner product) of the allowed keys, best first, ties by key ascending.
 
         Raises:
@@ -68,7 +69,7 @@ class ExactIndex:
         check_query(query, k=k, dim=self._dim)
         keys, vectors = self._rows
         if allowed is not None:
-            mask = np.isin(keys, allowed)
+            mask = allowed.contains(keys)
             keys, vectors = keys[mask], vectors[mask]
         # Not `@`: BLAS rounds equal rows differently by their position, and equal rows must tie.
         scores = np.einsum("ij,j->i", vectors, query.astype(np.float32))

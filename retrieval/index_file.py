@@ -2,44 +2,82 @@
 
 SQL is the truth and this is a cache of it, so a doubtful file is refused, never repaired. Both
 files are written beside their place, synced, renamed, and the folder synced; the manifest goes
-last. A crash in between leaves a manifest that does not match, which `load` refuses.
+last. A crash in between leaves a manifest that does not match, which `load` refuses. A large index
+is served from the mapped file; nothing ever writes into a file that is in place.
 """
 
 import hashlib
 import json
 import os
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
+
+import faiss
 
 from retrieval.errors import IndexCorrupt
-from retrieval.faiss_index import FaissIndex
+from retrieval.flat_index import FlatIndex
+from retrieval.inverted_index import InvertedIndex
+from retrieval.part_checksums import PART_BYTES, PartChecksums, checksums_of
+from retrieval.ports import ExactVectors
 from retrieval.types import EmbedderInfo
 
 DATA = "index.faiss"
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
+_BUFFER_BYTES = 1 << 20
+
+FaissIndex: TypeAlias = FlatIndex | InvertedIndex
 
 
 def save(index: FaissIndex, folder: Path, *, embedder: EmbedderInfo, generation: int) -> None:
     """Write `index` to `folder`, durable when this returns. One saver at a time.
 
+    The bytes are hashed on their way to the file, so the index is never in memory twice. Writes to
+    the index wait until its bytes are handed to the system, not until they are on the disk.
+
     Raises:
         OSError: The disk is full or refuses; what was saved before is still there, or is refused by `load`.
     """
     assert index.dim == embedder.dim, "an index holds the vectors of one embedder"
-    data, count = index.snapshot()
     folder.mkdir(parents=True, exist_ok=True)
     sync_folder(folder.parent)
-    write_data(folder, data)
-    write_manifest(folder, manifest_of(data, count=count, embedder=embedder, generation=generation))
+    checksums, count, size = PartChecksums(), 0, 0
+    swig: Any = faiss  # its type stubs lack the writer
+
+    def write(file: BinaryIO) -> None:
+        nonlocal count, size
+        refusal: list[OSError] = []
+
+        def take(data: bytes) -> int:
+            try:
+                file.write(data)
+            except OSError as error:  # FAISS would make a RuntimeError of it
+                refusal.append(error)
+                return 0
+            checksums.update(data)
+            return len(data)
+
+        try:
+            count = index.write(swig.PyCallbackIOWriter(take, _BUFFER_BYTES))
+        except RuntimeError:
+            if refusal:
+                raise refusal[0] from None
+            raise
+        size = file.tell()
+
+    _replace(folder / DATA, write)
+    manifest = manifest_of(checksums.hexdigests(), size=size, count=count, embedder=embedder, generation=generation)
+    write_manifest(folder, manifest)
 
 
-def load(folder: Path, *, embedder: EmbedderInfo, generation: int) -> FaissIndex:
+def load(folder: Path, *, embedder: EmbedderInfo, generation: int, exact: ExactVectors | None) -> FaissIndex:
     """The index saved in `folder`, if it is whole and belongs to this embedder and generation.
 
-    FAISS sees the bytes only after their checksum was verified, and sees the very bytes verified.
+    FAISS sees the file only after its checksums were verified. An inverted index stays in the file,
+    mapped into memory, and reads `exact` vectors for its final scores; a flat one is read into memory.
 
     Raises:
         IndexCorrupt: Anything else, an absent folder included; the message says what.
@@ -47,18 +85,24 @@ def load(folder: Path, *, embedder: EmbedderInfo, generation: int) -> FaissIndex
     manifest = read_manifest(folder)
     if manifest is None:
         raise IndexCorrupt("There is no saved index, or it has no manifest.")
-    expected = {"format": FORMAT, "metric": "inner_product", "embedder": asdict(embedder), "generation": generation}
+    expected = {
+        "format": FORMAT,
+        "metric": "inner_product",
+        "embedder": asdict(embedder),
+        "generation": generation,
+        "part_bytes": PART_BYTES,
+    }
     for name, value in expected.items():
         if manifest.get(name) != value:
             raise IndexCorrupt(f"The saved index has another {name}: {manifest.get(name)!r}, not {value!r}.")
 
-    data = _read_data(folder, size=manifest["bytes"])
-    if hashlib.sha256(data).hexdigest() != manifest["sha256"]:
-        raise IndexCorrupt("The saved index does not match its checksum.")
+    _verify(folder / DATA, size=manifest["bytes"], checksums=manifest["blake2b"])
     try:
-        index = FaissIndex.from_bytes(data, dim=embedder.dim)
+        index = _read(folder / DATA, exact=exact)
     except ValueError as error:
         raise IndexCorrupt(f"The saved index cannot be read: {error}.") from error
+    if index.dim != embedder.dim:
+        raise IndexCorrupt(f"The saved index holds vectors of {index.dim} dimensions, not {embedder.dim}.")
     if len(index) != manifest["count"]:
         raise IndexCorrupt(f"The saved index holds {len(index)} vectors, its manifest says {manifest['count']}.")
     return index
@@ -80,7 +124,9 @@ def quarantine(folder: Path) -> Path | None:
     return target
 
 
-def manifest_of(data: bytes, *, count: int, embedder: EmbedderInfo, generation: int) -> dict[str, Any]:
+def manifest_of(
+    checksums: Sequence[str], *, size: int, count: int, embedder: EmbedderInfo, generation: int
+) -> dict[str, Any]:
     """What `load` will insist on."""
     return {
         "format": FORMAT,
@@ -88,19 +134,15 @@ def manifest_of(data: bytes, *, count: int, embedder: EmbedderInfo, generation: 
         "metric": "inner_product",
         "generation": generation,
         "count": count,
-        "bytes": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(),
+        "bytes": size,
+        "part_bytes": PART_BYTES,
+        "blake2b": list(checksums),
     }
-
-
-def write_data(folder: Path, data: bytes) -> None:
-    """First step of a save: the index bytes are durable under their name."""
-    _replace(folder / DATA, data)
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Last step of a save: from here on `load` accepts the data."""
-    _replace(folder / MANIFEST, _encode(manifest))
+    _replace(folder / MANIFEST, lambda file: file.write(_encode(manifest)))
 
 
 def sync_folder(folder: Path) -> None:
@@ -142,25 +184,45 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
-def _read_data(folder: Path, *, size: int) -> bytes:
-    path = folder / DATA
+def _verify(path: Path, *, size: int, checksums: list[str]) -> None:
+    """The file at `path` is the one the manifest was written for.
+
+    Raises:
+        IndexCorrupt: It is not.
+    """
     try:
         actual = path.stat().st_size
-        if actual != size:  # before reading: a wrong file may be larger than memory
+        if actual != size:  # before reading: a wrong file may be larger than the disk is fast
             raise IndexCorrupt(f"The saved index has {actual} bytes, its manifest says {size}.")
-        return path.read_bytes()
+        if checksums_of(path, size=size) != checksums:
+            raise IndexCorrupt("The saved index does not match its checksums.")
     except FileNotFoundError:
         raise IndexCorrupt("The saved index is missing beside its manifest.") from None
     except OSError as error:
         raise IndexCorrupt(f"The saved index cannot be read: {error.strerror}.") from error
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write `data` beside `path`, sync, rename over it, sync the folder."""
+def _read(path: Path, *, exact: ExactVectors | None) -> FaissIndex:
+    """The FAISS index in the file.
+
+    Raises:
+        ValueError: There is none, or one of a kind we do not make.
+    """
+    try:
+        raw: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        if isinstance(raw, faiss.IndexIVFScalarQuantizer):
+            return InvertedIndex(raw, exact=exact, mapped=True)
+        return FlatIndex.of(faiss.read_index(str(path)))  # small, and written to at once
+    except RuntimeError as error:
+        raise ValueError("the bytes hold no FAISS index") from error
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Let `write` fill a file beside `path`, sync, rename over it, sync the folder."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -6,10 +6,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from retrieval.key_set import KeySet
 from retrieval.types import Chunk, EmbedderInfo, Scope
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Keys: TypeAlias = npt.NDArray[np.int64]
+ExactVectors: TypeAlias = Callable[[Keys], tuple[Keys, Vectors]]
+"""Those of the keys whose vector is known, `(n,)`, and the vectors, `(n, dim)` float32."""
 
 
 class Embedder(Protocol):
@@ -54,17 +57,23 @@ class VectorIndex(Protocol):
         """Remove keys, ignoring unknown ones; returns how many were held."""
         ...
 
-    def search(self, query: Vectors, *, k: int, allowed: Keys | None) -> list[tuple[int, float]]:
+    def search(self, query: Vectors, *, k: int, allowed: KeySet | None) -> list[tuple[int, float]]:
         """At most `k` (key, cosine) best first, ties by key ascending.
 
         `allowed` restricts the search itself (never a filter afterwards): at most its keys can
-        come back, and `k` of them do when that many are held. `None` allows every key.
+        come back, and `k` of them do when that many are held. `None` allows every key. An index may be
+        approximate: it may miss a key among the nearest, it never adds one.
         """
         ...
 
 
 class LexicalIndex(Protocol):
-    """Keyword search over the same chunks, kept by the store in the chunks' own transaction."""
+    """Keyword search over the same chunks."""
+
+    @property
+    def ratio_scale(self) -> bool:
+        """Whether scores are like BM25's: 0 is no match, and twice the score is twice the evidence."""
+        ...
 
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query."""
@@ -74,8 +83,8 @@ class LexicalIndex(Protocol):
 class ChunkStore(Protocol):
     """Reads visible chunks: those of the live version of an indexed document."""
 
-    def keys_in(self, scope: Scope) -> Keys:
-        """Keys of the visible chunks in scope, sorted ascending."""
+    def keys_in(self, scope: Scope) -> KeySet:
+        """Keys of the visible chunks in scope; those of a chunk deleted a moment ago may still be among them."""
         ...
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:

@@ -1,12 +1,14 @@
-"""The question's way to its hits: dense and lexical search side by side, fused by rank."""
+"""The question's way to its hits: dense and lexical search side by side, fused into one ranking."""
 
 from collections.abc import Callable
 
-from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.fusion import convex_combination, reciprocal_rank_fusion
 from retrieval.ports import ChunkStore, Embedder, LexicalIndex, VectorIndex
+from retrieval.query_cache import QueryCache
 from retrieval.types import Hit, Scope, Scores, SearchMode, SearchResult
 
 NOTHING = SearchResult(hits=(), embedding_tokens=0)
+_QUESTIONS_REMEMBERED = 1024
 
 
 class Search:
@@ -20,7 +22,7 @@ class Search:
         store: ChunkStore,
     ) -> None:
         """`index` is asked for at every search, so that a rebuilt index takes over without a restart."""
-        self._embedder = embedder
+        self._queries = QueryCache(embedder, size=_QUESTIONS_REMEMBERED)
         self._index = index
         self._lexical = lexical
         self._store = store
@@ -32,15 +34,16 @@ class Search:
         scope: Scope,
         top_k: int,
         mode: SearchMode = SearchMode.HYBRID,
-        candidates: int = 50,
+        candidates: int = 100,
     ) -> SearchResult:
         """At most `top_k` hits in `scope`, best first, ties by key.
 
         Each search brings `max(candidates, top_k)` chunks. The store is asked again for the final
-        ones: a hit deleted meanwhile is left out and the next takes its place. `scores.fused` is
-        the reciprocal-rank score in every mode; alone, a search is fused with nothing. A blank
-        query and an empty scope have no hits and cost nothing; a query beyond the embedder's limit
-        is cut by the embedder, and `embedding_tokens` counts what it read.
+        ones: a hit deleted meanwhile is left out and the next takes its place. `scores.fused` is the
+        convex combination of both searches' scores, in [0, 1], or their reciprocal-rank score where the
+        lexical scores have no ratio scale; alone, a search is fused with nothing. A blank query and an
+        empty scope have no hits and cost nothing; a query beyond the embedder's limit is cut by the
+        embedder, and `embedding_tokens` counts what it read: nothing for a query asked a moment ago.
 
         Raises:
             ValueError: `top_k` or `candidates` is below 1.
@@ -58,8 +61,9 @@ class Search:
             keys = self._store.keys_in(scope)
             if not len(keys):
                 return NOTHING
-            embedding_tokens = min(self._embedder.count_tokens(query), self._embedder.info.max_tokens)
-            dense = self._index().search(self._embedder.embed_query(query), k=k, allowed=keys)
+            embedded = self._queries.embed_counted(query)
+            embedding_tokens = min(embedded.tokens, self._queries.info.max_tokens)
+            dense = self._index().search(embedded.vector, k=k, allowed=keys)
         if mode is not SearchMode.DENSE:
             lexical = self._lexical.search_text(query, scope=scope, k=k)
         return SearchResult(
@@ -75,7 +79,10 @@ class Search:
         top_k: int,
     ) -> tuple[Hit, ...]:
         dense_scores, lexical_scores = dict(dense), dict(lexical)
-        ranking = reciprocal_rank_fusion([list(dense_scores), list(lexical_scores)])
+        if self._lexical.ratio_scale:
+            ranking = convex_combination(dense, lexical)
+        else:
+            ranking = reciprocal_rank_fusion([list(dense_scores), list(lexical_scores)])
         hits: list[Hit] = []
         while ranking and len(hits) < top_k:
             wanted = top_k - len(hits)

@@ -3,6 +3,8 @@
 import re
 from itertools import pairwise
 
+from retrieval.words import word_spans
+
 # Full stops of scripts nupunkt was not made for: CJK, Arabic, Urdu, Devanagari, Armenian, Ethiopic,
 # Burmese, Khmer. They end a sentence with or without a space behind them, closing marks included.
 _STOP = re.compile(r"[。！？｡؟۔।॥։።፧၊။។៕]+[\"'”’」』）)\]】》〉»]*")
@@ -14,6 +16,10 @@ _ITEM = re.compile(r"(?:[-*•‣▪◦–+>]|#{1,6}|\(?(?:\d{1,3}|[A-Za-z]|[ivx
 # shorter. A line that goes on in small letters needs less proof.
 _WIDE_LINE = 40
 _NARROW_LINE = 20
+
+# What ends a clause, best first: a line, then a mark with white space behind it, then white space.
+# Marks of scripts without spaces end one by themselves.
+_CLAUSE_ENDS = [re.compile(r"\n+"), re.compile(r"[;:,،؛](?=\s)|[；：，、]"), re.compile(r"\s+")]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -41,6 +47,35 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         for start, piece in pieces
         if piece.strip()
     ]
+
+
+def unit_spans(text: str, *, most_words: int) -> list[tuple[int, int]]:
+    """`[start, end)` of every sentence of `text`, one of more than `most_words` words in parts of at most so many.
+
+    Thai has no full stops, logs and tables may have none, and a text may be a trap: what a reader
+    cannot do without must not hang on one endless sentence. A part ends at the last line break in
+    its second half, else the last mark, else the last white space, else after a word; where words
+    have no spaces every character counts as one.
+    """
+    return [part for start, end in sentence_spans(text) for part in _parts(text, start, end, most_words)]
+
+
+def _parts(text: str, start: int, end: int, most_words: int) -> list[tuple[int, int]]:
+    words = word_spans(text[start:end])
+    parts = []
+    first = 0
+    while len(words) - first > most_words:
+        middle, limit = words[first + most_words // 2][0], words[first + most_words][0]
+        half = text[start + middle : start + limit]
+        cuts = ([match.end() for match in mark.finditer(half)] for mark in _CLAUSE_ENDS)
+        cut = next((middle + ends[-1] for ends in cuts if ends), limit)
+        piece = text[start + words[first][0] : start + cut]
+        parts.append((start + words[first][0], start + words[first][0] + len(piece.rstrip())))
+        first = next(number for number in range(first, len(words)) if words[number][1] > cut)
+        if words[first][0] < cut:  # the cut is inside a word, behind one of its marks
+            words[first] = (cut, words[first][1])
+    parts.append((start + words[first][0], end))
+    return parts
 
 
 def _flows_on(line: str, following: str) -> bool:

@@ -119,6 +119,11 @@ class Source:
 
     `spans` are the kept passages in document order; `body` shows them joined by an ellipsis.
     `tokens` is `count_tokens(header) + count_tokens(body)`, the two being tokenised apart.
+
+    Chunks that overlap or touch are one source. Then `hit` is the best of them with a chunk that
+    reaches over all: its id, key and ordinal are the best one's, its text, offsets and pages
+    everyone's, so that every span still slices out of it. `chunks` has them as they were found, in
+    document order; `compressed` says that some of their text is not in `body`.
     """
 
     number: int
@@ -128,23 +133,40 @@ class Source:
     body: str
     tokens: int
     compressed: bool
+    chunks: tuple[Chunk, ...] = ()
+
+    def chunk_at(self, span: Span) -> Chunk:
+        """The found chunk that holds most of `span`, the first of equals: what a citation of it names."""
+
+        def shared(chunk: Chunk) -> int:
+            return min(span.end_char, chunk.end_char) - max(span.start_char, chunk.start_char)
+
+        return max(self.chunks, key=shared, default=self.hit.chunk)
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A hit that is not in the context, and why."""
+    """A hit that is no source of its own, and why.
+
+    budget: none of its text is in the context. duplicate: a better hit says the same. merged: its
+    text is in the source of a better hit that it overlaps or touches.
+    """
 
     chunk_id: str
-    reason: Literal["budget", "duplicate"]
+    reason: Literal["budget", "duplicate", "merged"]
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the generator reads: `sources[n - 1]` is what `[n]` in the answer refers to."""
+    """What the generator reads: `sources[n - 1]` is what `[n]` in the answer refers to.
+
+    `tokens` is what it costs, `retrieved_tokens` what all hits, each with a header, would have.
+    """
 
     sources: tuple[Source, ...]
     dropped: tuple[Dropped, ...]
     tokens: int
+    retrieved_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

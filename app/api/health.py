@@ -61,7 +61,11 @@ def readyz(state: StateDep) -> Response:
             "waiting": stats.waiting,
             "restarts": stats.restarts,
         }
-        checks["index"] = {"generation": models.index.generation, "vectors": len(models.index)}
+        checks["index"] = {
+            "generation": models.index.generation,
+            "vectors": len(models.index),
+            "lexical": models.lexical.serving,
+        }
         checks["ingestion"] = {"alive": models.worker.alive()}
         if not engine_alive:
             reasons.append("engine: stopped")

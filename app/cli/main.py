@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli import ask, check, documents, keys, models, serve, usage
+from app.cli import ask, check, documents, evaluate, keys, models, serve, usage
 from app.cli.connection import Target
 from app.errors import AppError
 from generation.errors import GenerationError
@@ -27,6 +27,7 @@ documents.register(cli)
 ask.register(cli)
 usage.register(cli)
 check.register(cli)
+evaluate.register(cli)
 cli.add_typer(keys.commands, name="keys")
 cli.add_typer(models.commands, name="models")
 

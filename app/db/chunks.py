@@ -7,13 +7,16 @@ import sqlalchemy as sa
 
 from app.db.chunk_rows import CHUNKS, to_chunk
 from app.db.lexical import search_text
-from app.db.scopes import documents_in, is_live
+from app.db.scope_keys import ScopeKeys
+from app.db.scopes import documents_in
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector, document, document_version
+from app.db.tables import chunk, chunk_vector
+from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.types import Chunk, Scope
 
 _AT_ONCE = 500  # keys in one statement
+_GAPS = 8  # a range is read whole when it holds at most so many times the keys wanted
 
 
 class ChunkRepository:
@@ -21,14 +24,19 @@ class ChunkRepository:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._scopes = ScopeKeys(database)
 
-    def keys_in(self, scope: Scope) -> Keys:
-        """`(n,)` int64 keys of the visible chunks in scope, sorted ascending."""
-        return self._keys(*documents_in(scope, dialect=self._database.dialect))
+    def keys_in(self, scope: Scope) -> KeySet:
+        """Keys of the visible chunks in scope; those of a chunk deleted a moment ago may still be among them."""
+        return self._scopes.of(scope)
 
     def visible_keys(self) -> Keys:
         """`(n,)` int64 keys of the visible chunks of all tenants, sorted ascending: what a vector index must hold."""
-        return self._keys()
+        return self._scopes.visible().keys
+
+    def forget(self, keys: Keys) -> None:
+        """Drop keys whose chunks are gone from what is remembered of scopes."""
+        self._scopes.forget(keys)
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
         """The visible chunks among `keys`, scope checked again; others are left out."""
@@ -39,6 +47,11 @@ class ChunkRepository:
                 for some in _batches(keys)
                 for row in connection.execute(query.where(chunk.c.key.in_(some)))
             }
+
+    @property
+    def ratio_scale(self) -> bool:
+        """BM25 is on SQLite; PostgreSQL's cover density is comparable by rank only."""
+        return self._database.dialect == "sqlite"
 
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query."""
@@ -56,52 +69,31 @@ class ChunkRepository:
             ]
         return _unpacked(sorted(rows))
 
-    def iter_vectors(self, *, generation: int, batch: int = 4096) -> Iterator[tuple[Keys, Vectors]]:
-        """Every visible chunk's vector in `generation`, ascending by key, in batches as `vectors` returns them.
+    def iter_vectors(
+        self, *, generation: int, keys: Keys | None = None, batch: int = 4096
+    ) -> Iterator[tuple[Keys, Vectors]]:
+        """The vectors in `generation` of `keys`, sorted ascending, in batches as `vectors` returns them.
 
-        Each batch is its own transaction: what is written meanwhile may be missed, and is in
-        `visible_keys` afterwards.
+        `None` means every visible chunk. Keys without a vector are left out. Each batch is its own
+        transaction: what is written meanwhile may be missed, and is in `visible_keys` afterwards.
         """
         assert batch > 0, "a batch holds at least one vector"
-        query = (
-            sa.select(chunk_vector.c.key, chunk_vector.c.vector)
-            .join(chunk, chunk.c.key == chunk_vector.c.key)
-            .join(document, is_live())
-            .where(chunk_vector.c.generation == generation)
-            .order_by(chunk_vector.c.key)
-            .limit(batch)
-        )
-        last = -1
-        while True:
-            with self._database.read() as connection:
-                rows = [
-                    (int(key), bytes(vector))
-                    for key, vector in connection.execute(query.where(chunk_vector.c.key > last))
-                ]
-            if not rows:
-                return
-            last = rows[-1][0]
-            yield _unpacked(rows)
-
-    def _keys(self, *conditions: sa.ColumnElement[bool]) -> Keys:
-        # a version's keys follow each other, so one row a document says them all
-        query = (
-            sa.select(document_version.c.first_key, document_version.c.chunk_count)
-            .select_from(document)
-            .join(
-                document_version,
-                sa.and_(
-                    document_version.c.document_id == document.c.id,
-                    document_version.c.version == document.c.live_version,
-                ),
-            )
-            .where(document_version.c.chunk_count > 0, *conditions)
-        )
-        with self._database.read() as connection:
-            runs = [np.arange(first, first + count) for first, count in connection.execute(query)]
-        found = np.concatenate(runs, dtype=np.int64) if runs else np.empty(0, np.int64)
-        found.sort()
-        return found
+        wanted = self.visible_keys() if keys is None else keys
+        query = sa.select(chunk_vector.c.key, chunk_vector.c.vector).where(chunk_vector.c.generation == generation)
+        for start in range(0, len(wanted), batch):
+            some = wanted[start : start + batch]
+            first, last = int(some[0]), int(some[-1])
+            if last - first >= _GAPS * len(some):
+                found, vectors = self.vectors(some.tolist(), generation=generation)
+            else:  # the table lies in the order of its keys: reading a few too many is faster than asking for each
+                between = query.where(chunk_vector.c.key.between(first, last)).order_by(chunk_vector.c.key)
+                with self._database.read() as connection:
+                    rows = [(int(key), bytes(vector)) for key, vector in connection.execute(between)]
+                found, vectors = _unpacked(rows)
+                known = np.isin(found, some, assume_unique=True)
+                found, vectors = found[known], vectors[known]
+            if len(found):
+                yield found, vectors
 
 
 def _batches(keys: Sequence[int]) -> Iterator[list[int]]:

@@ -8,6 +8,7 @@ from app.errors import StoreUnavailable
 from app.files import FileStore
 from app.identifiers import new_id
 from app.index import LiveIndex
+from app.lexical_index import LiveLexicalIndex
 from app.telemetry import Metrics, logger
 from app.types import Document, Job, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.ledger import Ledger
@@ -34,6 +35,7 @@ class Worker:
         pipeline: Pipeline,
         embedder: Embedder,
         index: LiveIndex,
+        lexical: LiveLexicalIndex,
         ledger: Ledger,
         metrics: Metrics,
         boot_id: str,
@@ -43,6 +45,7 @@ class Worker:
         self._pipeline = pipeline
         self._embedder = embedder
         self._index = index
+        self._lexical = lexical
         self._ledger = ledger
         self._metrics = metrics
         self._boot_id = boot_id
@@ -75,6 +78,7 @@ class Worker:
                 if self._work_once():
                     continue
                 self._index.save_if_changed()
+                self._lexical.save_if_changed()
             except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
                 logger().error("ingestion.worker", error=type(error).__name__, exc_info=error)
             self._wake.wait(_IDLE_SECONDS)
@@ -141,7 +145,9 @@ class Worker:
         if not result.written:
             raise _Overtaken
         self._index.forget(result.removed_keys)
+        self._lexical.forget(result.removed_keys)
         self._index.add(result.new_keys, ingested.vectors)
+        self._lexical.add(result.new_keys)
         for version in result.dropped_versions:
             self._files.remove(job.document_id, version)
         self._metrics.ingested.labels("indexed").inc()

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from app.bootstrap import engine_config, remote_config
+from app.bootstrap import engine_config, load_reranker, remote_config
 from app.errors import SetupError
 from app.settings import Settings
 from generation.config import EngineConfig
 from generation.remote_config import RemoteConfig
+from retrieval.errors import RerankerUnavailable
+from tests.retrieval.cross_encoder_folder import build_bert
 
 
 def test_the_defaults_of_the_settings_are_the_engines_own() -> None:
@@ -72,3 +74,23 @@ def test_a_remote_address_with_a_password_is_a_setup_error_that_does_not_repeat_
         remote_config(settings)
 
     assert "hidden" not in str(failure.value)
+
+
+def test_no_reranker_is_loaded_unless_the_settings_name_one() -> None:
+    assert load_reranker(Settings(_env_file=None)) is None
+
+
+def test_the_named_reranker_is_loaded_in_the_precision_of_the_settings(tmp_path: Path) -> None:
+    folder = build_bert(tmp_path)
+
+    reranker = load_reranker(Settings(reranker=str(folder), device="cpu", dtype="float32", _env_file=None))
+
+    assert reranker is not None
+    assert reranker.model == "tiny"
+
+
+def test_a_reranker_that_is_not_here_stops_the_start_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="There is no model"):
+        load_reranker(Settings(reranker=str(tmp_path / "nowhere"), _env_file=None))
+    with pytest.raises(RerankerUnavailable, match="footnote models"):
+        load_reranker(Settings(reranker="acme/reranker", _env_file=None))

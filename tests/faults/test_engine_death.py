@@ -14,6 +14,7 @@ from app.answering import Answerer
 from app.bootstrap import build
 from app.db.chunks import ChunkRepository
 from app.db.generations import GenerationRepository
+from app.finding import Finder
 from app.index import LiveIndex
 from app.jobs.worker import Worker
 from app.main import create_app
@@ -121,8 +122,7 @@ def _models(state: State, engine: SupervisedEngine, tmp_path: Path) -> Models:
         boot_id="boot-1",
     )
     answerer = Answerer(
-        search=Search(embedder, index.current, chunks, chunks),
-        embedder=embedder,
+        finder=Finder(search=Search(embedder, index.current, chunks, chunks), embedder=embedder, ledger=ledger),
         engine=engine,
         tokenizer=tokenizer,
         tokenizer_revision="r",

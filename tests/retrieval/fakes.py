@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from retrieval.filters import matches
-from retrieval.ports import Keys, Vectors
+from retrieval.key_set import KeySet
+from retrieval.ports import Vectors
 from retrieval.types import Chunk, EmbedderInfo, Hit, Metadata, Scope, Scores
 
 
@@ -104,11 +105,13 @@ class MemoryStore:
         tenant_id, found, metadata = self._rows[key]
         self._rows[key] = (tenant_id, replace(found, filename=filename), metadata)
 
-    def keys_in(self, scope: Scope) -> Keys:
-        return np.array(sorted(found.key for found in self._visible(scope)), dtype=np.int64)
+    def keys_in(self, scope: Scope) -> KeySet:
+        return KeySet(np.array([found.key for found in self._visible(scope)], dtype=np.int64))
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
         return {found.key: found for found in self._visible(scope) if found.key in keys}
+
+    ratio_scale = True
 
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         wanted = set(query.casefold().split())

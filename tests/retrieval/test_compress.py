@@ -1,14 +1,14 @@
 """retrieval.compress keeps its budget, its offsets and its numbering."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.compress import compress, header_of
-from retrieval.types import Context, Hit
+from retrieval.compress import ELLIPSIS, compress, header_of
+from retrieval.types import Context, Hit, Source
 from tests.retrieval.fakes import chunk, hit, ranked
 
 Counter: TypeAlias = Callable[[str], int]
@@ -43,29 +43,43 @@ def reasons(context: Context) -> dict[str, str]:
 def check(context: Context, hits: list[Hit], *, budget: int, count: Counter) -> None:
     """Everything `compress` promises of any context."""
     assert context.tokens == sum(count(source.header) + count(source.body) for source in context.sources) <= budget
+    assert context.retrieved_tokens == sum(
+        count(header_of(1, one.chunk)) + count(one.chunk.text + "\n\n") for one in hits
+    )
     assert [source.number for source in context.sources] == list(range(1, len(context.sources) + 1))
+    by_id = {one.chunk.id: one.chunk for one in hits}
     held: dict[tuple[str, int], set[int]] = {}
+    merged: list[str] = []
     for source in context.sources:
-        found = source.hit.chunk
+        reach = source.hit.chunk
         assert source.tokens == count(source.header) + count(source.body)
-        assert source.header == header_of(source.number, found)
+        assert source.header == header_of(source.number, reach)
+        assert reach.text[: reach.end_char - reach.start_char] == reach.text
+        assert {one.id for one in source.chunks} >= {reach.id}
         pieces = []
         for span in source.spans:
-            assert found.start_char <= span.start_char < span.end_char <= found.end_char
-            piece = found.text[span.start_char - found.start_char : span.end_char - found.start_char]
+            assert reach.start_char <= span.start_char < span.end_char <= reach.end_char
+            piece = reach.text[span.start_char - reach.start_char : span.end_char - reach.start_char]
             assert piece == piece.strip()
             pieces.append(piece)
-        assert source.body == " … ".join(pieces) + "\n\n"
-        assert source.compressed is (source.body != found.text.strip() + "\n\n")
+            found = source.chunk_at(span)
+            assert found is by_id[found.id]
+            assert found.start_char < span.end_char
+            assert span.start_char < found.end_char
+        for found in source.chunks:
+            assert by_id[found.id] is found
+            assert found.text == reach.text[found.start_char - reach.start_char : found.end_char - reach.start_char]
+        assert source.body == ELLIPSIS.join(pieces) + "\n\n"
+        assert source.compressed is (source.body != reach.text.strip() + "\n\n")
         ends = [(span.start_char, span.end_char) for span in source.spans]
         assert ends == sorted(ends)
         characters = [i for start, end in ends for i in range(start, end)]
-        seen = held.setdefault((found.document_id, found.version), set())
+        seen = held.setdefault((reach.document_id, reach.version), set())
         assert len(characters) == len(set(characters))
         assert not seen & set(characters)
         seen.update(characters)
-    order = [id(source.hit) for source in context.sources]
-    assert order == [id(one) for one in hits if id(one) in order]
+        merged += [found.id for found in source.chunks if found.id != reach.id]
+    assert sorted(merged) == sorted(chunk_id for chunk_id, reason in reasons(context).items() if reason == "merged")
     accounted = [source.hit.chunk.id for source in context.sources] + [dropped.chunk_id for dropped in context.dropped]
     assert sorted(accounted) == sorted(one.chunk.id for one in hits)
 
@@ -109,7 +123,8 @@ def test_everything_goes_in_whole_when_there_is_room(count: Counter) -> None:
     context = compress(hits, query="alpha", budget=10_000, count_tokens=count)
 
     check(context, hits, budget=10_000, count=count)
-    assert shown(context) == [one.chunk.text for one in hits]
+    assert sorted(shown(context)) == [one.chunk.text for one in hits]
+    assert shown(context) == [hits[rank].chunk.text for rank in (0, 2, 1)]
     assert not any(source.compressed for source in context.sources)
     assert context.dropped == ()
 
@@ -157,14 +172,6 @@ def test_a_first_source_that_shares_no_word_with_the_query_gives_its_first_sente
     context = compress(ranked(text), query="zebra", budget=8, count_tokens=count_words)
 
     assert shown(context) == ["One is first. Two is second."]
-
-
-def test_what_is_left_of_the_budget_goes_to_the_sentences_nearest_to_a_match() -> None:
-    text = "One far away. Two is here. Acme rose. It doubled. Then ten more words follow that nobody has any room for."
-
-    context = compress(ranked(text), query="acme", budget=10, count_tokens=count_words)
-
-    assert shown(context) == ["Two is here. Acme rose. It doubled."]
 
 
 def test_a_later_hit_needs_a_sentence_about_the_question() -> None:
@@ -223,14 +230,6 @@ def test_the_best_match_is_cut_rather_than_replaced_by_a_sentence_about_nothing_
     assert shown(context) == ["The revenue of"]
 
 
-def test_a_later_hit_is_not_sent_for_its_neighbouring_sentences_alone() -> None:
-    hits = ranked("Acme.", "Cats sleep. The revenue of Acme rose by twelve percent in the second quarter of the year.")
-
-    context = compress(hits, query="revenue", budget=8, count_tokens=count_words)
-
-    assert shown(context) == ["Acme."]
-
-
 def test_when_the_end_of_a_body_costs_too_much_a_cheaper_match_goes_alone() -> None:
     def count(text: str) -> int:
         return len(text.split()) + (3 if "revenue" in text and text.endswith("\n\n") else 0)
@@ -240,15 +239,6 @@ def test_when_the_end_of_a_body_costs_too_much_a_cheaper_match_goes_alone() -> N
     context = compress(hits, query="acme revenue", budget=7, count_tokens=count)
 
     assert shown(context) == ["Acme sank in the deep."]
-
-
-def test_only_the_first_source_is_ever_cut() -> None:
-    hits = ranked("Acme.", "The revenue of Acme rose by twelve percent in the second quarter of the year.")
-
-    context = compress(hits, query="revenue", budget=8, count_tokens=count_words)
-
-    assert shown(context) == ["Acme."]
-    assert reasons(context) == {"chunk_2": "budget"}
 
 
 def test_a_header_alone_may_be_too_much() -> None:
@@ -306,38 +296,135 @@ def overlapping(*ranges: tuple[int, int]) -> list[Hit]:
     ]
 
 
-def test_overlapping_chunks_of_a_document_share_no_character() -> None:
-    first, second = (14, 44), (0, 60)
-    hits = overlapping(first, second)
+def test_overlapping_chunks_of_a_document_are_one_source_with_each_character_once() -> None:
+    hits = overlapping((14, 50), (0, 21), (45, 60))
 
     context = compress(hits, query="", budget=100, count_tokens=count_words)
 
-    assert shown(context) == ["Two is second. Three is third.", "One is first. … Four is fourth."]
-    assert context.sources[1].compressed
+    assert shown(context) == [CONTENT]
+    assert reasons(context) == {"chunk_2": "merged", "chunk_3": "merged"}
+    assert [found.id for found in context.sources[0].chunks] == ["chunk_2", "chunk_1", "chunk_3"]
+    assert context.sources[0].hit.chunk.id == "chunk_1"
+    assert not context.sources[0].compressed
     check(context, hits, budget=100, count=count_words)
 
 
-def test_an_overlap_inside_a_sentence_is_trimmed_by_the_character() -> None:
-    hits = overlapping((0, 21), (14, 60))
+def test_a_span_leads_to_the_chunk_it_was_found_in() -> None:
+    hits = overlapping((0, 30), (28, 60))
+    source = compress(hits, query="first fourth", budget=9, count_tokens=count_words).sources[0]
+
+    assert [source.chunk_at(span).id for span in source.spans] == ["chunk_1", "chunk_2"]
+
+
+def test_of_merged_chunks_the_best_that_is_still_there_gives_its_name() -> None:
+    hits = overlapping((0, 28), (28, 60))
+
+    context = compress(hits, query="fourth", budget=6, count_tokens=count_words)
+
+    assert shown(context) == ["Four is fourth."] or shown(context) == ["Four is fourth"]
+    assert context.sources[0].hit.chunk.id == "chunk_2"
+    assert reasons(context) == {"chunk_1": "budget"}
+
+
+def test_chunks_that_touch_are_merged_under_one_heading_only() -> None:
+    under = [("R", "A"), ("R", "A"), ("R", "B")]
+    hits = [
+        hit(chunk(key, CONTENT[start:end], start_char=start, heading_path=heading, page_start=key, page_end=key))
+        for key, (start, end), heading in zip((1, 2, 3), ((0, 14), (14, 28), (28, 60)), under, strict=True)
+    ]
 
     context = compress(hits, query="", budget=100, count_tokens=count_words)
 
-    assert shown(context) == ["One is first. Two is", "second. Three is third. Four is fourth."]
+    assert shown(context) == ["One is first. Two is second.", "Three is third. Four is fourth."]
+    assert context.sources[0].header == "[1] a.txt, pages 1-2 — A\n"
+
+
+def test_what_a_better_hit_nearly_says_is_a_duplicate_unless_a_number_differs() -> None:
+    text = "Revenue of Acme rose by 3 percent in the second quarter, its report to the investors says. " * 4
+    hits = ranked(text + "It was read by many people.", text + "It was read by many persons.", text.replace("3", "8"))
+
+    context = compress(hits, query="acme", budget=1000, count_tokens=count_words)
+
+    assert reasons(context) == {"chunk_2": "duplicate"}
+
+
+def test_a_sentence_of_the_best_hit_goes_before_the_same_match_of_a_worse_one() -> None:
+    hits = ranked("Acme rose high. Dogs bark all day long.", "Acme fell low. Cats sleep all day long.")
+
+    context = compress(hits, query="acme", budget=6, count_tokens=count_words)
+
+    assert shown(context) == ["Acme rose high."]
+    assert reasons(context) == {"chunk_2": "budget"}
+
+
+def test_the_match_of_a_worse_hit_goes_before_a_sentence_of_the_best_about_nothing_asked() -> None:
+    hits = ranked("Dogs bark all day long in the yard.", "The revenue of Acme rose to 12 percent. Cats sleep.")
+
+    context = compress(hits, query="revenue of Acme", budget=11, count_tokens=count_words)
+
+    assert shown(context) == ["The revenue of Acme rose to 12 percent."]
+
+
+def test_the_order_of_sources_is_the_callers_and_numbers_follow_it() -> None:
+    hits = ranked("Alpha.", "Beta.", "Gamma.")
+    offered: list[list[str]] = []
+
+    def backwards(sources: Sequence[Source]) -> list[int]:
+        offered.append([source.header for source in sources])
+        return [2, 1, 0]
+
+    context = compress(hits, query="", budget=100, count_tokens=count_words, order=backwards)
+
+    assert offered[-1] == ["[1] 1.txt\n", "[2] 2.txt\n", "[3] 3.txt\n"]
+    assert [source.header + source.body for source in context.sources] == [
+        "[1] 3.txt\nGamma.\n\n",
+        "[2] 2.txt\nBeta.\n\n",
+        "[3] 1.txt\nAlpha.\n\n",
+    ]
+
+
+def test_the_strongest_sources_are_at_the_two_ends() -> None:
+    context = compress(ranked(*"abcde"), query="", budget=100, count_tokens=count_words)
+
+    assert shown(context) == ["a", "c", "e", "d", "b"]
+
+
+def test_a_long_text_without_a_full_stop_is_kept_in_parts() -> None:
+    text = " ".join(f"word{number}" for number in range(150)) + " the revenue of acme was 12 " + "and so on " * 60
+
+    context = compress(ranked(text), query="revenue of acme", budget=140, count_tokens=count_words)
+
+    assert "revenue of acme was 12" in shown(context)[0]
+    assert context.sources[0].compressed
+
+
+@each_counter
+@settings(deadline=None)
+@given(
+    texts=st.lists(st.text(max_size=60) | st.text(alphabet="字。ก ؟\u200b\u0301a", max_size=60), max_size=5),
+    budget=st.integers(0, 120),
+    query=st.text(max_size=12),
+)
+def test_every_promise_holds_for_any_script(count: Counter, texts: list[str], budget: int, query: str) -> None:
+    hits = ranked(*texts)
+
+    check(compress(hits, query=query, budget=budget, count_tokens=count), hits, budget=budget, count=count)
+
+
+@pytest.mark.parametrize("text", ["x" * 10_000, "字" * 10_000, "a b " * 2_500, "\u200b" * 10_000, "a," * 5_000])
+def test_one_endless_sentence_gives_what_fits(text: str) -> None:
+    hits = ranked(text, "Cats sleep.")
+
+    context = compress(hits, query="b 字字 x", budget=500, count_tokens=count_pairs)
+
+    check(context, hits, budget=500, count=count_pairs)
+    assert context.tokens > 0
 
 
 def test_a_chunk_inside_another_is_a_duplicate() -> None:
     context = compress(overlapping((0, 60), (14, 28)), query="", budget=100, count_tokens=count_words)
 
     assert reasons(context) == {"chunk_2": "duplicate"}
-
-
-def test_a_sentence_an_earlier_source_left_out_is_not_called_a_duplicate() -> None:
-    hits = overlapping((0, 44), (14, 28))
-
-    context = compress(hits, query="first third", budget=9, count_tokens=count_words)
-
-    assert shown(context) == ["One is first. … Three is third."]
-    assert reasons(context) == {"chunk_2": "budget"}
 
 
 def test_other_versions_and_documents_do_not_overlap() -> None:

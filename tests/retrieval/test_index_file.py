@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import faiss
 import numpy as np
 import pytest
 
 from retrieval import index_file
 from retrieval.errors import IndexCorrupt
-from retrieval.faiss_index import FaissIndex
+from retrieval.flat_index import FlatIndex
 from retrieval.index_file import (
     DATA,
     MANIFEST,
@@ -20,18 +21,29 @@ from retrieval.index_file import (
     quarantine,
     read_manifest,
     save,
-    write_data,
     write_manifest,
 )
+from retrieval.inverted_index import InvertedIndex
+from retrieval.key_set import KeySet
+from retrieval.part_checksums import PartChecksums
 from retrieval.types import EmbedderInfo
 
 EMBEDDER = EmbedderInfo(model="m", revision="r1", dim=8, max_tokens=16)
 
 
-def an_index(*, seed: int = 0, rows: int = 5) -> FaissIndex:
-    index = FaissIndex(8)
+def an_index(*, seed: int = 0, rows: int = 5) -> FlatIndex:
+    index = FlatIndex(8)
     index.add(np.arange(rows), np.random.default_rng(seed).standard_normal((rows, 8)).astype(np.float32))
     return index
+
+
+def put(folder: Path, data: bytes, *, count: int = 0) -> None:
+    """`data` in place of the index, with a manifest that vouches for it."""
+    checksums = PartChecksums()
+    checksums.update(data)
+    (folder / DATA).write_bytes(data)
+    manifest = manifest_of(checksums.hexdigests(), size=len(data), count=count, embedder=EMBEDDER, generation=3)
+    write_manifest(folder, manifest)
 
 
 @pytest.fixture
@@ -43,12 +55,12 @@ def folder(tmp_path: Path) -> Path:
 
 def refusal(folder: Path) -> str:
     with pytest.raises(IndexCorrupt) as caught:
-        load(folder, embedder=EMBEDDER, generation=3)
+        load(folder, embedder=EMBEDDER, generation=3, exact=None)
     return str(caught.value)
 
 
 def test_a_loaded_index_answers_as_the_saved_one(folder: Path) -> None:
-    loaded = load(folder, embedder=EMBEDDER, generation=3)
+    loaded = load(folder, embedder=EMBEDDER, generation=3, exact=None)
 
     query = np.ones(8, np.float32)
     assert loaded.search(query, k=5, allowed=None) == an_index().search(query, k=5, allowed=None)
@@ -58,15 +70,15 @@ def test_a_loaded_index_answers_as_the_saved_one(folder: Path) -> None:
 
 
 def test_an_empty_index_survives(tmp_path: Path) -> None:
-    save(FaissIndex(8), tmp_path / "i", embedder=EMBEDDER, generation=1)
+    save(FlatIndex(8), tmp_path / "i", embedder=EMBEDDER, generation=1)
 
-    assert len(load(tmp_path / "i", embedder=EMBEDDER, generation=1)) == 0
+    assert len(load(tmp_path / "i", embedder=EMBEDDER, generation=1, exact=None)) == 0
 
 
 def test_a_later_save_replaces_an_earlier_one_and_leaves_nothing_beside(folder: Path) -> None:
     save(an_index(rows=7), folder, embedder=EMBEDDER, generation=4)
 
-    assert len(load(folder, embedder=EMBEDDER, generation=4)) == 7
+    assert len(load(folder, embedder=EMBEDDER, generation=4, exact=None)) == 7
     assert sorted(path.name for path in folder.iterdir()) == [DATA, MANIFEST]
 
 
@@ -127,34 +139,25 @@ def test_a_manifest_that_is_none_is_refused(folder: Path, text: str) -> None:
 
 
 def test_data_that_is_no_index_is_refused_even_with_a_right_checksum(folder: Path) -> None:
-    junk = b"IxM2" + bytes(60)
-    write_data(folder, junk)
-    write_manifest(folder, manifest_of(junk, count=0, embedder=EMBEDDER, generation=3))
+    put(folder, b"IxM2" + bytes(60))
 
     assert "no FAISS index" in refusal(folder)
 
 
 def test_another_kind_of_index_is_refused(folder: Path) -> None:
-    import faiss
-
-    data = faiss.serialize_index(faiss.IndexFlatL2(8)).tobytes()
-    write_data(folder, data)
-    write_manifest(folder, manifest_of(data, count=0, embedder=EMBEDDER, generation=3))
+    put(folder, faiss.serialize_index(faiss.IndexFlatL2(8)).tobytes())
 
     assert "another kind" in refusal(folder)
 
 
 def test_another_dimension_is_refused(folder: Path) -> None:
-    data, _ = FaissIndex(4).snapshot()
-    write_data(folder, data)
-    write_manifest(folder, manifest_of(data, count=0, embedder=EMBEDDER, generation=3))
+    put(folder, faiss.serialize_index(faiss.IndexIDMap2(faiss.IndexFlatIP(4))).tobytes())
 
     assert "4 dimensions, not 8" in refusal(folder)
 
 
 def test_another_count_is_refused(folder: Path) -> None:
-    data, _ = an_index().snapshot()
-    write_manifest(folder, manifest_of(data, count=4, embedder=EMBEDDER, generation=3))
+    put(folder, (folder / DATA).read_bytes(), count=4)
 
     assert refusal(folder) == "The saved index holds 5 vectors, its manifest says 4."
 
@@ -173,17 +176,17 @@ def test_the_manifest_says_what_is_saved(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", [{"model": "other"}, {"revision": "r2"}, {"dim": 4}, {"max_tokens": 512}])
 def test_the_index_of_another_embedder_is_refused(folder: Path, change: dict[str, Any]) -> None:
     with pytest.raises(IndexCorrupt, match="another embedder"):
-        load(folder, embedder=replace(EMBEDDER, **change), generation=3)
+        load(folder, embedder=replace(EMBEDDER, **change), generation=3, exact=None)
 
 
 def test_the_index_of_another_generation_is_refused(folder: Path) -> None:
     with pytest.raises(IndexCorrupt, match="another generation: 3, not 4"):
-        load(folder, embedder=EMBEDDER, generation=4)
+        load(folder, embedder=EMBEDDER, generation=4, exact=None)
 
 
 def test_a_later_format_is_refused(folder: Path) -> None:
     manifest = json.loads((folder / MANIFEST).read_bytes())["manifest"]
-    write_manifest(folder, {**manifest, "format": 2})
+    write_manifest(folder, {**manifest, "format": 3})
 
     assert "another format" in refusal(folder)
 
@@ -195,8 +198,9 @@ def test_the_manifest_of_another_folder_is_refused(folder: Path, tmp_path: Path)
     assert "checksum" in refusal(folder)
 
 
-def test_a_crash_between_data_and_manifest_is_refused(folder: Path) -> None:
-    write_data(folder, an_index(seed=1).snapshot()[0])
+def test_a_crash_between_data_and_manifest_is_refused(folder: Path, tmp_path: Path) -> None:
+    save(an_index(seed=1), tmp_path / "later", embedder=EMBEDDER, generation=3)
+    (tmp_path / "later" / DATA).replace(folder / DATA)
 
     assert "checksum" in refusal(folder)
 
@@ -205,7 +209,7 @@ def test_a_crash_while_writing_leaves_the_earlier_index(folder: Path) -> None:
     (folder / (DATA + ".tmp")).write_bytes(b"half")
     (folder / (MANIFEST + ".tmp")).write_bytes(b"half")
 
-    assert len(load(folder, embedder=EMBEDDER, generation=3)) == 5
+    assert len(load(folder, embedder=EMBEDDER, generation=3, exact=None)) == 5
     save(an_index(rows=6), folder, embedder=EMBEDDER, generation=3)
     assert sorted(path.name for path in folder.iterdir()) == [DATA, MANIFEST]
 
@@ -220,7 +224,7 @@ def test_a_full_disk_leaves_the_earlier_index_and_no_litter(folder: Path) -> Non
 
     assert caught.value.errno == errno.ENOSPC
     assert sorted(path.name for path in folder.iterdir()) == [DATA, MANIFEST]
-    assert len(load(folder, embedder=EMBEDDER, generation=3)) == 5
+    assert len(load(folder, embedder=EMBEDDER, generation=3, exact=None)) == 5
 
 
 def test_quarantine_keeps_everything_under_a_dated_name(folder: Path) -> None:
@@ -255,3 +259,70 @@ def test_refusals_name_no_path(folder: Path) -> None:
 
     assert str(folder) not in refusal(folder)
     assert index_file.DATA not in refusal(folder)
+
+
+def an_inverted_index(*, rows: int = 500) -> InvertedIndex:
+    vectors = np.random.default_rng(3).standard_normal((rows, 8)).astype(np.float32)
+    index = InvertedIndex.train(vectors, lists=8, exact=None, threads=1)
+    index.add(np.arange(rows), vectors)
+    return index
+
+
+def found(index: FlatIndex | InvertedIndex) -> list[list[tuple[int, float]]]:
+    queries = np.random.default_rng(4).standard_normal((10, 8)).astype(np.float32)
+    return [index.search(query, k=20, allowed=None) for query in queries]
+
+
+def test_an_inverted_index_answers_from_its_file_as_it_did_in_memory(tmp_path: Path) -> None:
+    save(an_inverted_index(), tmp_path / "i", embedder=EMBEDDER, generation=1)
+
+    loaded = load(tmp_path / "i", embedder=EMBEDDER, generation=1, exact=None)
+
+    assert isinstance(loaded, InvertedIndex)
+    assert found(loaded) == found(an_inverted_index())
+    assert loaded.keys().tolist() == list(range(500))
+
+
+def test_writes_to_a_mapped_index_leave_its_file_as_it_is(tmp_path: Path) -> None:
+    save(an_inverted_index(), tmp_path / "i", embedder=EMBEDDER, generation=1)
+    before = (tmp_path / "i" / DATA).read_bytes()
+    loaded = load(tmp_path / "i", embedder=EMBEDDER, generation=1, exact=None)
+
+    loaded.add(np.array([3, 900]), np.ones((2, 8), np.float32))
+    assert loaded.remove(np.array([5, 901])) == 1
+
+    both = KeySet(np.array([3, 5, 900]))
+    assert [key for key, _ in loaded.search(np.ones(8, np.float32), k=3, allowed=both)] == [3, 900]
+    assert (tmp_path / "i" / DATA).read_bytes() == before
+    save(loaded, tmp_path / "i", embedder=EMBEDDER, generation=2)
+    again = load(tmp_path / "i", embedder=EMBEDDER, generation=2, exact=None)
+    assert found(again) == found(loaded)
+    assert again.keys().tolist() == sorted({*range(500), 900} - {5})
+
+
+def test_a_mapped_index_outlives_its_replacement(tmp_path: Path) -> None:
+    save(an_inverted_index(), tmp_path / "i", embedder=EMBEDDER, generation=1)
+    loaded = load(tmp_path / "i", embedder=EMBEDDER, generation=1, exact=None)
+    expected = found(loaded)
+
+    save(an_inverted_index(rows=300), tmp_path / "i", embedder=EMBEDDER, generation=1)
+    quarantine(tmp_path / "i")
+
+    assert found(loaded) == expected
+
+
+def test_an_index_that_was_never_trained_is_refused(folder: Path) -> None:
+    raw = faiss.IndexIVFScalarQuantizer(
+        faiss.IndexFlatIP(8), 8, 4, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
+    )
+    put(folder, faiss.serialize_index(raw).tobytes())
+
+    assert "never trained" in refusal(folder)
+
+
+def test_an_index_that_holds_a_key_twice_is_refused(folder: Path) -> None:
+    raw = an_inverted_index()._index
+    raw.add_with_ids(np.ones((1, 8), np.float32), np.array([7]))
+    put(folder, faiss.serialize_index(raw).tobytes(), count=501)
+
+    assert "key twice" in refusal(folder)

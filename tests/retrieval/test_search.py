@@ -7,6 +7,7 @@ import pytest
 
 from retrieval.exact_index import ExactIndex
 from retrieval.filters import parse_filter
+from retrieval.key_set import KeySet
 from retrieval.ports import Keys, VectorIndex, Vectors
 from retrieval.search import Search
 from retrieval.types import Metadata, Scope, SearchMode
@@ -57,7 +58,8 @@ def test_hits_carry_the_scores_of_the_searches_that_found_them(world: World) -> 
 
     assert by_key[2].lexical == 2.0
     assert by_key[2].dense == pytest.approx(2 / 10**0.5, abs=0.2)
-    assert by_key[2].fused == pytest.approx(2 / 61)
+    assert by_key[2].fused == 1.0, "the best of both"
+    assert 0.0 < by_key[3].fused < 1.0
     assert by_key[1].lexical is None
     assert by_key[1].dense is not None
 
@@ -68,7 +70,8 @@ def test_alone_a_search_keeps_its_own_order(world: World, mode: SearchMode) -> N
     own = [getattr(hit.scores, mode.value) for hit in hits]
 
     assert own == sorted(own, reverse=True)
-    assert [hit.scores.fused for hit in hits] == [1 / (60 + rank) for rank in range(1, len(hits) + 1)]
+    assert hits[0].scores.fused == 1.0
+    assert [hit.scores.fused for hit in hits] == sorted((hit.scores.fused for hit in hits), reverse=True)
     other = SearchMode.LEXICAL if mode is SearchMode.DENSE else SearchMode.DENSE
     assert all(getattr(hit.scores, other.value) is None for hit in hits)
 
@@ -105,7 +108,7 @@ def test_a_hit_deleted_meanwhile_is_left_out_and_the_next_takes_its_place(world:
     class DeletingIndex(ExactIndex):
         """Deletes chunk 2 from the store between the search and the reading of chunks."""
 
-        def search(self, query: Vectors, *, k: int, allowed: Keys | None) -> list[tuple[int, float]]:
+        def search(self, query: Vectors, *, k: int, allowed: KeySet | None) -> list[tuple[int, float]]:
             found = super().search(query, k=k, allowed=allowed)
             world.store.delete(2)
             return found
@@ -115,6 +118,14 @@ def test_a_hit_deleted_meanwhile_is_left_out_and_the_next_takes_its_place(world:
     world.index = index
 
     assert world.keys("revenue rose", top_k=2, mode=SearchMode.DENSE) == [1, 3]
+
+
+def test_scores_without_a_ratio_scale_are_fused_by_rank(world: World) -> None:
+    world.store.ratio_scale = False
+
+    by_key = {hit.chunk.key: hit.scores for hit in world.search.search("revenue rose", scope=MINE, top_k=8).hits}
+
+    assert by_key[2].fused == pytest.approx(2 / 61)
 
 
 def test_a_stale_index_entry_is_no_hit(world: World) -> None:
@@ -131,6 +142,7 @@ def test_a_swapped_index_serves_the_next_search(world: World) -> None:
 
 def test_the_embedding_is_counted_as_far_as_it_was_read(world: World) -> None:
     assert world.search.search("revenue rose", scope=MINE, top_k=1).embedding_tokens == 4
+    assert world.search.search("revenue rose", scope=MINE, top_k=1).embedding_tokens == 0, "it was remembered"
     assert world.search.search("word " * 1000, scope=MINE, top_k=1).embedding_tokens == 32
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.sentences import sentence_spans
+from retrieval.sentences import sentence_spans, unit_spans
+from retrieval.words import word_spans
 
 
 def sentences(text: str) -> list[str]:
@@ -91,6 +92,36 @@ def test_spans_are_ordered_disjoint_trimmed_and_lose_nothing(text: str) -> None:
     assert all(text[start:end] == text[start:end].strip() for start, end in spans)
     covered = "".join(text[start:end] for start, end in spans)
     assert "".join(covered.split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a b c d.", ["a b c d."]),
+        ("a b c, d e f g h; i j k l m n o", ["a b c, d e f g h;", "i j k l m n o"]),
+        ("one two three four five, six seven eight nine", ["one two three four five,", "six seven eight nine"]),
+        ("一二三四五，六七八九十", ["一二三四五，", "六七八九十"]),
+        ("ประเทศไทย", ["ประเทศไท", "ย"]),
+    ],
+)
+def test_a_sentence_too_long_is_parted_at_its_last_mark_that_is_late_enough(text: str, parts: list[str]) -> None:
+    assert [text[start:end] for start, end in unit_spans(text, most_words=8)] == parts
+
+
+@given(
+    text=st.text(alphabet=st.sampled_from("aB1 .!?\n\t。，;、ก字\u200b\u2028"), max_size=120) | st.text(max_size=60),
+    most=st.integers(2, 12),
+)
+def test_units_are_sentences_of_at_most_so_many_words_that_lose_nothing(text: str, most: int) -> None:
+    spans = unit_spans(text, most_words=most)
+
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    assert all(text[start:end] == text[start:end].strip() for start, end in spans)
+    assert all(len(word_spans(text[start:end])) <= most for start, end in spans)
+    assert "".join("".join(text[start:end] for start, end in spans).split()) == "".join(text.split())
+    if all(len(word_spans(text[start:end])) <= most for start, end in sentence_spans(text)):
+        assert spans == sentence_spans(text)
 
 
 def test_long_lines_cost_linear_time() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.relevance import overlap, term_weights
+from retrieval.relevance import odds, overlap, term_weights
 from retrieval.words import terms, word_spans
 
 
@@ -42,13 +42,23 @@ def test_every_chinese_character_is_a_word_to_cut_after() -> None:
 
 
 def test_a_rare_word_weighs_more_than_one_that_every_text_has() -> None:
-    weights = term_weights("acme revenue", ["acme revenue rose", "acme fell", "acme hired"])
+    weights = term_weights("acme revenue", [{"acme", "revenue", "rose"}, {"acme", "fell"}, {"acme", "hired"}])
 
     assert weights["revenue"] > weights["acme"] > 0
-    assert overlap(weights, "Revenues!") == weights["revenue"]
-    assert overlap(weights, "acme, acme and revenue") == pytest.approx(weights["acme"] + weights["revenue"])
-    assert overlap(weights, "nothing") == 0
+    assert overlap(weights, terms("Revenues!")) == weights["revenue"]
+    assert overlap(weights, terms("acme, acme and revenue")) == pytest.approx(weights["acme"] + weights["revenue"])
+    assert overlap(weights, terms("nothing")) == 0
 
 
 def test_without_texts_every_term_has_a_weight() -> None:
     assert term_weights("acme", [])["acme"] > 0
+
+
+def test_odds_rise_with_rank_overlap_and_length_and_stay_odds() -> None:
+    fair = odds(rank=1, share=0.3, best_share=0.5, tokens=20)
+
+    assert 0 < odds(rank=5, share=0.3, best_share=0.5, tokens=20) < fair
+    assert fair < odds(rank=0, share=0.3, best_share=0.5, tokens=20) < 1
+    assert fair < odds(rank=1, share=0.5, best_share=0.5, tokens=20)
+    assert fair < odds(rank=1, share=0.3, best_share=0.3, tokens=20)
+    assert fair < odds(rank=1, share=0.3, best_share=0.5, tokens=40)

@@ -75,7 +75,7 @@ class DroppedBody(ResponseBody):
     """A hit the model did not read."""
 
     chunk_id: str = Field(description="The chunk.")
-    reason: str = Field(description="`budget` or `duplicate`.")
+    reason: str = Field(description="`budget`, `duplicate`, or `merged`: its text is in the source of a better hit.")
 
 
 class SourcesBody(ResponseBody):

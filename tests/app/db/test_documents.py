@@ -340,7 +340,7 @@ def test_a_deletion_is_final_and_says_what_else_must_go(library: Library) -> Non
     assert (removal.deleted.chunks, removal.deleted.vectors) == (2, 2)
     assert removal.files == ((gone.id, 1), (gone.id, 2))
     assert removal.keys.tolist() == its_keys.tolist() != []
-    assert chunks.search_text("first second words", scope=Scope("t1"), k=9)[0][0] not in its_keys
+    assert chunks.search_text("first second words", scope=Scope("t1"), k=9)[0][0] not in its_keys.tolist()
     assert chunks.visible_keys().tolist() == chunks.keys_in(Scope("t1", document_ids=(kept.id,))).tolist()
     with pytest.raises(NotFound):
         library.get(gone.id)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.db.terms import MAX_TERMS, is_unspaced, pieces, words
+from retrieval.terms import MAX_TERMS, is_unspaced, pieces, words
 
 
 @given(st.text())

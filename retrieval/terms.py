@@ -1,5 +1,6 @@
-"""What of a question is worth looking up: its distinct words, without marks, operators and filler."""
+"""What of a question is worth looking up: its distinct words, without operators and filler, and parts of words."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
@@ -32,6 +33,10 @@ _UNSPACED = (
     (0x20000, 0x3FFFF),  # Han, further extensions
 )
 
+_UNSPACED_CHARACTER = re.compile(f"[{''.join(f'{chr(low)}-{chr(high)}' for low, high in _UNSPACED)}]")
+_CANDIDATE = re.compile(r"[^\W_]{4,}")
+_LONG_WORD = 12  # characters; from here on a word may well be a compound
+
 
 def words(text: str) -> list[str]:
     """The distinct words of `text`, in lower case and in order: at most 64, of letters, digits and marks."""
@@ -46,7 +51,29 @@ def words(text: str) -> list[str]:
 
 def is_unspaced(word: str) -> bool:
     """Whether the word holds a script that is written without spaces."""
-    return any(low <= ord(character) <= high for character in word for low, high in _UNSPACED)
+    return _UNSPACED_CHARACTER.search(word) is not None
+
+
+def inner_parts(text: str) -> list[str]:
+    """What of `text` can be found by a part: unspaced script as pairs, identifiers and compounds as triples.
+
+    Pairs of characters are the words of an unspaced script (the bigrams of Lucene's CJKAnalyzer). An identifier is
+    a word that mixes letters with digits or capitals with small letters. In lower case, in order, repeated as in
+    `text`; of ordinary words nothing.
+    """
+    found: list[str] = []
+    if is_unspaced(text):
+        for run in filter(is_unspaced, _runs(text)):
+            found += windows(run.lower(), size=2)
+    for word in _CANDIDATE.findall(text):
+        if (len(word) >= _LONG_WORD or _is_identifier(word)) and not is_unspaced(word):
+            found += windows(word.lower()[:_MAX_CHARS], size=3)
+    return found
+
+
+def windows(word: str, *, size: int) -> list[str]:
+    """Every run of `size` characters in `word`, in order; none when it is shorter."""
+    return [word[at : at + size] for at in range(len(word) - size + 1)]
 
 
 def pieces(terms: list[str], *, size: int) -> list[str]:
@@ -56,8 +83,7 @@ def pieces(terms: list[str], *, size: int) -> list[str]:
     """
     found: dict[str, None] = {}
     for term in terms:
-        step = range(len(term) - size + 1)
-        for piece in (term[at : at + size] for at in step) if is_unspaced(term) else [term] * bool(step):
+        for piece in windows(term, size=size) if is_unspaced(term) else [term] * (len(term) >= size):
             found[piece] = None
     return list(found)[:MAX_TERMS]
 
@@ -71,3 +97,9 @@ def _runs(text: str) -> Iterator[str]:
             if any(each.isalnum() for each in run):
                 yield "".join(run)
             run = []
+
+
+def _is_identifier(word: str) -> bool:
+    if any(character.isdigit() for character in word):
+        return any(character.isalpha() for character in word)
+    return not (word.islower() or word.isupper() or word[1:].islower())

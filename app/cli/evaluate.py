@@ -1,0 +1,153 @@
+"""`footnote eval`: measure retrieval, context and answers on one's own questions.
+
+Unlike the other commands it talks to no server: it builds an application of its own over a scratch
+data dir, so one that is serving is neither asked nor disturbed.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from app.errors import SetupError
+from app.settings import load_settings
+from retrieval.types import SearchMode
+
+if TYPE_CHECKING:
+    from app.evaluation.record import Run
+    from app.evaluation.types import Options
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the command."""
+    cli.command("eval")(evaluate)
+
+
+def evaluate(
+    folders: Annotated[list[Path], typer.Argument(help="Question sets in the BEIR layout, a folder each.")],
+    out: Annotated[Path, typer.Option(help="Folder for run.json and report.html.")] = Path("evaluation"),
+    questions: Annotated[int, typer.Option(min=1, help="Most questions a set; a sample by seed beyond that.")] = 600,
+    seed: Annotated[int, typer.Option(help="Of the sample and the intervals.")] = 0,
+    modes: Annotated[str, typer.Option(help="Searches to rank with; the first is the one that is used.")] = "hybrid",
+    top_k: Annotated[int, typer.Option(min=1, help="Documents ranked.")] = 20,
+    context_top_k: Annotated[int, typer.Option(min=1, help="Chunks that become the context.")] = 8,
+    answers: Annotated[bool, typer.Option("--answers/--no-answers", help="Generate answers too.")] = False,
+    answer_questions: Annotated[int, typer.Option(min=1, help="Most questions a set to answer.")] = 100,
+    context_tokens: Annotated[int | None, typer.Option(min=1, help="Token budget of the sources.")] = None,
+    output_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
+    by: Annotated[str | None, typer.Option(help="Scores by this metadata of the queries; default: lang.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Data dir to keep and use again; default: a temporary one.")] = None,
+    compare: Annotated[Path | None, typer.Option(help="An earlier run.json to compare with.")] = None,
+) -> None:
+    """Measure how well passages are found, kept and answered from, on your own question sets."""
+    from app.evaluation.dataset import read_question_set
+    from app.evaluation.record import read_run
+    from app.evaluation.run import evaluate as run_evaluation
+    from app.evaluation.scratch import scratch_application
+    from app.evaluation.types import Options
+
+    options = Options(
+        questions=questions,
+        seed=seed,
+        modes=_modes(modes),
+        top_k=top_k,
+        context_top_k=context_top_k,
+        answers=answers,
+        answer_questions=answer_questions,
+        context_tokens=context_tokens,
+        output_tokens=output_tokens,
+        by=by,
+    )
+    question_sets = [read_question_set(folder) for folder in folders]
+    earlier = read_run(compare) if compare is not None else None
+    console = Console()
+    for found in question_sets:
+        console.print(Text(f"{found.name}: {len(found.documents):,} documents, {len(found.questions):,} questions"))
+    console.print(Text(_plan(options), style="dim"))
+    out.mkdir(parents=True, exist_ok=True)
+    with _data_dir(keep) as data_dir, _Bar(console) as bar:
+        bar("loading the models", 0, 1)
+        with scratch_application(load_settings(), data_dir=data_dir) as state:
+            run = run_evaluation(state, question_sets, options, on_progress=bar)
+    if earlier is not None:
+        from app.evaluation.comparison import compare as compare_runs
+
+        run = run.model_copy(update={"comparison": compare_runs(earlier, run, seed=seed)})
+    _write(run, out, console)
+
+
+def _write(run: "Run", out: Path, console: Console) -> None:
+    from app.evaluation.report import html_report
+    from app.evaluation.table import tables
+
+    (out / "run.json").write_text(run.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    (out / "report.html").write_text(html_report(run), encoding="utf-8")
+    for table in tables(run):
+        console.print(table)
+        console.print()
+    for found in run.sets:
+        for note in found.notes:
+            console.print(Text(f"{found.name}: {note}", style="dim"))
+    if run.comparison is not None:
+        for note in run.comparison.notes:
+            console.print(Text(note, style="dim"))
+    console.print(Text(f"{out / 'run.json'}  {out / 'report.html'}"))
+
+
+def _plan(options: "Options") -> str:
+    plan = f"At most {options.questions} questions a set, seed {options.seed}"
+    return plan + (f"; at most {options.answer_questions} are answered." if options.answers else "; none is answered.")
+
+
+def _modes(names: str) -> tuple[SearchMode, ...]:
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    unknown = [name for name in chosen if name not in {mode.value for mode in SearchMode}]
+    if unknown or not chosen:
+        raise SetupError("--modes takes hybrid, dense and lexical, separated by commas.")
+    return tuple(SearchMode(name) for name in dict.fromkeys(chosen))
+
+
+@contextmanager
+def _data_dir(keep: Path | None) -> Iterator[Path]:
+    if keep is not None:
+        yield keep
+        return
+    with tempfile.TemporaryDirectory(prefix="footnote-eval-") as folder:
+        yield Path(folder)
+
+
+class _Bar:
+    """One bar at a time, for what is being done now."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", justify="left", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._what = ""
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> "_Bar":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what != self._what:
+            if self._task is not None:
+                self._progress.remove_task(self._task)
+            self._what, self._task = what, self._progress.add_task(what, total=total)
+        assert self._task is not None, "the first call makes a task"
+        self._progress.update(self._task, completed=done, total=total)

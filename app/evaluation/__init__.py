@@ -1,0 +1,1 @@
+"""Measures retrieval, context and answers on question sets that users bring."""

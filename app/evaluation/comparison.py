@@ -1,0 +1,59 @@
+"""What changed between two runs, by a paired bootstrap over the questions both have."""
+
+from collections.abc import Mapping
+
+from app.evaluation.intervals import Difference, difference
+from app.evaluation.measures import Measure, measures_of
+from app.evaluation.record import Comparison, Run, SetRun
+
+
+def compare(before: Run, after: Run, *, seed: int = 0) -> Comparison:
+    """Every measure both runs have, on the questions both measured; the change is `after` less `before`."""
+    earlier = {found.name: found for found in before.sets}
+    sets: dict[str, dict[str, Difference]] = {}
+    pairs: dict[str, list[tuple[list[float], list[float]]]] = {}
+    measures: dict[str, Measure] = {}
+    notes = []
+    for found in after.sets:
+        if found.name not in earlier:
+            notes.append(f"{found.name} is not in the earlier run.")
+            continue
+        if found.fingerprint != earlier[found.name].fingerprint:
+            notes.append(f"{found.name}: the corpus is not the same in both runs.")
+        changes = {}
+        for measure in measures_of(found.values):
+            was, now = paired(earlier[found.name], found, measure.values)
+            if not was:
+                continue
+            changes[measure.key] = difference([was], [now], statistic=measure.statistic, seed=seed)
+            pairs.setdefault(measure.key, []).append((was, now))
+            measures[measure.key] = measure
+        sets[found.name] = changes
+    overall = {
+        key: difference(
+            [was for was, _ in both], [now for _, now in both], statistic=measures[key].statistic, seed=seed
+        )
+        for key, both in pairs.items()
+    }
+    return Comparison(before=before.created_at, sets=sets, overall=overall, notes=[*notes, *_changed(before, after)])
+
+
+def paired(before: SetRun, after: SetRun, key: str) -> tuple[list[float], list[float]]:
+    """Values of the questions both runs measured, in the same order."""
+    was, now = before.values.get(key, {}), after.values.get(key, {})
+    common = [question for question in now if question in was]
+    return [was[question] for question in common], [now[question] for question in common]
+
+
+def _changed(before: Run, after: Run) -> list[str]:
+    """What else is not the same."""
+    return [
+        f"{name}: {was.get(name, 'unset')} before, {now.get(name, 'unset')} now."
+        for was, now in ((before.versions, after.versions), (before.settings, after.settings))
+        for name in _names(was, now)
+        if was.get(name) != now.get(name)
+    ]
+
+
+def _names(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return sorted({*was, *now})

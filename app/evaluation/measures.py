@@ -1,0 +1,66 @@
+"""What is measured: every figure's key, name, unit, direction and statistic."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from app.evaluation.intervals import Statistic
+
+_NAMES = {
+    "ndcg@10": "nDCG@10", "recall@5": "recall@5", "recall@10": "recall@10", "recall@20": "recall@20",
+    "mrr": "MRR", "span": "gold span in a chunk of the context",
+    "spans": "gold spans kept", "answers": "gold answers kept", "words": "words of the gold answer kept",
+    "documents": "gold documents kept", "tokens": "context tokens",
+    "exact_match": "exact match", "f1": "token F1", "contains": "gold answer contained",
+    "citation_precision": "citations of a gold document", "citation_recall": "answers that cite a gold document",
+    "citation_span": "citations that meet a gold span", "refusal": "unanswerables refused",
+    "false_refusal": "answerables refused", "prompt_tokens": "prompt tokens", "completion_tokens": "answer tokens",
+    "latency": "latency",
+}  # fmt: skip
+_LESS_IS_BETTER = frozenset({"false_refusal", "prompt_tokens", "completion_tokens", "latency", "tokens"})
+_TOKENS = frozenset({"tokens", "prompt_tokens", "completion_tokens"})
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure. `key` names it in a run, `values` the per-question values it is a statistic of.
+
+    `variant` is the search mode, or the share of the retrieved tokens in percent.
+    """
+
+    key: str
+    values: str
+    group: str
+    variant: str
+    label: str
+    unit: Literal["share", "ms", "tokens"]
+    higher_is_better: bool
+    statistic: Statistic
+
+    def show(self, value: float, *, signed: bool = False) -> str:
+        """A value as people read it."""
+        sign = "+" if signed else ""
+        if self.unit == "share":
+            return f"{value:{sign}.3f}"
+        return f"{value:{sign},.0f}" + (" ms" if self.unit == "ms" else "")
+
+
+def measures_of(keys: Iterable[str]) -> list[Measure]:
+    """The figures that per-question values give, in the order of the values.
+
+    A values' key is `group/variant/name` or `group/name`; a latency has two figures, p50 and p95.
+    """
+    return [measure for key in keys for measure in _measures(key)]
+
+
+def _measures(key: str) -> list[Measure]:
+    group, *middle, name = key.split("/")
+    variant = middle[0] if middle else ""
+    label = _NAMES[name]
+    if name == "latency":
+        return [
+            Measure(f"{key}/{statistic}", key, group, variant, f"{label} {statistic}", "ms", False, statistic)
+            for statistic in ("p50", "p95")
+        ]
+    unit: Literal["share", "tokens"] = "tokens" if name in _TOKENS else "share"
+    return [Measure(key, key, group, variant, label, unit, name not in _LESS_IS_BETTER, "mean")]

@@ -1,0 +1,91 @@
+"""A run as it is written to `run.json`: enough to compare it with another, question by question."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from app.evaluation.errors import RunMalformed
+from app.evaluation.intervals import Difference, Estimate
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Passage(_Record):
+    """A document in an example: its id in the set, a name, and how its text begins."""
+
+    id: str
+    title: str
+    text: str
+    gold: bool
+
+
+class Example(_Record):
+    """A question that went wrong, with what was wanted and what came; `answer` when one was generated.
+
+    `score` is nDCG@10 of a retrieval, token F1 of an answer.
+    """
+
+    kind: Literal["retrieval", "answer"]
+    id: str
+    question: str
+    score: float
+    gold: list[Passage]
+    found: list[Passage]
+    answers: list[str]
+    answer: str | None = None
+
+
+class SetRun(_Record):
+    """One question set: `values` by key and question, `summary` by measure, `groups` by metadata value."""
+
+    name: str
+    fingerprint: str
+    documents: int
+    questions: int
+    values: dict[str, dict[str, float]]
+    summary: dict[str, Estimate]
+    groups: dict[str, dict[str, Estimate]]
+    examples: list[Example]
+    notes: list[str]
+
+
+class Comparison(_Record):
+    """Changes since an earlier run: by set and measure, and of the mean over the common sets."""
+
+    before: str
+    sets: dict[str, dict[str, Difference]]
+    overall: dict[str, Difference]
+    notes: list[str]
+
+
+class Run(_Record):
+    """One run. `settings` are those that matter to the figures, `created_at` is ISO 8601 in UTC."""
+
+    format: Literal[1] = 1
+    created_at: str
+    versions: dict[str, str]
+    settings: dict[str, str]
+    options: dict[str, str]
+    by: str | None
+    sets: list[SetRun]
+    overall: dict[str, Estimate]
+    comparison: Comparison | None = None
+
+
+def read_run(path: Path) -> Run:
+    """An earlier run.
+
+    Raises:
+        RunMalformed: The file is not there, or is no run of this format.
+    """
+    try:
+        return Run.model_validate_json(path.read_bytes())
+    except OSError:
+        raise RunMalformed(f"{path.name}: the run to compare with cannot be opened.") from None
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, problem["loc"])) or "the file"
+        raise RunMalformed(f"{path.name} is no run of `footnote eval`: {where}: {problem['msg']}.") from None

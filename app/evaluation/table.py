@@ -1,0 +1,90 @@
+"""A run as tables for a terminal."""
+
+from collections.abc import Iterator, Mapping
+
+from rich.table import Table
+from rich.text import Text
+
+from app.evaluation.intervals import Difference, Estimate
+from app.evaluation.measures import Measure, measures_of
+from app.evaluation.record import Comparison, Run
+
+_OVERALL = "mean of sets"
+_TITLES = {"retrieval": "Retrieval", "context": "Context after compression", "answers": "Answers"}
+
+
+def tables(run: Run) -> Iterator[Table]:
+    """One table a kind of measure: a row a measure, a column a set, and the mean of several sets."""
+    measures = _measures(run)
+    summaries: list[tuple[str, Mapping[str, Estimate]]] = [(found.name, found.summary) for found in run.sets]
+    if len(run.sets) > 1:
+        summaries.append((_OVERALL, run.overall))
+    for group, title in _TITLES.items():
+        chosen = [measure for measure in measures.values() if measure.group == group]
+        if chosen:
+            table = _table(title, [name for name, _ in summaries])
+            for measure in chosen:
+                cells = [_estimated(measure, summary.get(measure.key)) for _, summary in summaries]
+                table.add_row(_name(measure), *cells)
+            yield table
+    if run.by is not None:
+        yield from _grouped(run, measures)
+    if run.comparison is not None:
+        yield _compared(run.comparison, measures)
+
+
+def _grouped(run: Run, measures: Mapping[str, Measure]) -> Iterator[Table]:
+    for found in run.sets:
+        if found.groups:
+            table = _table(f"{found.name} by {run.by}", list(found.groups))
+            for key in (key for key in found.summary if measures[key].unit == "share"):
+                cells = [_estimated(measures[key], summary.get(key)) for summary in found.groups.values()]
+                table.add_row(_name(measures[key]), *cells)
+            yield table
+
+
+def _compared(comparison: Comparison, measures: Mapping[str, Measure]) -> Table:
+    columns = [*comparison.sets.items()]
+    if len(columns) > 1:
+        columns.append((_OVERALL, comparison.overall))
+    table = _table(f"Change since the run of {comparison.before}", [name for name, _ in columns])
+    for key in comparison.overall:
+        cells = [_changed(measures[key], changes.get(key)) for _, changes in columns]
+        table.add_row(_name(measures[key]), *cells)
+    return table
+
+
+def _measures(run: Run) -> dict[str, Measure]:
+    keys = dict.fromkeys(key for found in run.sets for key in found.values)
+    return {measure.key: measure for measure in measures_of(keys)}
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=Text(title), box=None, pad_edge=False, title_justify="left")
+    table.add_column("")
+    for column in columns:
+        table.add_column(Text(column))
+    return table
+
+
+def _name(measure: Measure) -> Text:
+    variant = f"{measure.variant} %" if measure.group == "context" else measure.variant
+    return Text(f"{variant} {measure.label}".strip())
+
+
+def _estimated(measure: Measure, found: Estimate | None) -> Text:
+    if found is None:
+        return Text("–", style="dim")
+    spread = f" [{measure.show(found.low)}, {measure.show(found.high)}] n={found.n}"
+    return Text.assemble(measure.show(found.value), (spread, "dim"))
+
+
+def _changed(measure: Measure, found: Difference | None) -> Text:
+    """Green or red where the interval leaves 0 out."""
+    if found is None:
+        return Text("–", style="dim")
+    style = ""
+    if found.low > 0 or found.high < 0:
+        style = "green" if (found.change > 0) == measure.higher_is_better else "red"
+    spread = f" [{measure.show(found.low, signed=True)}, {measure.show(found.high, signed=True)}] p={found.p:.3f}"
+    return Text.assemble((measure.show(found.change, signed=True), style), (spread, "dim"))

@@ -1,0 +1,123 @@
+"""Exact inner-product search by FAISS: the index of small collections."""
+
+import threading
+from typing import Any
+
+import faiss
+import numpy as np
+
+from retrieval.candidates import TIE_MARGIN, Scores, best, fetch, selector_of
+from retrieval.key_set import KeySet
+from retrieval.ports import Keys, Vectors
+from retrieval.readers_writer_lock import ReadersWriterLock
+from retrieval.vectors import check_keys, check_query, check_rows
+
+
+class FlatIndex:
+    """Implements `VectorIndex` over `IndexIDMap2(IndexFlatIP)`.
+
+    Flat and not HNSW: HNSW cannot remove, and a narrow filter costs it its recall. Searches run
+    side by side (FAISS releases the interpreter), writes alone. `allowed` is a selector inside the
+    search; this is the CPU index because plain GPU builds of FAISS ignore selectors.
+    """
+
+    def __init__(self, dim: int) -> None:
+        """An empty index of `dim`-dimensional vectors."""
+        self._dim = dim
+        self._index: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dim))
+        self._writers = threading.Lock()  # held by whoever writes or saves; searches do not know it
+        self._lock = ReadersWriterLock()
+
+    @classmethod
+    def of(cls, raw: Any) -> "FlatIndex":
+        """The index over a FAISS index as `write` saved it.
+
+        Raises:
+            ValueError: It is of another kind.
+        """
+        if not isinstance(raw, faiss.IndexIDMap2) or not isinstance(faiss.downcast_index(raw.index), faiss.IndexFlatIP):
+            raise ValueError("the bytes hold another kind of FAISS index")
+        index = cls(raw.d)
+        index._index = raw
+        return index
+
+    def __len__(self) -> int:
+        with self._lock.reading():
+            return int(self._index.ntotal)
+
+    @property
+    def dim(self) -> int:
+        """Length of every vector held."""
+        return self._dim
+
+    @property
+    def lists(self) -> int:
+        """0: every vector is compared."""
+        return 0
+
+    def keys(self) -> Keys:
+        """Every key held, sorted ascending."""
+        with self._lock.reading():
+            return np.sort(self._held())
+
+    def add(self, keys: Keys, vectors: Vectors) -> None:
+        """Add `(n,)` keys with `(n, dim)` rows. A key already held is replaced; O(held) if one is.
+
+        Raises:
+            ValueError: The shapes do not match, a key comes twice, or a number is not finite.
+        """
+        check_rows(keys, vectors, dim=self._dim)
+        if not len(keys):
+            return
+        ids = np.ascontiguousarray(keys, dtype=np.int64)
+        rows = np.ascontiguousarray(vectors, dtype=np.float32)
+        with self._writers:
+            held = ids[np.isin(ids, self._held())]
+            with self._lock.writing():
+                if len(held):  # a search never sees the gap: it waits for the whole write
+                    self._index.remove_ids(faiss.IDSelectorBatch(held))
+                self._index.add_with_ids(rows, ids)
+
+    def remove(self, keys: Keys) -> int:
+        """Remove keys, ignoring unknown ones; returns how many were held. O(held)."""
+        check_keys(keys)
+        if not len(keys):
+            return 0
+        with self._writers, self._lock.writing():
+            return int(self._index.remove_ids(faiss.IDSelectorBatch(np.ascontiguousarray(keys, dtype=np.int64))))
+
+    def search(self, query: Vectors, *, k: int, allowed: KeySet | None) -> list[tuple[int, float]]:
+        """At most `k` (key, inner product) of the allowed keys, best first, ties by key ascending.
+
+        Raises:
+            ValueError: `query` is not `(dim,)` finite numbers, or `k` is negative.
+        """
+        check_query(query, k=k, dim=self._dim)
+        row = np.ascontiguousarray(query, dtype=np.float32)[None, :]
+        # FAISS's own constructors are rewritten at import.
+        swig: Any = faiss
+        parameters = None if allowed is None else swig.SearchParameters(sel=selector_of(allowed))
+
+        def nearest(n: int) -> tuple[Scores, Keys]:
+            scores, ids = self._index.search(row, n, params=parameters)
+            return scores[0], ids[0]
+
+        with self._lock.reading():
+            # FAISS shares out queries, not rows: for one query its thread team only costs waiting.
+            # The setting is the calling thread's own, and FAISS's OpenMP is not torch's.
+            faiss.omp_set_num_threads(1)
+            most = int(self._index.ntotal) if allowed is None else min(int(self._index.ntotal), len(allowed))
+            if not k or not most:
+                return []
+            scores, keys = fetch(nearest, k=k, first=k + TIE_MARGIN, most=most)
+        return best(scores, keys, k=k)
+
+    def write(self, writer: Any) -> int:
+        """Write the index through a FAISS `IOWriter`; how many keys are in it. Writers wait, searches do not."""
+        with self._writers:
+            faiss.write_index(self._index, writer)
+            return int(self._index.ntotal)
+
+    def _held(self) -> Keys:
+        held: Keys = faiss.vector_to_array(self._index.id_map)
+        return held

@@ -1,0 +1,71 @@
+"""Vectors of the questions asked lately, so that the same words are not embedded twice."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from retrieval.ports import Embedder, Vectors
+from retrieval.types import EmbedderInfo
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuery:
+    """A question's vector, and the tokens computed for it: 0 when it was remembered."""
+
+    vector: Vectors
+    tokens: int
+
+
+class QueryCache:
+    """Implements `Embedder` by asking another one, and keeps the last `size` questions' vectors.
+
+    Questions are told apart by their exact text. Safe to call from several threads; two that ask the
+    same new question at once may both compute it, and both are told its tokens.
+    """
+
+    def __init__(self, embedder: Embedder, *, size: int) -> None:
+        """Keep at most `size` vectors of `embedder`.
+
+        Raises:
+            ValueError: `size` is less than 1.
+        """
+        if size < 1:
+            raise ValueError(f"a query cache holds at least 1 vector, got {size}")
+        self._embedder = embedder
+        self._size = size
+        self._lock = Lock()
+        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+
+    @property
+    def info(self) -> EmbedderInfo:
+        """The other embedder's."""
+        return self._embedder.info
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens by the other embedder's tokenizer."""
+        return self._embedder.count_tokens(text)
+
+    def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
+        """(len(texts), dim) float32 unit rows; documents are not remembered."""
+        return self._embedder.embed_documents(texts, on_batch=on_batch)
+
+    def embed_query(self, text: str) -> Vectors:
+        """(dim,) float32 unit vector, read-only."""
+        return self.embed_counted(text).vector
+
+    def embed_counted(self, text: str) -> EmbeddedQuery:
+        """The vector, and what the ledger may charge for it."""
+        with self._lock:
+            found = self._vectors.get(text)
+            if found is not None:
+                self._vectors.move_to_end(text)
+                return EmbeddedQuery(found, tokens=0)
+        vector = self._embedder.embed_query(text).copy()
+        vector.flags.writeable = False  # it is handed out again
+        with self._lock:
+            self._vectors[text] = vector
+            self._vectors.move_to_end(text)
+            while len(self._vectors) > self._size:
+                self._vectors.popitem(last=False)
+        return EmbeddedQuery(vector, tokens=self._embedder.count_tokens(text))

@@ -1,0 +1,136 @@
+"""app.db.scope_keys remembers scopes and never lacks what a commit made visible."""
+
+import numpy as np
+import pytest
+
+from app.db.chunks import ChunkRepository
+from app.db.scope_keys import ScopeKeys
+from app.db.session import Database
+from retrieval.types import Comparison, Scope
+from tests.app.db.samples import Library
+
+
+@pytest.fixture
+def library(database: Database) -> Library:
+    return Library(database)
+
+
+def keys_of(library: Library, document_id: str) -> list[int]:
+    return ScopeKeys(library.database).of(Scope("t1", document_ids=(document_id,))).tolist()
+
+
+def test_the_same_scope_is_the_same_set_until_something_is_committed(library: Library) -> None:
+    library.index("one", "two")
+    scopes = ScopeKeys(library.database)
+    first = scopes.of(Scope("t1"))
+
+    library.upload("waiting")
+    assert scopes.of(Scope("t1")) is first
+    library.index("three")
+    assert scopes.of(Scope("t1")).tolist() == [*first.tolist(), first.tolist()[-1] + 1]
+
+
+def test_a_commit_elsewhere_changes_nothing_here(library: Library) -> None:
+    library.index("one", "two")
+    other = library.collections.create("t1", "other").id
+    scopes = ScopeKeys(library.database)
+    here, there = Scope("t1", collection_ids=(library.collection_id,)), Scope("t1", collection_ids=(other,))
+    before = scopes.of(here)
+    assert len(scopes.of(there)) == 0
+
+    added = library.index("three", collection_id=other)
+    Library(library.database, tenant_id="t2").index("a stranger's")
+
+    assert scopes.of(here) is before
+    assert scopes.of(there).tolist() == keys_of(library, added.id)
+    assert scopes.of(Scope("t1")).tolist() == [*before.tolist(), *keys_of(library, added.id)]
+
+
+def test_after_every_step_a_remembered_scope_holds_what_a_fresh_one_does(library: Library) -> None:
+    other = library.collections.create("t1", "other").id
+    chunks = ChunkRepository(library.database)
+    scopes = [
+        Scope("t1"),
+        Scope("t1", collection_ids=(other,)),
+        Scope("t1", collection_ids=(other, library.collection_id)),
+        Scope("t1", collection_ids=()),
+        Scope("t2"),
+    ]
+
+    def check() -> None:
+        for scope in scopes:
+            assert chunks.keys_in(scope) == ScopeKeys(library.database).of(scope), scope
+
+    check()
+    library.index("one", "two", external_id="x")
+    check()
+    gone = library.index("three", collection_id=other)
+    check()
+    library.upload("next", external_id="x")
+    replaced = library.commit(library.claim(), ["four", "five", "six"])
+    chunks.forget(replaced.removed_keys)
+    check()
+    removed = keys_of(library, gone.id)
+    library.documents.delete(gone.id, tenant_id="t1")
+    chunks.forget(np.array(removed))
+    check()
+    library.index()
+    Library(library.database, tenant_id="t2").index("elsewhere")
+    check()
+
+
+def test_a_deleted_documents_keys_may_stay_but_show_nothing(library: Library) -> None:
+    kept, gone = library.index("kept"), library.index("gone")
+    chunks = ChunkRepository(library.database)
+    its_keys = keys_of(library, gone.id)
+    chunks.keys_in(Scope("t1"))
+    library.documents.delete(gone.id, tenant_id="t1")
+
+    stale = chunks.keys_in(Scope("t1")).tolist()
+
+    assert set(stale) - set(its_keys) == set(keys_of(library, kept.id))
+    assert chunks.chunks(its_keys, scope=Scope("t1")) == {}
+    chunks.forget(np.array(its_keys))
+    assert chunks.keys_in(Scope("t1")).tolist() == keys_of(library, kept.id)
+
+
+def test_a_search_that_reads_while_a_document_is_committed_hides_it_from_no_later_one(library: Library) -> None:
+    """What an earlier moment said never takes the place of a later one."""
+    library.index("one")
+    scopes, late = ScopeKeys(library.database), ScopeKeys(library.database)
+    late.of(Scope("t1"))
+    earlier = dict(late._known)
+    library.index("two")
+    both = scopes.of(Scope("t1"))
+
+    for name, found in earlier.items():
+        scopes._remember(name, found)
+
+    assert scopes.of(Scope("t1")) is both
+    assert len(both) == 2
+
+
+def test_scopes_with_documents_or_a_filter_are_asked_of_sql_and_not_remembered(library: Library) -> None:
+    document = library.index("one", metadata={"year": 2024})
+    library.index("two")
+    scopes = ScopeKeys(library.database)
+
+    assert len(scopes.of(Scope("t1", document_ids=(document.id,)))) == 1
+    assert len(scopes.of(Scope("t1", filter=Comparison("year", "$eq", 2024)))) == 1
+    assert scopes.held() == 0
+
+
+def test_memory_is_bounded_and_the_scope_unused_longest_goes_first(library: Library) -> None:
+    library.index("one", "two", "three")
+    Library(library.database, tenant_id="t2").index("four", "five")
+    Library(library.database, tenant_id="t3").index("six", "seven")
+    scopes = ScopeKeys(library.database, most_keys=5)
+    first, second = scopes.of(Scope("t1")), scopes.of(Scope("t2"))
+    assert scopes.of(Scope("t1")) is first
+
+    scopes.of(Scope("t3"))
+
+    assert scopes.held() == 5
+    assert scopes.of(Scope("t1")) is first
+    assert scopes.of(Scope("t2")) is not second
+    assert ScopeKeys(library.database, most_keys=1).of(Scope("t1")) == first
