@@ -26,13 +26,8 @@ from ingestion.errors import IngestionError
 
 PRINCIPAL = Principal(DEFAULT_TENANT, "evaluation", "evaluation", Role.ADMIN)
 _MANIFEST = "evaluation.json"
-_INDEXING = (
-    "embedder",
-    "dtype",
-    "embedder_dtype",
-    "chunk_tokens",
-    "chunk_overlap",
-)  # what decides which chunks and vectors there are
+# What decides which chunks and vectors there are.
+_INDEXING = ("embedder", "dtype", "embedder_dtype", "chunk_tokens", "chunk_overlap")
 _POLL_SECONDS = 0.2
 _PAGE = 500
 

@@ -17,6 +17,7 @@ from app.db.generations import GenerationRepository
 from app.finding import Finder
 from app.index import LiveIndex
 from app.jobs.worker import Worker
+from app.lexical_index import LiveLexicalIndex
 from app.main import create_app
 from app.question import Limits
 from app.settings import Settings
@@ -111,18 +112,20 @@ def _models(state: State, engine: SupervisedEngine, tmp_path: Path) -> Models:
     ledger = Ledger(state.database, boot_id="boot-1")
     generation = GenerationRepository(state.database).ensure(embedder.info)
     index = LiveIndex(tmp_path / "index", embedder=embedder.info, generation=generation, chunks=chunks)
+    lexical = LiveLexicalIndex(tmp_path / "lexical", database=state.database, chunks=chunks)
     worker = Worker(
         jobs=state.jobs,
         files=state.files,
         pipeline=Pipeline(NoExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
         embedder=embedder,
         index=index,
+        lexical=lexical,
         ledger=ledger,
         metrics=state.metrics,
         boot_id="boot-1",
     )
     answerer = Answerer(
-        finder=Finder(search=Search(embedder, index.current, chunks, chunks), embedder=embedder, ledger=ledger),
+        finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder, ledger=ledger),
         engine=engine,
         tokenizer=tokenizer,
         tokenizer_revision="r",
@@ -130,7 +133,15 @@ def _models(state: State, engine: SupervisedEngine, tmp_path: Path) -> Models:
         ledger=ledger,
         limits=Limits(max_context_tokens=500, max_output_tokens=64, min_evidence=0.3, max_waiting=8),
     )
-    return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
+    return Models(
+        embedder=embedder,
+        engine=engine,
+        tokenizer=tokenizer,
+        index=index,
+        lexical=lexical,
+        answerer=answerer,
+        worker=worker,
+    )
 
 
 def test_a_dead_engine_is_seen_in_readyz_at_once_and_gone_from_it_after_the_restart(service: Service) -> None:

@@ -14,6 +14,7 @@ from app.db.contents import ContentRepository
 from app.finding import Finder
 from app.index import LiveIndex
 from app.jobs.worker import Worker
+from app.lexical_index import LiveLexicalIndex
 from app.main import create_app
 from app.question import Limits
 from app.state import Models, State
@@ -150,6 +151,7 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             engine=engine,
             tokenizer=tokenizer,
             index=cast(LiveIndex, unused),
+            lexical=cast(LiveLexicalIndex, unused),
             answerer=answerer,
             worker=cast(Worker, unused),
         )

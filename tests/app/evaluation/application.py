@@ -12,6 +12,7 @@ from app.db.generations import GenerationRepository
 from app.finding import Finder
 from app.index import LiveIndex
 from app.jobs.worker import Worker
+from app.lexical_index import LiveLexicalIndex
 from app.question import Limits
 from app.settings import Settings
 from app.state import Models, State
@@ -85,18 +86,20 @@ def _models(state: State, engine: Engine) -> Models:
     generation = GenerationRepository(state.database).ensure(embedder.info)
     folder = state.settings.data_dir / "index"
     index = LiveIndex(folder, embedder=embedder.info, generation=generation, chunks=chunks)
+    lexical = LiveLexicalIndex(folder.parent / "lexical", database=state.database, chunks=chunks)
     worker = Worker(
         jobs=state.jobs,
         files=state.files,
         pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
         embedder=embedder,
         index=index,
+        lexical=lexical,
         ledger=ledger,
         metrics=state.metrics,
         boot_id="boot-1",
     )
     answerer = Answerer(
-        finder=Finder(search=Search(embedder, index.current, chunks, chunks), embedder=embedder, ledger=ledger),
+        finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder, ledger=ledger),
         engine=engine,
         tokenizer=tokenizer,
         tokenizer_revision="r",
@@ -104,4 +107,12 @@ def _models(state: State, engine: Engine) -> Models:
         ledger=ledger,
         limits=Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8),
     )
-    return Models(embedder=embedder, engine=engine, tokenizer=tokenizer, index=index, answerer=answerer, worker=worker)
+    return Models(
+        embedder=embedder,
+        engine=engine,
+        tokenizer=tokenizer,
+        index=index,
+        lexical=lexical,
+        answerer=answerer,
+        worker=worker,
+    )

@@ -13,6 +13,7 @@ from app.db.jobs import JobRepository
 from app.files import FileStore
 from app.index import LiveIndex
 from app.jobs.worker import Worker
+from app.lexical_index import LiveLexicalIndex
 from app.telemetry import Metrics
 from app.types import Document
 from app.usage.ledger import Ledger
@@ -73,6 +74,11 @@ class Bench:
         self.ledger = Ledger(library.database, boot_id="boot-1")
         chunks = ChunkRepository(library.database)
         self.index = LiveIndex(tmp_path / "index", embedder=EMBEDDER, generation=library.generation, chunks=chunks)
+        self.lexical = LiveLexicalIndex(
+            tmp_path / "lexical", database=library.database, chunks=chunks, engine="tantivy"
+        )
+        self.lexical.start()
+        self.lexical.wait()
         embedder = FakeEmbedder()
         self.worker = Worker(
             jobs=JobRepository(library.database),
@@ -80,6 +86,7 @@ class Bench:
             pipeline=Pipeline(self.extractor, Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
             embedder=embedder,
             index=self.index,
+            lexical=self.lexical,
             ledger=self.ledger,
             metrics=Metrics(),
             boot_id="boot-1",

@@ -40,7 +40,8 @@ SHIFT = 1000  # offsets of a title before its text stay above 0
 
 def by_rank(*, rank: int, share: float, best_share: float, tokens: int) -> float:
     """Every hit before the next, sentences in order: what a cut at the budget would keep."""
-    return 1e-3**rank * (tokens + 2) ** 0.7
+    worth: float = 1e-3**rank * (tokens + 2) ** 0.7
+    return worth
 
 
 def by_overlap(*, rank: int, share: float, best_share: float, tokens: int) -> float:
