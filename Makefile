@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench-engine format
+.PHONY: run test check bench-engine bench-retrieval format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -40,6 +40,13 @@ check: $(VENV)/.installed-dev
 
 bench-engine: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.engine --out docs/benchmarks/engine.json $(ARGS)
+
+# Question sets lie in the folder SETS names, one folder each in the BEIR layout.
+SETS ?= ../shared/data
+bench-retrieval: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m tests.bench.retrieval.vectors --vectors 1000000 --flat --out docs/benchmarks/vectors.json
+	$(BIN)/python -m tests.bench.retrieval.lexical --chunks 1000000 --out docs/benchmarks/lexical.json
+	$(BIN)/python -m tests.bench.retrieval.embedding $(SETS)/squad2-dev/corpus.jsonl --out docs/benchmarks/embedding.json
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

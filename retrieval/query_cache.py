@@ -20,7 +20,8 @@ class EmbeddedQuery:
 class QueryCache:
     """Implements `Embedder` by asking another one, and keeps the last `size` questions' vectors.
 
-    Questions are told apart by their exact text. Safe to call from several threads; two that ask the
+    Questions are told apart by their exact text and by who may share them: what one tenant asked must not
+    be seen in another's bill or waiting time. Safe to call from several threads; two that ask the
     same new question at once may both compute it, and both are told its tokens.
     """
 
@@ -35,7 +36,7 @@ class QueryCache:
         self._embedder = embedder
         self._size = size
         self._lock = Lock()
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._vectors: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
 
     @property
     def info(self) -> EmbedderInfo:
@@ -54,18 +55,19 @@ class QueryCache:
         """(dim,) float32 unit vector, read-only."""
         return self.embed_counted(text).vector
 
-    def embed_counted(self, text: str) -> EmbeddedQuery:
-        """The vector, and what the ledger may charge for it."""
+    def embed_counted(self, text: str, *, salt: str = "") -> EmbeddedQuery:
+        """The vector, and what the ledger may charge for it; remembered for callers with the same `salt`."""
+        question = (salt, text)
         with self._lock:
-            found = self._vectors.get(text)
+            found = self._vectors.get(question)
             if found is not None:
-                self._vectors.move_to_end(text)
+                self._vectors.move_to_end(question)
                 return EmbeddedQuery(found, tokens=0)
         vector = self._embedder.embed_query(text).copy()
         vector.flags.writeable = False  # it is handed out again
         with self._lock:
-            self._vectors[text] = vector
-            self._vectors.move_to_end(text)
+            self._vectors[question] = vector
+            self._vectors.move_to_end(question)
             while len(self._vectors) > self._size:
                 self._vectors.popitem(last=False)
         return EmbeddedQuery(vector, tokens=self._embedder.count_tokens(text))

@@ -43,7 +43,8 @@ class Search:
         convex combination of both searches' scores, in [0, 1], or their reciprocal-rank score where the
         lexical scores have no ratio scale; alone, a search is fused with nothing. A blank query and an
         empty scope have no hits and cost nothing; a query beyond the embedder's limit is cut by the
-        embedder, and `embedding_tokens` counts what it read: nothing for a query asked a moment ago.
+        embedder, and `embedding_tokens` counts what it read: nothing for a query
+        the same tenant asked a moment ago.
 
         Raises:
             ValueError: `top_k` or `candidates` is below 1.
@@ -61,7 +62,7 @@ class Search:
             keys = self._store.keys_in(scope)
             if not len(keys):
                 return NOTHING
-            embedded = self._queries.embed_counted(query)
+            embedded = self._queries.embed_counted(query, salt=scope.tenant_id)
             embedding_tokens = min(embedded.tokens, self._queries.info.max_tokens)
             dense = self._index().search(embedded.vector, k=k, allowed=keys)
         if mode is not SearchMode.DENSE:

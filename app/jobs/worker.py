@@ -1,6 +1,7 @@
 """Takes queued documents one by one through the pipeline and makes each visible in one transaction."""
 
 import threading
+import time
 from collections.abc import Callable
 
 from app.db.jobs import JobRepository
@@ -18,6 +19,7 @@ from ingestion.types import Progress
 from retrieval.ports import Embedder
 
 _IDLE_SECONDS = 0.5
+_PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction, and small documents come by the thousand
 
 
 class Worker:
@@ -125,9 +127,15 @@ class Worker:
         bill.settle(UsageStatus.COMPLETED)
 
     def _progress(self, job: Job) -> Callable[[Progress], None]:
+        due = time.monotonic()
+
         def report(progress: Progress) -> None:
+            nonlocal due
             if self._stop.is_set():
                 raise _Stopped
+            if time.monotonic() < due:
+                return
+            due = time.monotonic() + _PROGRESS_SECONDS
             if not self._jobs.progress(job.id, progress.stage, done=progress.done, total=progress.total):
                 raise _Overtaken
 

@@ -76,7 +76,8 @@ def test_an_answer_cites_exact_characters_and_its_parts_sum_to_the_prompt(server
 def test_the_administrators_report_shows_the_very_tokens_of_the_answer(server, document):
     secret = server.http.post("/v1/admin/keys", json={"name": f"meter-{time.time_ns()}"}).json()
     headers = {"Authorization": f"Bearer {secret['secret']}"}
-    body = {"question": "Who became chief financial officer?", "max_output_tokens": 16}
+    # never asked before: a question that was is not embedded again
+    body = {"question": f"Who became chief financial officer? ({time.time_ns()})", "max_output_tokens": 16}
     usage = server.http.post("/v1/ask", json=body, headers=headers).json()["usage"]
 
     midnight = int(datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp())
@@ -199,7 +200,7 @@ def test_models_are_listed_per_collection(server, document):
 
 
 def test_tokens_are_counted_by_the_tokenizers_that_serve(server, document):
-    question = "Who became chief financial officer?"
+    question = f"Who became chief financial officer? ({time.time_ns()})"
     counted = server.http.post("/v1/tokens/count", json={"text": question}).json()
     answer = ask(server, question, dry_run=True)
 

@@ -143,6 +143,8 @@ def test_a_swapped_index_serves_the_next_search(world: World) -> None:
 def test_the_embedding_is_counted_as_far_as_it_was_read(world: World) -> None:
     assert world.search.search("revenue rose", scope=MINE, top_k=1).embedding_tokens == 4
     assert world.search.search("revenue rose", scope=MINE, top_k=1).embedding_tokens == 0, "it was remembered"
+    other = Scope(tenant_id="other")
+    assert world.search.search("revenue rose", scope=other, top_k=1).embedding_tokens == 4, "for its tenant alone"
     assert world.search.search("word " * 1000, scope=MINE, top_k=1).embedding_tokens == 32
 
 
