@@ -159,7 +159,7 @@ def _selected(writer: _Writer, *, query: str, worth: Worth) -> _Drafts:
 
 
 def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
-    """The sentences of all passages, weighed."""
+    """The sentences of all passages, weighed; headings only where there is nothing else."""
     spans = [unit_spans(passage.text, most_words=_MOST_WORDS) for passage in writer.found]
     texts = [
         [passage.text[start:end] for start, end in of_passage]
@@ -168,7 +168,11 @@ def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
     spoken = [[terms(text) for text in of_passage] for of_passage in texts]
     weights = term_weights(query, [frozenset[str]().union(*of_passage) for of_passage in spoken])
     total = sum(weights.values()) or 1.0
-    units = []
+    scores = {rank: hit.scores.fused for passage in writer.found for rank, hit in passage.found}
+    top = max(scores.values(), default=0.0)
+    closeness = {rank: score / top if top > 0 else 1.0 for rank, score in scores.items()}
+    units: list[Unit] = []
+    headings: list[Unit] = []
     for number, passage in enumerate(writer.found):
         ranks = [passage.rank_at(start, end) for start, end in spans[number]]
         shares = [overlap(weights, of_unit) / total for of_unit in spoken[number]]
@@ -177,9 +181,16 @@ def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
             best[rank] = max(best[rank], share)
         for place, ((start, end), rank, share) in enumerate(zip(spans[number], ranks, shares, strict=True)):
             tokens = writer.count(texts[number][place])
-            value = worth(rank=rank, share=share, best_share=best[rank], tokens=tokens)
-            units.append(Unit(number, place, start, end, tokens, value, matching=share > 0))
-    return units
+            value = worth(rank=rank, closeness=closeness[rank], share=share, best_share=best[rank], tokens=tokens)
+            kind = headings if _is_heading(texts[number][place], passage) else units
+            kind.append(Unit(number, place, start, end, tokens, value, matching=share > 0))
+    return units or headings
+
+
+def _is_heading(text: str, passage: Passage) -> bool:
+    """Whether a sentence is the heading that the source's header names anyway."""
+    path = passage.found[0][1].chunk.heading_path
+    return bool(path) and text.strip("# ").casefold() == path[-1].casefold()
 
 
 def _cut(writer: _Writer, unit: Unit) -> _Drafts | None:

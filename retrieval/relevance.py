@@ -12,12 +12,12 @@ from retrieval.words import terms
 class Worth(Protocol):
     """What a sentence is worth to a question, above 0; any scale, as only proportions count."""
 
-    def __call__(self, *, rank: int, share: float, best_share: float, tokens: int) -> float:
+    def __call__(self, *, rank: int, closeness: float, share: float, best_share: float, tokens: int) -> float:
         """The arguments are those of `odds`."""
         ...
 
 
-_BIAS, _RANK, _BEST_HIT, _SHARE, _BEST_SHARE, _LENGTH = -4.39, -1.21, 0.5, 4.71, -1.71, 0.72
+_BIAS, _RANK, _CLOSENESS, _SHARE, _BEST_SHARE, _LENGTH = -7.03, -1.36, 3.97, 5.33, -2.04, 0.56
 
 
 def term_weights(query: str, texts: Sequence[AbstractSet[str]]) -> dict[str, float]:
@@ -38,16 +38,15 @@ def overlap(weights: Mapping[str, float], text: AbstractSet[str]) -> float:
     return sum(weights[term] for term in sorted(text & weights.keys()))
 
 
-def odds(*, rank: int, share: float, best_share: float, tokens: int) -> float:
-    """Odds in (0, 1) that a sentence holds evidence: a logistic regression of four features.
+def odds(*, rank: int, closeness: float, share: float, best_share: float, tokens: int) -> float:
+    """Odds in (0, 1) that a sentence holds evidence: a logistic regression of five features.
 
-    Its weights were fitted to whether a sentence of the eight best hits holds a gold span or answer,
-    over Natural Questions, HotpotQA, MuSiQue, SquadShifts (new Wikipedia), SciFact and Chroma's
-    chunking questions, every set counting the same; the best hit's extra odds were chosen on the
-    same sets, by what is kept at a quarter and a half of the tokens.
+    Its weights were fitted to whether a sentence of the eight best hits meets a gold span, over 150
+    questions of Natural Questions and 100 of HotpotQA, both sets counting the same.
 
     Args:
         rank: Of its hit, 0 is best.
+        closeness: Its hit's fused score as a share of the best hit's, in [0, 1].
         share: Of the question's term weight that the sentence speaks about, in [0, 1].
         best_share: The largest share of any sentence of its hit: what a sentence beside a match lacks.
         tokens: Of the sentence; a longer one says more.
@@ -55,7 +54,7 @@ def odds(*, rank: int, share: float, best_share: float, tokens: int) -> float:
     logit = (
         _BIAS
         + _RANK * log1p(rank)
-        + _BEST_HIT * (rank == 0)
+        + _CLOSENESS * closeness
         + _SHARE * share
         + _BEST_SHARE * best_share
         + _LENGTH * log(1 + tokens)

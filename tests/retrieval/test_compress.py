@@ -1,6 +1,7 @@
 """retrieval.compress keeps its budget, its offsets and its numbering."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.compress import ELLIPSIS, compress, header_of
-from retrieval.types import Context, Hit, Source
+from retrieval.types import Context, Hit, Scores, Source
 from tests.retrieval.fakes import chunk, hit, ranked
 
 Counter: TypeAlias = Callable[[str], int]
@@ -164,6 +165,33 @@ def test_neighbouring_sentences_are_joined_with_their_own_space() -> None:
 
     assert shown(context) == ["Acme rose.\nAcme fell."]
     assert len(context.sources[0].spans) == 1
+
+
+def test_a_heading_is_not_bought_twice_because_the_header_names_it() -> None:
+    text = "# Dividends of Acme\n\nAcme paid a dividend of 30 cents in May. Nobody else did anything at all that year."
+    found = [hit(chunk(1, text, heading_path=("Dividends of Acme",)))]
+
+    context = compress(found, query="dividends of Acme", budget=20, count_tokens=count_words)
+
+    assert shown(context) == ["Acme paid a dividend of 30 cents in May."]
+    alone = [hit(chunk(1, "# Dividends of Acme", heading_path=("Dividends of Acme",)))]
+    assert shown(compress(alone, query="dividends", budget=50, count_tokens=count_words)) == ["# Dividends of Acme"]
+
+
+def test_a_hit_is_weighed_by_how_close_its_score_is_to_the_best() -> None:
+    seen: dict[int, float] = {}
+
+    def worth(*, rank: int, closeness: float, share: float, best_share: float, tokens: int) -> float:
+        seen[rank] = closeness
+        return share + 0.1
+
+    scored = [
+        replace(hit(chunk(key, f"Acme paid {key} cents. Lunch was cold.", document_id=f"d{key}")), scores=Scores(fused))
+        for key, fused in ((1, 0.8), (2, 0.4))
+    ]
+    compress(scored, query="Acme", budget=12, count_tokens=count_words, worth=worth)
+
+    assert seen == {0: 1.0, 1: 0.5}
 
 
 def test_a_first_source_that_shares_no_word_with_the_query_gives_its_first_sentences() -> None:

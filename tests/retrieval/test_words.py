@@ -55,10 +55,11 @@ def test_without_texts_every_term_has_a_weight() -> None:
 
 
 def test_odds_rise_with_rank_overlap_and_length_and_stay_odds() -> None:
-    fair = odds(rank=1, share=0.3, best_share=0.5, tokens=20)
+    fair = odds(rank=1, closeness=0.8, share=0.3, best_share=0.5, tokens=20)
 
-    assert 0 < odds(rank=5, share=0.3, best_share=0.5, tokens=20) < fair
-    assert fair < odds(rank=0, share=0.3, best_share=0.5, tokens=20) < 1
-    assert fair < odds(rank=1, share=0.5, best_share=0.5, tokens=20)
-    assert fair < odds(rank=1, share=0.3, best_share=0.3, tokens=20)
-    assert fair < odds(rank=1, share=0.3, best_share=0.5, tokens=40)
+    assert 0 < odds(rank=5, closeness=0.8, share=0.3, best_share=0.5, tokens=20) < fair
+    assert 0 < odds(rank=1, closeness=0.5, share=0.3, best_share=0.5, tokens=20) < fair
+    assert fair < odds(rank=0, closeness=0.8, share=0.3, best_share=0.5, tokens=20) < 1
+    assert fair < odds(rank=1, closeness=0.8, share=0.5, best_share=0.5, tokens=20)
+    assert fair < odds(rank=1, closeness=0.8, share=0.3, best_share=0.3, tokens=20)
+    assert fair < odds(rank=1, closeness=0.8, share=0.3, best_share=0.5, tokens=40)

@@ -38,13 +38,13 @@ TOP_K, SHARES = 8, (50, 25)
 SHIFT = 1000  # offsets of a title before its text stay above 0
 
 
-def by_rank(*, rank: int, share: float, best_share: float, tokens: int) -> float:
+def by_rank(*, rank: int, closeness: float, share: float, best_share: float, tokens: int) -> float:
     """Every hit before the next, sentences in order: what a cut at the budget would keep."""
     worth: float = 1e-3**rank * (tokens + 2) ** 0.7
     return worth
 
 
-def by_overlap(*, rank: int, share: float, best_share: float, tokens: int) -> float:
+def by_overlap(*, rank: int, closeness: float, share: float, best_share: float, tokens: int) -> float:
     """Words of the question alone."""
     return share + 1e-3
 

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.retrieval.vectors`: the vector index at real sizes beside exact search, with its store, as a table and JSON.
+"""`python -m tests.bench.retrieval.vectors`: the vector index at real sizes beside exact search, as a table and JSON.
 
 The vectors are synthetic and clustered, as texts are: 4,096 centres of unequal size, and noise with a
 falling spectrum about them. Exact scores over every vector are the oracle. Every round runs all
