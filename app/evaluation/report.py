@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from app.evaluation.charts import Dot, Row, dot_chart, histogram
-from app.evaluation.intervals import Estimate
+from app.evaluation.intervals import Difference, Estimate
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Example, Passage, Run, SetRun
 from app.evaluation.style import STYLE
@@ -146,7 +146,7 @@ def _changes(run: Run) -> str:
                     ),
                 ),
             )
-            for name, changes in [*comparison.sets.items(), (_OVERALL, comparison.overall)]
+            for name, changes in _changes_by_set(comparison)
             if (found := changes.get(key)) is not None
         ]
         measure = measures[key]
@@ -156,13 +156,19 @@ def _changes(run: Run) -> str:
     return _section(f"Against the run of {comparison.before}", parts)
 
 
+def _changes_by_set(comparison: Comparison) -> list[tuple[str, Mapping[str, Difference]]]:
+    """By set; the mean of several sets last."""
+    of_sets: list[tuple[str, Mapping[str, Difference]]] = [*comparison.sets.items()]
+    return of_sets if len(of_sets) == 1 else [*of_sets, (_OVERALL, comparison.overall)]
+
+
 def _change_table(comparison: Comparison, measures: Mapping[str, Measure]) -> str:
     rows = [
         (name, _full_name(measures[key]), measures[key].show(found.before), measures[key].show(found.after),
          measures[key].show(found.change, signed=True),
          f"{measures[key].show(found.low, signed=True)} to {measures[key].show(found.high, signed=True)}",
          f"{found.p:.3f}", str(found.n))
-        for name, changes in [(_OVERALL, comparison.overall), *comparison.sets.items()]
+        for name, changes in _changes_by_set(comparison)
         for key, found in changes.items()
     ]  # fmt: skip
     head = ("set", "measure", "before", "now", "change", "95 % interval", "p", "n")

@@ -42,7 +42,7 @@ class HitScores(ResponseBody):
 
     dense: float | None = Field(description="Cosine similarity.", examples=[0.63])
     lexical: float | None = Field(description="BM25-like, higher is better.", examples=[7.1])
-    fused: float = Field(description="What the search orders by.", examples=[0.0325])
+    fused: float = Field(description="What the search orders by: both scores weighed, in [0, 1].", examples=[0.87])
     rerank: float | None = Field(
         description="What the reranker orders by, those it read before all others; null where it did not read."
     )
