@@ -17,6 +17,7 @@ from app.finding import Finder, Found
 from app.prepared import NO_EVIDENCE, Prepared
 from app.prompt import Prompt, build_prompt
 from app.question import Limits, Question
+from app.reading_order import reading_order
 from app.settlement import Settler
 from app.support import content_terms
 from app.types import Operation, Principal, Reservation, Settlement, UsageStatus
@@ -77,14 +78,13 @@ class Answerer:
         started = time.perf_counter()
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)
-        max_output, room = self._room(question)
+        empty = self._prompt(question, context=_EMPTY, grounded=True)
+        max_output, room = self._room(question, fixed=empty.components.total)
         found = self._finder.find(question)
         retrieve_ms = (time.perf_counter() - started) * 1000 - found.rerank_ms
 
         hits = found.hits if self._is_evidence(question, found.hits) else ()
-        context = (
-            compress(hits, query=question.text, budget=room, count_tokens=self._tokenizer.count) if hits else _EMPTY
-        )
+        context = self._context(question, hits, budget=room, head=empty.head) if hits else _EMPTY
         grounded = bool(context.sources) or question.on_no_evidence == "refuse"
         prompt = self._prompt(question, context=context, grounded=grounded)
         prepared = Prepared(
@@ -161,10 +161,18 @@ class Answerer:
             raise NotFound("No such request is running.")
         prepared.close()
 
-    def _room(self, question: Question) -> tuple[int, int]:
-        """Output tokens and context tokens this question may use."""
+    def _context(self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...]) -> Context:
+        """What of the hits fits, in the order that has most of it cached."""
+        salt = question.principal.tenant_id
+        order = reading_order(
+            self._tokenizer, head=head, cached=lambda prompt: self._engine.cached_tokens(prompt, salt=salt)
+        )
+        count = self._tokenizer.count
+        return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
+
+    def _room(self, question: Question, *, fixed: int) -> tuple[int, int]:
+        """Output tokens and context tokens this question may use, of whose prompt `fixed` tokens stand."""
         window = self._engine.info.context_window
-        fixed = self._prompt(question, context=_EMPTY, grounded=True).components.total
         free = window - fixed
         wanted = question.max_output_tokens
         max_output = wanted if wanted is not None else min(self._limits.max_output_tokens, max(1, free // 2))

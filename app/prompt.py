@@ -44,12 +44,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Token ids with one purpose; context segments name their document, `body` is a source's own text."""
+    """Token ids with one purpose; context segments name their document, `body` is a source's own text.
+
+    `opens_sources` is the one after which the sources stand.
+    """
 
     component: Component
     ids: tuple[int, ...]
     document_id: str | None = None
     body: bool = field(default=False, kw_only=True)
+    opens_sources: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,16 @@ class Prompt:
             if segment.body:
                 spans.append((start, at))
         return tuple(spans)
+
+    @property
+    def head(self) -> tuple[int, ...]:
+        """Token ids before the first source of a grounded prompt, or where it would stand."""
+        ids: list[int] = []
+        for segment in self.segments:
+            ids += segment.ids
+            if segment.opens_sources:
+                return tuple(ids)
+        raise AssertionError("only a grounded prompt has a place for sources")
 
     def shares(self, context: Context) -> tuple[DocumentShare, ...]:
         """Context tokens and sources by document; the token sum is `components.context`."""
@@ -128,7 +142,7 @@ def build_prompt(
         segments += [Segment(Component.TEMPLATE, piece), text(Component.HISTORY, message.content)]
     segments.append(Segment(Component.TEMPLATE, frame[-2]))
     if grounded:
-        segments.append(text(Component.TEMPLATE, "Sources:\n\n"))
+        segments.append(replace(text(Component.TEMPLATE, "Sources:\n\n"), opens_sources=True))
         for source in context.sources:
             document = source.hit.chunk.document_id
             segments.append(text(Component.CONTEXT, source.header, document))

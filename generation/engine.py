@@ -167,7 +167,7 @@ class LocalEngine:
         return sequence.stream
 
     def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
-        """How many tokens of this prompt need not be computed now. Safe from any thread; a hint, not a promise."""
+        """See `ports.Engine.cached_tokens`."""
         chain = PrefixChain(salt=salt, block_tokens=self._runner.block_tokens)
         chain.extend(prompt)
         return self._runner.find(chain.keys)

@@ -55,6 +55,10 @@ class Engine(Protocol):
         """
         ...
 
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
+        """How many tokens of this prompt need not be computed now, as far as is known: a hint, from any thread."""
+        ...
+
     def stats(self) -> EngineStats:
         """What runs and waits now, and what was done since start."""
         ...

@@ -8,6 +8,7 @@ import math
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -123,6 +124,10 @@ class RemoteEngine:
             self._counters.accepted()
             self._loop.call_soon_threadsafe(self._arrive, sequence)
         return sequence.stream
+
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:  # noqa: ARG002 - the port's
+        """0: what the server has cached it tells afterwards."""
+        return 0
 
     def stats(self) -> EngineStats:
         """See `ports.Engine.stats`. Prompt tokens are counted at a sequence's end; the cache is the server's."""

@@ -4,7 +4,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -97,6 +97,12 @@ class SupervisedEngine:
         if self._closing.is_set():
             raise EngineStopped("The generation engine is not running.")
         raise EngineStopped("The generation engine stopped and is restarting; try again in a few seconds.")
+
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
+        """See `ports.Engine.cached_tokens`; 0 while there is no engine."""
+        with self._lock:
+            engine = self._engine
+        return engine.cached_tokens(prompt, salt=salt) if engine is not None else 0
 
     def stats(self) -> EngineStats:
         """See `ports.Engine.stats`; totals are since the first engine was started."""

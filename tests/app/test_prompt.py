@@ -1,5 +1,6 @@
 """app.prompt: the parts are the prompt."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,3 +93,13 @@ def test_a_prompt_for_json_shows_the_schema_and_asks_for_no_markers():
     assert schema in without
     assert "brackets" not in with_sources
     assert "ource" not in without
+
+
+def test_the_head_is_what_stands_before_the_first_source() -> None:
+    tokenizer = CharacterTokenizer()
+    prompt = build_prompt(tokenizer, question="What?", context=CONTEXT)
+    empty = build_prompt(tokenizer, question="Else?", context=Context((), (), 0))
+
+    assert prompt.head == empty.head == prompt.ids[: prompt.sources[0][0] - len(SOURCES[0].header)]
+    with pytest.raises(AssertionError):
+        _ = build_prompt(tokenizer, question="Hi", context=Context((), (), 0), grounded=False).head

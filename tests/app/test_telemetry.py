@@ -1,6 +1,7 @@
 """app.telemetry: what the engine counts, in Prometheus' format."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from prometheus_client import generate_latest
@@ -42,6 +43,9 @@ class CountingEngine:
 
     def submit(self, request: GenerationRequest, *, observer: Observer) -> Stream:
         raise AssertionError("a scrape asks for nothing")
+
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
+        return 0
 
     def stats(self) -> EngineStats:
         return self._counts

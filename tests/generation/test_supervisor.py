@@ -8,7 +8,7 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from inspect import signature
 
@@ -42,6 +42,9 @@ class FakeEngine:
 
     def submit(self, request: GenerationRequest, *, observer: Observer) -> Stream:
         raise ContextLengthExceeded(prompt_tokens=1, max_tokens=1, context_window=1)
+
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
+        return 0
 
     def stats(self) -> EngineStats:
         return self.counts

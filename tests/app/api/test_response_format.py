@@ -1,7 +1,7 @@
 """POST /v1/chat/completions in JSON: the content is the engine's text, verbatim, and nothing else."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
@@ -85,6 +85,9 @@ class ScriptedEngine:
             self._compiler.compile(request.constraint)
         self.requests.append(request)
         return ScriptedStream(request, self._says, observer)
+
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
+        return 0
 
     def stats(self) -> EngineStats:
         return EngineStats(waiting=0, running=0, capacity=1, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)

@@ -1,0 +1,34 @@
+"""The order sources are read in: first what the engine has read before, else the strongest at the edges."""
+
+from collections.abc import Callable, Sequence
+
+from generation.planning import order_for_reuse
+from generation.ports import Tokenizer
+from retrieval.arrangement import Order, edges_first
+from retrieval.compress import header_of
+from retrieval.types import Source
+
+
+def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable[[Sequence[int]], int]) -> Order:
+    """An order for `retrieval.compress` that knows the engine's cache.
+
+    Sources whose keys and values are cached right behind what comes before them go first, the others
+    follow best first. Where nothing of any source is cached, the order is `edges_first`.
+
+    Args:
+        tokenizer: The serving tokenizer.
+        head: Token ids of the prompt before the first source.
+        cached: How many tokens of a prompt are cached from its beginning, for this tenant.
+    """
+
+    def order(sources: Sequence[Source]) -> list[int]:
+        bodies = [tokenizer.encode(source.body) for source in sources]
+
+        def render(source: int, place: int) -> list[int]:
+            return [*tokenizer.encode(header_of(place + 1, sources[source].hit.chunk)), *bodies[source]]
+
+        planned = order_for_reuse(len(sources), head=head, render=render, cached=cached)
+        known = bool(planned) and cached([*head, *render(planned[0], 0)]) > len(head)
+        return planned if known else edges_first(sources)
+
+    return order
