@@ -20,7 +20,7 @@ from app.usage.ledger import Ledger
 from ingestion.chunking import Chunker
 from ingestion.errors import Malformed
 from ingestion.pipeline import Pipeline
-from ingestion.types import Block, BlockKind, Extraction, MediaType
+from ingestion.types import Block, BlockKind, Extraction, MediaType, Stage
 from tests.app.db.samples import EMBEDDER, Library
 from tests.databases import migrated_file, sqlite_database
 from tests.ingestion.small_tokenizer import word_piece
@@ -56,12 +56,23 @@ class FakeEmbedder:
 
     def embed_documents(self, texts, *, on_batch=None):
         if on_batch is not None:
-            on_batch(len(texts))
+            for done in range(1, len(texts) + 1):
+                on_batch(done)
         rows = np.array([[len(text) + place for place in range(EMBEDDER.dim)] for text in texts], dtype=np.float32)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def embed_query(self, text: str):
         return self.embed_documents([text])[0]
+
+
+class CountingJobs(JobRepository):
+    """Counts the progress that is written down: each time is a transaction."""
+
+    written = 0
+
+    def progress(self, job_id: str, stage: Stage, *, done: int, total: int) -> bool:
+        self.written += 1
+        return super().progress(job_id, stage, done=done, total=total)
 
 
 class Bench:
@@ -80,8 +91,9 @@ class Bench:
         self.lexical.start()
         self.lexical.wait()
         embedder = FakeEmbedder()
+        self.jobs = CountingJobs(library.database)
         self.worker = Worker(
-            jobs=JobRepository(library.database),
+            jobs=self.jobs,
             files=self.files,
             pipeline=Pipeline(self.extractor, Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
             embedder=embedder,
@@ -132,6 +144,16 @@ def test_a_document_becomes_visible_with_its_vectors_and_its_bill(bench):
 
     assert document.chunks > 1
     assert (row.operation, row.input_tokens) == ("embed_doc", document.embedding_tokens)
+
+
+def test_a_document_of_many_batches_does_not_write_its_progress_for_each(bench):
+    document = bench.upload("\n\n".join(f"Paragraph {n} says that revenue rose by {n} percent." for n in range(400)))
+
+    bench.until(document, "indexed")
+
+    chunks = len(ChunkRepository(bench.library.database).visible_keys())
+    assert chunks >= 50, "each of them is a batch and a report"
+    assert 1 <= bench.jobs.written < chunks
 
 
 def test_a_file_that_cannot_be_read_fails_with_its_reason_and_the_next_one_is_taken(bench):
