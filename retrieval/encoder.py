@@ -1,7 +1,6 @@
 """The embedder: a sentence-transformers model."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -11,6 +10,7 @@ import numpy as np
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo
+from retrieval.weights import digest, fastest_dtype, folder_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -93,12 +93,12 @@ class SentenceEncoder:
         on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
         if on_cuda and not torch.cuda.is_available():
             raise EmbedderUnavailable(f'The embedding model "{name}" is to run on a GPU, but there is none.')
-        chosen = dtype if dtype != "auto" else _fastest_dtype(on_cuda=on_cuda)
+        chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
         if chosen == "int8" and (on_cuda or not supports_int8()):
             raise EmbedderUnavailable("An embedder in int8 needs a CPU with AVX512-VNNI.")
         try:
-            folder = _folder(model, local_files_only=local_files_only)
-            revision = _weights_digest(folder)
+            folder = folder_of(model, local_files_only=local_files_only)
+            revision = digest(folder)
         except (OSError, ValueError) as error:
             raise EmbedderUnavailable(
                 f'The embedding model "{name}" is not installed; run `footnote models fetch`.'
@@ -200,16 +200,6 @@ def _unit(encoded: Any) -> Vectors:
     return unit
 
 
-def _fastest_dtype(*, on_cuda: bool) -> Dtype:
-    import torch
-
-    if on_cuda:
-        return "float16"
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)  # absent before torch 2.11
-    cpu: Mapping[str, object] = capabilities()
-    return "bfloat16" if cpu.get("amx_bf16") or cpu.get("avx512_bf16") else "float32"
-
-
 def _plain_tokenizer(model: Any, name: str) -> "Tokenizer":
     """A copy of the model's fast tokenizer: encoding sets truncation and padding on the original."""
     from tokenizers import Tokenizer
@@ -221,29 +211,3 @@ def _plain_tokenizer(model: Any, name: str) -> "Tokenizer":
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def _folder(model: str, *, local_files_only: bool) -> Path:
-    if Path(model).is_dir():
-        return Path(model)
-    from huggingface_hub import snapshot_download
-
-    # Weights as safetensors only: the same model in other formats would be downloaded for nothing.
-    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
-    unwanted = ["onnx/*", "openvino/*"]
-    return Path(
-        snapshot_download(model, local_files_only=local_files_only, allow_patterns=wanted, ignore_patterns=unwanted)
-    )
-
-
-def _weights_digest(folder: Path) -> str:
-    """First 16 hex digits of the SHA-256 of the weights; of several files, of their digests in the order of names."""
-    weights = sorted(folder.rglob("*.safetensors")) or sorted(folder.rglob("pytorch_model*.bin"))
-    if not weights:
-        raise OSError("no weights")
-    digests = []
-    for path in weights:
-        with path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256"))
-    digest = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(part.digest() for part in digests))
-    return digest.hexdigest()[:16]
