@@ -10,7 +10,6 @@ a gold answer that still stands in one source; what was not retrieved does not c
 
 import argparse
 import json
-import math
 import re
 import time
 from collections import defaultdict
@@ -30,8 +29,8 @@ from ingestion.chunking import Chunker
 from ingestion.types import Block, BlockKind, Extraction, MediaType
 from retrieval.compress import compress
 from retrieval.relevance import Worth, odds
+from retrieval.tuning.first_stage import Bm25
 from retrieval.types import Chunk, Context, Hit, Scores, Span
-from retrieval.words import terms
 
 DATA = Path("../shared/data")
 TOP_K, SHARES = 8, (50, 25)
@@ -83,7 +82,7 @@ def cases(name: str, *, questions: int, chunker: Chunker, vectors: Path | None) 
             cosines: npt.NDArray[np.float32] = matrix @ queries[query_id]
             return cosines
 
-    lexical = BM25([" ".join((*chunk.heading_path, chunk.text)) for chunk in chunks])
+    lexical = Bm25([" ".join((*chunk.heading_path, chunk.text)) for chunk in chunks])
     step = max(1, len(asked) / questions)
     found = []
     for row in (asked[int(at * step)] for at in range(min(questions, len(asked)))):
@@ -94,30 +93,6 @@ def cases(name: str, *, questions: int, chunker: Chunker, vectors: Path | None) 
         hits = tuple(Hit(chunks[at], Scores(fused=float(scores[at]))) for at in best)
         found.append(_case(row, hits, gold[row["_id"]]))
     return found
-
-
-class BM25:
-    """The textbook's, k1 = 1.5, b = 0.75 (Robertson and Zaragoza 2009), over all texts at once."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        lengths = np.array([len(text) for text in texts]) / (sum(map(len, texts)) / len(texts))
-        self._norm = 1.5 * (0.25 + 0.75 * lengths)
-        self._texts: dict[str, list[int]] = defaultdict(list)
-        self._counts: dict[str, list[int]] = defaultdict(list)
-        for at, text in enumerate(texts):
-            folded = text.casefold()
-            for term in terms(text):
-                self._texts[term].append(at)
-                self._counts[term].append(max(1, folded.count(term)))
-
-    def scores(self, query: str) -> npt.NDArray[np.float32]:
-        """(texts,) BM25."""
-        scores = np.zeros(len(self._norm), dtype=np.float32)
-        for term in terms(query) & self._texts.keys():
-            at, count = np.array(self._texts[term]), np.array(self._counts[term])
-            rarity = math.log1p((len(scores) - len(at) + 0.5) / (len(at) + 0.5))
-            scores[at] += rarity * count * 2.5 / (count + self._norm[at])
-        return scores
 
 
 def kept(case: Case, context: Context) -> tuple[list[bool], list[bool]]:
