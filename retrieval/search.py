@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
+from retrieval.mentions import CANDIDATES, lift_mentioned
 from retrieval.ports import ChunkStore, Embedder, LexicalIndex, VectorIndex
 from retrieval.query_cache import QueryCache
-from retrieval.types import Hit, Scope, Scores, SearchMode, SearchResult
+from retrieval.types import Chunk, Hit, Scope, Scores, SearchMode, SearchResult
 
 NOTHING = SearchResult(hits=(), embedding_tokens=0)
 _QUESTIONS_REMEMBERED = 1024
@@ -40,7 +41,8 @@ class Search:
 
         Each search brings `max(candidates, top_k)` chunks. The store is asked again for the final
         ones: a hit deleted meanwhile is left out and the next takes its place. `scores.fused` is the
-        convex combination of both searches' scores, in [0, 1], or their reciprocal-rank score where the
+        convex combination of both searches' scores, in [0, 1], raised for passages that the best ones
+        mention, or their reciprocal-rank score where the
         lexical scores have no ratio scale; alone, a search is fused with nothing. A blank query and an
         empty scope have no hits and cost nothing; a query beyond the embedder's limit is cut by the
         embedder, and `embedding_tokens` counts what it read: nothing for a query
@@ -63,7 +65,7 @@ class Search:
             if not len(keys):
                 return NOTHING
             embedded = self._queries.embed_counted(query, salt=scope.tenant_id)
-            embedding_tokens = min(embedded.tokens, self._queries.info.max_tokens)
+            embedding_tokens = embedded.tokens
             dense = self._index().search(embedded.vector, k=k, allowed=keys)
         if mode is not SearchMode.DENSE:
             lexical = self._lexical.search_text(query, scope=scope, k=k)
@@ -80,15 +82,22 @@ class Search:
         top_k: int,
     ) -> tuple[Hit, ...]:
         dense_scores, lexical_scores = dict(dense), dict(lexical)
-        if self._lexical.ratio_scale:
-            ranking = convex_combination(dense, lexical)
-        else:
+        chunks: dict[int, Chunk] = {}
+        if not self._lexical.ratio_scale:
             ranking = reciprocal_rank_fusion([list(dense_scores), list(lexical_scores)])
+        else:
+            ranking = convex_combination(dense, lexical)
+            if dense and lexical:
+                chunks = self._store.chunks([key for key, _ in ranking[:CANDIDATES]], scope=scope)
+                ranking = lift_mentioned(ranking, chunks)
+        asked = {key for key, _ in ranking[:CANDIDATES]} if chunks else set()
         hits: list[Hit] = []
         while ranking and len(hits) < top_k:
             wanted = top_k - len(hits)
             batch, ranking = ranking[:wanted], ranking[wanted:]
-            chunks = self._store.chunks([key for key, _ in batch], scope=scope)
+            unknown = [key for key, _ in batch if key not in asked]
+            if unknown:
+                chunks |= self._store.chunks(unknown, scope=scope)
             for key, fused in batch:
                 if key in chunks:
                     scores = Scores(fused=fused, dense=dense_scores.get(key), lexical=lexical_scores.get(key))

@@ -19,8 +19,8 @@ MINE = Scope(tenant_id="t")
 class World:
     """A store and an index that hold the same chunks."""
 
-    def __init__(self) -> None:
-        self.embedder = HashingEmbedder()
+    def __init__(self, embedder: HashingEmbedder | None = None) -> None:
+        self.embedder = embedder or HashingEmbedder()
         self.store = MemoryStore()
         self.index: VectorIndex = ExactIndex(self.embedder.info.dim)
         self.search = Search(self.embedder, lambda: self.index, self.store, self.store)
@@ -148,6 +148,13 @@ def test_the_embedding_is_counted_as_far_as_it_was_read(world: World) -> None:
     assert world.search.search("word " * 1000, scope=MINE, top_k=1).embedding_tokens == 32
 
 
+def test_the_prompt_before_the_question_is_counted_too() -> None:
+    world = World(HashingEmbedder(prompt_tokens=3))
+    world.put(1, "revenue rose")
+
+    assert world.search.search("revenue rose", scope=MINE, top_k=1).embedding_tokens == 7
+
+
 def test_a_lexical_search_embeds_nothing(world: World) -> None:
     result = world.search.search("revenue", scope=MINE, top_k=1, mode=SearchMode.LEXICAL)
 
@@ -167,3 +174,14 @@ def test_no_question_or_no_documents_cost_nothing(world: World, query: str, scop
 def test_less_than_one_hit_cannot_be_asked_for(world: World, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         world.search.search("x", scope=MINE, **options)
+
+
+def test_a_passage_that_the_best_one_names_by_its_heading_comes_before_its_equals(world: World) -> None:
+    world.put(20, "revenue rose by half in the Lighthouse branch", document_id="d20")
+    world.put(21, "percent of the keepers retired", document_id="d21", heading_path=("Keepers",))
+    world.put(22, "percent of the keepers retired", document_id="d22", heading_path=("Lighthouse branch",))
+
+    order = world.keys("by what percent did revenue rise in half the branch", top_k=6)
+
+    assert order.index(22) < order.index(21)
+    assert world.keys("percent of keepers", mode=SearchMode.LEXICAL)[:2] == [21, 22], "alone a search keeps its order"
