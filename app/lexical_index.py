@@ -4,12 +4,14 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from app.db.chunks import ChunkRepository
+from app.db.lexical import search_text
 from app.db.lexical_entries import LexicalEntryRepository
 from app.db.session import Database
 from app.telemetry import logger
@@ -57,6 +59,7 @@ class LiveLexicalIndex:
             clock: Seconds, to space commits.
         """
         self._folder = folder
+        self._database = database
         self._chunks = chunks
         self._entries = LexicalEntryRepository(database)
         self._engine = engine
@@ -105,7 +108,8 @@ class LiveLexicalIndex:
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query.
 
-        Scores are BM25, except by PostgreSQL's own index. The index beside the database may for a
+        Scores are BM25, a word's rarity that in the tenant's collections asked for, except by PostgreSQL's own
+        index. The index beside the database may for a
         moment still hold a chunk that is no longer visible: the store is asked again for hits.
         """
         index = self._index
@@ -118,7 +122,10 @@ class LiveLexicalIndex:
                 )
             except (OSError, ValueError) as error:
                 self._give_up(error)
-        return self._chunks.search_text(query, scope=scope, k=k)
+        whole = replace(scope, document_ids=None, filter=None)
+        keys = self._chunks.keys_in(whole) if self._database.dialect == "sqlite" else None
+        with self._database.read() as connection:
+            return search_text(connection, query, scope=scope, k=k, keys=keys)
 
     def add(self, keys: Keys) -> None:
         """Take in chunks that were just committed; they are found at once, or while many come, within moments."""

@@ -6,10 +6,7 @@ built anew. A commit is atomic and durable; segments are immutable and end in a 
 
 import json
 import threading
-import unicodedata
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,32 +15,20 @@ import numpy as np
 from retrieval.errors import IndexCorrupt
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys
-from retrieval.terms import inner_parts, is_unspaced, windows, words
+from retrieval.tantivy_fields import FORMAT, Documents, LexicalEntry, composed, parts_analyzer, schema, words_analyzer
+from retrieval.tantivy_files import verify
+from retrieval.tantivy_scope import DocumentFrequencies, TantivyScope, Term
+from retrieval.terms import is_unspaced, windows, words
 
 if TYPE_CHECKING:
     import tantivy
 
-FORMAT = 1  # of fields and analysis; another one is built anew
 MANIFEST = "footnote.json"
-_HEADING_WEIGHT = 3  # times a heading's words count: chosen on four sets of questions
 _HEAP_BYTES = 64 << 20  # what a writer gathers before it writes a segment
 _LISTED_KEYS = 4096  # a scope up to here is asked for by key, a larger one read off a longer ranking
 _SPARE = 16  # hits looked at beyond those wanted, to settle ties
 _DEEP = 1 << 16  # ranks; ties that reach deeper are settled by tantivy's order
-_FOOTER_MAGIC = 1337
-_READ_BYTES = 1 << 20
 _KEYS_AT_ONCE = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class LexicalEntry:
-    """A chunk as the keyword index needs it."""
-
-    key: int
-    tenant_id: str
-    collection_id: str
-    heading: str
-    text: str
 
 
 class TantivyIndex:
@@ -61,9 +46,11 @@ class TantivyIndex:
         self._tantivy = tantivy
         self._index = index
         self._schema = index.schema
-        self._analyzer = _words_analyzer()
+        self._analyzer = words_analyzer()
         index.register_tokenizer("words", self._analyzer)
-        index.register_tokenizer("parts", _parts_analyzer())
+        index.register_tokenizer("parts", parts_analyzer())
+        self._documents = Documents()
+        self._frequencies = DocumentFrequencies(self._schema)
         self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
         self._writing = threading.Lock()
 
@@ -78,7 +65,7 @@ class TantivyIndex:
 
         folder.mkdir(parents=True, exist_ok=True)
         assert not any(folder.iterdir()), "a new index needs an empty folder"
-        index = cls(tantivy.Index(_schema(), path=str(folder)))
+        index = cls(tantivy.Index(schema(), path=str(folder)))
         (folder / MANIFEST).write_text(json.dumps({"format": FORMAT}))
         return index
 
@@ -95,8 +82,7 @@ class TantivyIndex:
             manifest = json.loads((folder / MANIFEST).read_bytes())
             if manifest != {"format": FORMAT}:
                 raise IndexCorrupt("The keyword index has another format.")
-            for file in _segment_files(folder):
-                _verify(file)
+            verify(folder)
             return cls(tantivy.Index.open(str(folder)))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise IndexCorrupt(f"The keyword index cannot be read ({type(error).__name__}).") from error
@@ -120,7 +106,7 @@ class TantivyIndex:
         """Add chunks whose keys are not held, to be found after the next `commit`; `remove` first what is replaced."""
         with self._writing:
             for entry in entries:
-                self._writer.add_document(self._document(entry))
+                self._writer.add_document(self._documents.of(entry))
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         """Remove chunks, gone after the next `commit`; unknown keys are ignored."""
@@ -137,6 +123,7 @@ class TantivyIndex:
         with self._writing:
             self._writer.commit()
             self._index.reload()
+            self._frequencies = DocumentFrequencies(self._schema)
 
     def close(self) -> None:
         """Let background merges end; what was not committed is lost. Searches no more."""
@@ -157,27 +144,36 @@ class TantivyIndex:
             k: How many; that many come back when as many match.
         """
         assert k >= 0, "a number of results"
-        terms = words(_composed(query))
+        terms = words(composed(query))
         if not terms or k == 0 or (allowed is not None and not len(allowed)):
             return []
-        scope = self._scope(tenant_id, collection_ids, allowed)
-        found = self._best(self._any_word(terms), scope, allowed, k)
-        if not found and not any(is_unspaced(term) for term in terms):
-            found = self._best(self._any_containing(terms), scope, allowed, k)
-        return found
+        scope = TantivyScope(tenant_id, None if collection_ids is None else frozenset(collection_ids))
+        frequencies, searcher = self._frequencies, self._index.searcher()  # in this order: no count outlives its commit
+        conditions = [] if (everything := scope.holds_all(searcher)) else scope.conditions(self._schema)
+        if allowed is not None and len(allowed) <= _LISTED_KEYS:
+            listed = self._tantivy.Query.term_set_query(self._schema, "key", allowed.tolist())
+            conditions.append(self._tantivy.Query.const_score_query(listed, 0.0))
+
+        def found(groups: list[list[Term]]) -> list[tuple[int, float]]:
+            """Chunks with every term of a group, for one group or more."""
+            distinct = dict.fromkeys(term for group in groups for term in group)
+            boosts = dict.fromkeys(distinct, 1.0) if everything else frequencies.boosts(searcher, distinct, scope=scope)
+            held = [
+                [self._query(term, boosts[term]) for term in group] for group in groups if boosts.keys() >= {*group}
+            ]
+            return self._best(searcher, self._any([self._all(each) for each in held], conditions), allowed, k)
+
+        hits = found(self._words(terms))
+        if not hits and not any(is_unspaced(term) for term in terms):
+            hits = found(_inner(terms))
+        return hits
 
     def _best(
-        self,
-        matching: "tantivy.Query | None",
-        scope: "list[tuple[tantivy.Occur, tantivy.Query]]",
-        allowed: KeySet | None,
-        k: int,
+        self, searcher: "tantivy.Searcher", query: "tantivy.Query | None", allowed: KeySet | None, k: int
     ) -> list[tuple[int, float]]:
-        """A ranking long enough that `k` in scope are in it, and all that tie with the last of them."""
-        if matching is None:
+        """A ranking long enough that `k` allowed are in it, and all that tie with the last of them."""
+        if query is None:
             return []
-        query = self._tantivy.Query.boolean_query([(self._tantivy.Occur.Must, matching), *scope])
-        searcher = self._index.searcher()
         limit = k + _SPARE
         while True:
             hits = searcher.search(query, limit=limit, count=False).hits
@@ -189,112 +185,34 @@ class TantivyIndex:
                 return sorted(found, key=lambda each: (-each[1], each[0]))[:k]
             limit *= 4
 
-    def _scope(
-        self, tenant_id: str, collection_ids: Sequence[str] | None, allowed: KeySet | None
-    ) -> "list[tuple[tantivy.Occur, tantivy.Query]]":
-        query = self._tantivy.Query
-        conditions = [query.term_query(self._schema, "tenant", tenant_id, index_option="basic")]
-        if collection_ids is not None:
-            conditions.append(query.term_set_query(self._schema, "collection", list(collection_ids)))
-        if allowed is not None and len(allowed) <= _LISTED_KEYS:
-            conditions.append(query.term_set_query(self._schema, "key", allowed.tolist()))
-        return [(self._tantivy.Occur.Must, query.const_score_query(each, 0.0)) for each in conditions]
-
-    def _any_word(self, terms: Sequence[str]) -> "tantivy.Query | None":
+    def _words(self, terms: Sequence[str]) -> list[list[Term]]:
+        """Stems, and of unspaced scripts pairs, each alone."""
         spaced = [term for term in terms if not is_unspaced(term)]
         stems = dict.fromkeys(stem for term in spaced for stem in self._analyzer.analyze(term))
         pairs = dict.fromkeys(pair for term in terms if is_unspaced(term) for pair in windows(term, size=2))
-        return self._any([self._term("text", stem) for stem in stems] + [self._term("part", pair) for pair in pairs])
+        return [[("text", stem)] for stem in stems] + [[("part", pair)] for pair in pairs]
 
-    def _any_containing(self, terms: Sequence[str]) -> "tantivy.Query | None":
-        must, boolean = self._tantivy.Occur.Must, self._tantivy.Query.boolean_query
-        triples = [dict.fromkeys(windows(term, size=3)) for term in terms if len(term) >= 3]
-        return self._any([boolean([(must, self._term("part", triple)) for triple in each]) for each in triples])
+    def _query(self, term: Term, boost: float) -> "tantivy.Query":
+        query = self._frequencies.query(term)
+        return query if boost == 1.0 else self._tantivy.Query.boost_query(query, boost)
 
-    def _any(self, queries: "Sequence[tantivy.Query]") -> "tantivy.Query | None":
-        should = self._tantivy.Occur.Should
-        return self._tantivy.Query.boolean_query([(should, query) for query in queries]) if queries else None
+    def _all(self, queries: "Sequence[tantivy.Query]") -> "tantivy.Query":
+        if len(queries) == 1:
+            return queries[0]
+        return self._tantivy.Query.boolean_query([(self._tantivy.Occur.Must, query) for query in queries])
 
-    def _term(self, field: str, value: str) -> "tantivy.Query":
-        return self._tantivy.Query.term_query(self._schema, field, value, index_option="freq")
-
-    def _document(self, entry: LexicalEntry) -> "tantivy.Document":
-        heading, text = _composed(entry.heading), _composed(entry.text)
-        document = self._tantivy.Document()
-        document.add_integer("key", entry.key)
-        document.add_text("tenant", entry.tenant_id)
-        document.add_text("collection", entry.collection_id)
-        document.add_text("text", f"{heading} " * _HEADING_WEIGHT + text)
-        document.add_text("part", " ".join(inner_parts(f"{heading} {text}")))
-        return document
+    def _any(self, queries: "Sequence[tantivy.Query]", conditions: "Sequence[tantivy.Query]") -> "tantivy.Query | None":
+        if not queries:
+            return None
+        should, boolean = self._tantivy.Occur.Should, self._tantivy.Query.boolean_query
+        one = boolean([(should, query) for query in queries])
+        return self._all([one, *conditions])
 
 
-def _schema() -> "tantivy.Schema":
-    import tantivy
-
-    builder = tantivy.SchemaBuilder()
-    builder.add_integer_field("key", indexed=True, fast=True)
-    builder.add_text_field("tenant", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("collection", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("text", tokenizer_name="words", index_option="freq")
-    builder.add_text_field("part", tokenizer_name="parts", index_option="freq")
-    return builder.build()
-
-
-def _words_analyzer() -> "tantivy.TextAnalyzer":
-    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
-
-    builder = TextAnalyzerBuilder(Tokenizer.regex(r"[\p{L}\p{N}\p{M}]+"))
-    for each in (Filter.remove_long(1024), Filter.lowercase(), Filter.ascii_fold(), Filter.stemmer("english")):
-        builder = builder.filter(each)
-    return builder.build()
-
-
-def _parts_analyzer() -> "tantivy.TextAnalyzer":
-    from tantivy import TextAnalyzerBuilder, Tokenizer
-
-    return TextAnalyzerBuilder(Tokenizer.regex(r"[^ ]+")).build()
-
-
-def _composed(text: str) -> str:
-    """Letters and their accents as one character each; half a surrogate pair becomes a blank."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", text).encode("utf-8", "replace").decode()
+def _inner(terms: Sequence[str]) -> list[list[Term]]:
+    """Of each term of three characters or more, what a word that holds it holds."""
+    return [[("part", triple) for triple in dict.fromkeys(windows(term, size=3))] for term in terms if len(term) >= 3]
 
 
 def _integers(values: "list[int | float | bool | None]") -> list[int]:
     return [int(value) for value in values if value is not None]
-
-
-def _segment_files(folder: Path) -> Iterator[Path]:
-    """The files of the last commit."""
-    segments = json.loads((folder / "meta.json").read_bytes())["segments"]
-    known = [segment["segment_id"].replace("-", "") for segment in segments]
-    for name in known:
-        files = list(folder.glob(f"{name}.*"))
-        if not files:
-            raise IndexCorrupt("A part of the keyword index is missing.")
-        yield from files
-
-
-def _verify(path: Path) -> None:
-    """Check one file against the checksum it ends in: body, JSON with its CRC-32, JSON's length, a magic number."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        file.seek(max(0, size - 8))
-        tail = file.read(8)
-        length, magic = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:], "little")
-        if len(tail) < 8 or magic != _FOOTER_MAGIC or length + 8 > size:
-            raise IndexCorrupt("A file of the keyword index is cut off.")
-        file.seek(size - 8 - length)
-        expected = json.loads(file.read(length))["crc"]
-        file.seek(0)
-        left, crc = size - 8 - length, 0
-        while left:
-            data = file.read(min(left, _READ_BYTES))
-            if not data:
-                raise IndexCorrupt("A file of the keyword index is cut off.")
-            crc, left = zlib.crc32(data, crc), left - len(data)
-    if crc != expected:
-        raise IndexCorrupt("A file of the keyword index does not match its checksum.")

@@ -4,18 +4,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from retrieval.words import STOP_WORDS
+
 MAX_TERMS = 64
 _MAX_CHARS = 200  # of a term; PostgreSQL refuses words above 2 kB
 _MAX_READ = 20_000  # characters of a question that are looked at
-
-# Filler that would rank passages by nothing: dropped when other terms remain.
-STOP_WORDS = frozenset(
-    """
-    a about an and are as at be been but by can could did do does for from had has have how i if in into is it its me
-    my no not of on or our shall should so than that the their them then there these they this those to was we were
-    what when where which who whom whose why will with would you your
-    """.split()  # noqa: SIM905 - a list of a hundred quoted words is no easier to read
-)
 
 # Scripts written without spaces (or, Korean, with particles joined to words): a run is no word.
 _UNSPACED = (
@@ -66,6 +59,9 @@ def inner_parts(text: str) -> list[str]:
         for run in filter(is_unspaced, _runs(text)):
             found += windows(run.lower(), size=2)
     for word in _CANDIDATE.findall(text):
+        # nearly every word is small letters, and this is half of the time of an index: that comes first
+        if len(word) < _LONG_WORD and word.islower() and word.isalpha():
+            continue
         if (len(word) >= _LONG_WORD or _is_identifier(word)) and not is_unspaced(word):
             found += windows(word.lower()[:_MAX_CHARS], size=3)
     return found

@@ -11,14 +11,18 @@ _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _TERM = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 
-# Words that carry grammar, not content. English only: rarity among the hits does the rest.
+# Words that carry grammar, not content: no search looks for them, no comparison counts them. English only:
+# rarity does the rest.
 STOP_WORDS = frozenset(
     """
-    a an and are as at be been but by can could did do does for from had has have he her his how i if in into is it
-    its me my no not of on or our she so that the their them then there these they this to us was we were what when
-    where which who whom whose why will with would you your
-    """.split()  # noqa: SIM905 - eighty quoted words would fill a page
+    a about an and are as at be been but by can could did do does for from had has have how i if in into is it its me
+    my no not of on or our shall should so than that the their them then there these they this those to was we were
+    what when where which who whom whose why will with would you your
+    """.split()  # noqa: SIM905 - a list of a hundred quoted words is no easier to read
 )
+
+# Who is meant stands elsewhere in the text. A search that leaves these out too finds no better (docs/EXPERIMENTS.md).
+_PRONOUNS = frozenset(("he", "her", "his", "she", "us"))
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -29,7 +33,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 def terms(text: str) -> frozenset[str]:
     """What to compare texts by: folded words without plural endings, pairs of characters where words have no spaces.
 
-    Stop words are left out, unless there is nothing else.
+    Stop words and pronouns are left out, unless there is nothing else.
     """
     found: set[str] = set()
     for match in _TERM.finditer(text):
@@ -38,7 +42,7 @@ def terms(text: str) -> frozenset[str]:
             found.update(word[i : i + 2] for i in range(max(1, len(word) - 1)))
         else:
             found.add(word)
-    content = found - STOP_WORDS or found
+    content = found - STOP_WORDS - _PRONOUNS or found
     return frozenset(_singular(word) for word in content)
 
 

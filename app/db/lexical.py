@@ -1,8 +1,8 @@
 """Keyword search inside the database, over `text` and headings of visible chunks.
 
 SQLite: FTS5 ranks by BM25 (Robertson and Zaragoza 2009), words stemmed by Porter's rules, a heading's
-words counted several times; a second, trigram index finds what has no words to find: scripts without
-spaces, parts of identifiers.
+words counted several times, rarity being that in the tenant's collections; a second, trigram index finds
+what has no words to find: scripts without spaces, parts of identifiers.
 PostgreSQL: a tsvector ranked by cover density (Clarke, Cormack and Tudhope 2000), which is not
 BM25, so scores compare within one search only; unspaced scripts are found by reading the text in
 scope.
@@ -10,21 +10,22 @@ scope.
 
 import sqlalchemy as sa
 
+from app.db import fts5
 from app.db.scopes import documents_in, is_live
 from app.db.tables import chunk, document
+from retrieval.key_set import KeySet
 from retrieval.terms import is_unspaced, pieces, words
 from retrieval.types import Scope
 
-_HEADING_WEIGHT = 4.0  # of a heading's word beside the text's: chosen on four sets of questions
-_DEEPER, _SPARE = 4, 64  # ranks looked at for k results in scope before all are
 _MAX_PARTS = 32  # each is looked for in all text in scope
 _Found = list[tuple[int, float]]
 
 
-def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int) -> _Found:
+def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int, keys: KeySet | None = None) -> _Found:
     """At most `k` (key, score) of visible chunks in scope that hold a term of `query`, best first, ties by key.
 
-    Any text is a valid query; one without a letter or digit finds nothing.
+    Any text is a valid query; one without a letter or digit finds nothing. `keys` are the visible chunks of the
+    tenant's collections, documents and filter aside; whoever knows them saves SQLite reading them.
     """
     assert k >= 0, "a number of results"
     terms = words(query)
@@ -32,33 +33,14 @@ def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int) 
         return []
     on_sqlite, unspaced = connection.dialect.name == "sqlite", any(is_unspaced(term) for term in terms)
     if not unspaced:
-        found = (_fts5 if on_sqlite else _tsvector)(connection, terms, scope, k)
-        if found or not on_sqlite:
+        if not on_sqlite:
+            return _tsvector(connection, terms, scope, k)
+        if found := fts5.rank(connection, terms, table="chunk_fts", scope=scope, keys=keys, k=k):
             return found
     if on_sqlite and (trigrams := pieces(terms, size=3)):
-        return _fts5(connection, trigrams, scope, k, table="chunk_trigram")
+        return fts5.rank(connection, trigrams, table="chunk_trigram", scope=scope, keys=keys, k=k)
     # two characters are a word in Chinese, and too few for the trigram index
     return _contained(connection, pieces(terms, size=2)[:_MAX_PARTS], scope, k)
-
-
-def _fts5(connection: sa.Connection, terms: list[str], scope: Scope, k: int, table: str = "chunk_fts") -> _Found:
-    """FTS5 ranks alone first: joining each match to its document costs as much as ranking it does."""
-    index = sa.table(table, sa.column("rowid", sa.Integer), sa.column(table))
-    match = index.c[table].op("MATCH", is_comparison=True)
-    any_of = " OR ".join(f'"{term}"' for term in terms)  # terms are letters, digits and marks: nothing to escape
-    weights = (sa.literal(1.0), sa.literal(_HEADING_WEIGHT))  # text, heading
-    worst_first = sa.func.bm25(sa.literal_column(table), *weights, type_=sa.Double).label("rank")
-    ranked = sa.select(index.c.rowid, worst_first).where(match(any_of)).order_by(worst_first, index.c.rowid)
-
-    depth = _DEEPER * k + _SPARE
-    best = connection.execute(ranked.limit(depth)).all()
-    visible = sa.select(chunk.c.key).join(document, is_live()).where(*documents_in(scope, dialect="sqlite"))
-    in_scope = set(connection.execute(visible.where(chunk.c.key.in_([key for key, _ in best]))).scalars())
-    found = [row for row in best if row.rowid in in_scope][:k]
-    if len(found) < k and len(best) == depth:
-        every = ranked.join(chunk, chunk.c.key == index.c.rowid).join(document, is_live())
-        found = list(connection.execute(every.where(*documents_in(scope, dialect="sqlite")).limit(k)))
-    return [(int(key), -float(rank)) for key, rank in found]  # bm25() is negative, better matches more so
 
 
 def _tsvector(connection: sa.Connection, terms: list[str], scope: Scope, k: int) -> _Found:

@@ -9,7 +9,8 @@ import pytest
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
 from app.lexical_index import LiveLexicalIndex
-from retrieval.tantivy_index import LexicalEntry, TantivyIndex
+from retrieval.tantivy_fields import LexicalEntry
+from retrieval.tantivy_index import TantivyIndex
 from retrieval.types import Scope
 from tests.app.db.samples import Library
 from tests.databases import migrated_file, sqlite_database

@@ -1,5 +1,6 @@
 """Every keyword index keeps one promise: scope inside, any text a query, ties by key, nothing that is gone."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
+from app.identifiers import new_id
 from app.lexical_index import LiveLexicalIndex
 from app.types import Document
 from retrieval.ports import LexicalIndex
 from retrieval.types import Comparison, Scope
 from tests.app.db.samples import Library
+from tests.bm25 import Weigh, bm25, lucene, sqlite
 from tests.databases import migrated_file, postgres_database, sqlite_database
 
 __all__ = ["migrated_file", "postgres_database", "sqlite_database"]
@@ -54,8 +57,8 @@ class Shelf:
         self.live.save_if_changed()
         return library.get(created.id)
 
-    def delete(self, document: Document) -> None:
-        removal = Library(self.database).documents.delete(document.id, tenant_id="t1")
+    def delete(self, document: Document, *, tenant_id: str = "t1") -> None:
+        removal = Library(self.database, tenant_id=tenant_id).documents.delete(document.id, tenant_id=tenant_id)
         self.chunks.forget(removal.keys)
         self.live.forget(removal.keys)
 
@@ -196,6 +199,56 @@ def test_k_come_back_from_a_small_scope_behind_many_better_matches(shelf: Shelf)
     last = shelf.add(*(f"shared and {number} other words of no account" for number in range(5)))
 
     assert len(shelf.found("shared", scope=Scope("t1", document_ids=(last.id,)), k=5)) == 5
+
+
+WORDS = ("apple", "pear", "plum", "fig", "quince", "lime")
+passages = st.lists(  # of equal length: the average, which is the whole index's, stays
+    st.lists(st.sampled_from(WORDS), min_size=6, max_size=6).map(" ".join), min_size=1, max_size=5
+)
+
+
+@pytest.mark.parametrize("shelf", ["fts5", "tantivy"], indirect=True)
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mine=passages, others=passages, query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True))
+def test_what_others_upload_changes_no_score_and_no_rank(
+    shelf: Shelf, mine: list[str], others: list[str], query: list[str]
+) -> None:
+    library = Library(shelf.database)
+    other = library.collections.create("t1", new_id("name")).id
+    scopes = [Scope("t1", collection_ids=(library.collection_id,)), Scope("t1")]
+
+    def found(scope: Scope) -> list[tuple[int, float]]:
+        return shelf.index.search_text(" ".join(query), scope=scope, k=99)
+
+    here = shelf.add(*mine)
+    keys = shelf.chunks.keys_in(scopes[0]).tolist()
+    alone = found(scopes[0])
+    elsewhere = shelf.add(*others, collection_id=other)
+    with_own = found(scopes[1])
+    strangers = shelf.add(*others, *mine, *others, tenant_id="t2")
+    beside = [found(scope) for scope in scopes]
+    all_keys = shelf.chunks.keys_in(scopes[1]).tolist()
+
+    for document, tenant_id in ((here, "t1"), (elsewhere, "t1"), (strangers, "t2")):
+        shelf.delete(document, tenant_id=tenant_id)
+    weigh = sqlite if shelf.live.serving == "sql" else lucene
+    assert_same(beside[0], alone)
+    assert_same(beside[0], written_out(keys, mine, query, weigh))
+    assert_same(beside[1], with_own)
+    assert_same(beside[1], written_out(all_keys, [*mine, *others], query, weigh))
+
+
+def written_out(keys: list[int], texts: list[str], query: list[str], weigh: Weigh) -> list[tuple[int, float]]:
+    """The ranking of an index that holds `texts` alone, each under the heading "Part"."""
+    counts = {key: Counter(text.split()) for key, text in zip(keys, texts, strict=True)}
+    scores = bm25(counts, dict.fromkeys(keys, 1), query, scope=keys, weigh=weigh)
+    return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))
+
+
+def assert_same(ranking: list[tuple[int, float]], other: list[tuple[int, float]]) -> None:
+    """The same scores but for rounding, and the same ranks but among scores that only rounding tells apart."""
+    assert dict(ranking) == pytest.approx(dict(other), rel=1e-4, abs=1e-9)
+    assert [score for _, score in ranking] == pytest.approx([score for _, score in other], rel=1e-4, abs=1e-9)
 
 
 @pytest.mark.parametrize("query", ["words", "機械"])

@@ -1,9 +1,12 @@
 """Terms are few, distinct and free of operators, whatever the text."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.terms import MAX_TERMS, is_unspaced, pieces, words
+from retrieval.terms import MAX_TERMS, inner_parts, is_unspaced, pieces, windows, words
+from retrieval.words import STOP_WORDS
 
 
 @given(st.text())
@@ -33,3 +36,20 @@ def test_scripts_without_spaces_are_known() -> None:
     unspaced = [word for word in ("人", "カナ", "한국", "ไทย", "zürich", "हिन्दी", "слово") if is_unspaced(word)]
 
     assert unspaced == ["人", "カナ", "한국", "ไทย"]
+
+
+def test_no_stop_word_is_looked_up_beside_another_word() -> None:
+    assert words(f"{' '.join(sorted(STOP_WORDS))} revenue") == ["revenue"]
+    assert words("Where did she file it?") == ["she", "file"]
+
+
+@given(st.text(st.sampled_from("aAbZéß19_- \n"), max_size=80))
+def test_inner_parts_are_those_of_long_words_and_of_identifiers(text: str) -> None:
+    found: list[str] = []
+    for word in re.findall(r"[^\W_]{4,}", text):
+        mixed = any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
+        humped = not any(c.isdigit() for c in word) and not (word.islower() or word.isupper() or word[1:].islower())
+        if len(word) >= 12 or mixed or humped:
+            found += windows(word.lower(), size=3)
+
+    assert inner_parts(text) == found

@@ -16,6 +16,8 @@ from retrieval.words import terms, word_spans
         ("The revenues of 2024", {"revenue", "2024"}),
         ("companies, studies; buses glass status", {"company", "study", "buse", "glass", "status"}),
         ("Who was it?", {"who", "was", "it"}),
+        ("Should she ask us about her visa?", {"ask", "visa"}),
+        ("She?", {"she"}),
         ("", set()),
         ("Straße STRASSE", {"strasse"}),
         ("人工智能", {"人工", "工智", "智能"}),
