@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from generation.config import EngineConfig
@@ -266,6 +267,8 @@ class EngineLoop:
         except Exception:
             logger.exception("sequence %s cannot be decoded", sequence.request.id)
             completion = sequence.complete(FinishReason.ERROR, error=_FAILED)
+        if _never_read(sequence):
+            completion = replace(completion, prompt_tokens=0, cached_tokens=0)
         self._counters.finished(completion)
         sequence.stream.end()
         deadline = time.monotonic() + self._config.reader_grace_s
@@ -280,3 +283,9 @@ class EngineLoop:
             self._counters.stopped()
         for sequence in left:
             self._finish(sequence, reason, error)
+
+
+def _never_read(sequence: SequenceState) -> bool:
+    """Whether nothing was computed for it: it waited for room, or for its share of a step."""
+    read = sequence.computed > sequence.cached or sequence.preempted or sequence.generated
+    return sequence.admitted_at is None or not read

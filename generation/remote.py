@@ -9,7 +9,6 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +17,7 @@ from generation.errors import ConstraintInvalid, ContextLengthExceeded, EngineFu
 from generation.finisher import Ending, Finisher
 from generation.ports import Observer, Tokenizer
 from generation.remote_config import RemoteConfig
+from generation.remote_health import HealthWatch
 from generation.remote_protocol import completion_body
 from generation.remote_sequence import CountedStream, RemoteSequence
 from generation.remote_server import CompletionServer, ServerBusy, ServerFailed, fetch_context_window
@@ -38,8 +38,9 @@ class RemoteEngine:
     """A `ports.Engine` over an OpenAI-compatible server.
 
     One thread runs an event loop of its own, in which every running sequence is a task with a
-    connection; closing the connection is how the server learns to stop. The books are closed by the
-    finisher's thread, as `LocalEngine`'s are.
+    connection; closing the connection is how the server learns to stop (llama.cpp's, while it reads a
+    prompt, looks only when it has been silent for a second). The books are closed by the finisher's
+    thread, as `LocalEngine`'s are.
 
     Prompts go as token ids, so they arrive exactly as they were counted. What a request asks beyond
     the protocol: `allowed_tokens` is refused; `CitationMarkers` is dropped, for citations are checked
@@ -69,7 +70,7 @@ class RemoteEngine:
         self._salt_key = secrets.token_bytes(32)
         self._counters = Counters(capacity=config.max_running)
         self._finisher = Finisher()
-        self._reachable = False
+        self._health = HealthWatch(self._server, interval_s=config.health_interval_s)
         self._cached_tokens = 0
         self._lock = threading.Lock()  # guards the two below: nothing is handed to a loop that has ended
         self._closing = False
@@ -77,7 +78,6 @@ class RemoteEngine:
         self._loop = asyncio.new_event_loop()
         # Touched in the loop only.
         self._stop = asyncio.Event()
-        self._look = asyncio.Event()
         self._line: WaitingLine[RemoteSequence] = WaitingLine()
         self._running: set[RemoteSequence] = set()
         self._warned = False
@@ -136,7 +136,7 @@ class RemoteEngine:
 
     def alive(self) -> bool:
         """Whether the server answered when it was asked last. False until the first answer."""
-        return self._reachable and not self._dead and not self._closing and self._thread.is_alive()
+        return self._health.reachable and not self._dead and not self._closing and self._thread.is_alive()
 
     def close(self) -> None:
         """See `ports.Engine.close`. Idempotent; connections are closed, so the server stops too."""
@@ -184,7 +184,7 @@ class RemoteEngine:
             logger.exception("the remote engine's thread died")
 
     async def _serve(self) -> None:
-        health = self._loop.create_task(self._watch())
+        health = self._loop.create_task(self._health.run())
         try:
             await self._stop.wait()
         finally:
@@ -198,25 +198,6 @@ class RemoteEngine:
             tasks = [sequence.task for sequence in self._running if sequence.task is not None]
             await asyncio.gather(health, *tasks, return_exceptions=True)
             await self._server.close()
-
-    async def _watch(self) -> None:
-        """Look whether the server answers: at fixed intervals while it does, with growing pauses while not."""
-        failures, last = 0, ""
-        while True:
-            try:
-                wrong = await self._server.check()
-            except Exception:
-                logger.exception("the generation server's health check failed")
-                wrong = "cannot be asked"
-            self._reachable = wrong is None
-            failures = 0 if wrong is None else min(failures + 1, 6)
-            if (wrong or "answers") != last:
-                last = wrong or "answers"
-                logger.log(logging.WARNING if wrong else logging.INFO, "the generation server %s", last)
-            pause = self._config.health_interval_s * (2.0 ** (failures - 4) if failures else 1.0)
-            self._look.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._look.wait(), pause)
 
     def _arrive(self, sequence: RemoteSequence) -> None:
         self._line.add(sequence)
@@ -264,7 +245,7 @@ class RemoteEngine:
     async def _stream(self, sequence: RemoteSequence) -> FinishReason:
         reason = None
         async with self._server.complete(sequence.body) as chunks:
-            self._reachable = True
+            self._health.seen()
             async for chunk in chunks:
                 since, before = sequence.last_token_at, sequence.counted
                 new_tokens = sequence.take(chunk)
@@ -297,7 +278,7 @@ class RemoteEngine:
             self._end(sequence, task.result())
         elif isinstance(failure, ServerFailed):
             logger.warning("sequence %s: %s", sequence.request.id, failure)
-            self._look.set()
+            self._health.look()
             self._end(sequence, FinishReason.ERROR, error=str(failure))
         else:
             logger.error("sequence %s failed", sequence.request.id, exc_info=failure)
@@ -335,7 +316,7 @@ class RemoteEngine:
         if all(other.user != sequence.user for other in [*self._line, *self._running]):
             self._line.forget(sequence.user)
         sent = len(sequence.request.prompt)
-        if completion.prompt_tokens != sent and not self._warned:
+        if completion.prompt_tokens not in (0, sent) and not self._warned:
             self._warned = True
             logger.warning(
                 "the generation server counted %d prompt tokens where %d were sent: is its tokenizer Footnote's?",

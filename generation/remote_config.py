@@ -14,8 +14,8 @@ class RemoteConfig:
         base_url: Where its routes begin, usually ending in `/v1`. Credentials do not belong here.
         model: The model's name at the server.
         api_key: Sent as a bearer token; None sends none.
-        context_window: In tokens, prompt and output together; None asks the server, which vLLM and
-            SGLang answer (`max_model_len` in `/models`) and llama.cpp does not.
+        context_window: In tokens, prompt and output together; None asks the server, which vLLM,
+            SGLang and llama.cpp answer in `/models` (older builds of llama.cpp do not).
         max_running: Most requests at the server at once.
         max_waiting: Most sequences in the waiting line; the next one is refused.
         connect_timeout_s: Seconds a connection may take, and the answer to a health check.

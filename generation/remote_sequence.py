@@ -109,7 +109,7 @@ class RemoteSequence:
         The count is the server's where it came to tell it, else the ids', else our tokenizer's of
         the received text. Ids the server never told are our tokenizer's of the same text.
         `prompt_tokens` is what was sent unless the server counted otherwise: the server's is what was
-        computed, so it goes on the bill.
+        computed, so it goes on the bill. One that ended before its turn came is billed nothing.
         """
         told = self.token_ids if self.token_ids or not self.received else None
         token_ids = tuple(self.tokenizer.encode("".join(self.received)) if told is None else told)
@@ -118,7 +118,8 @@ class RemoteSequence:
         self._emit("" if self.stop.found else self.stop.flush(), last=True)
         self.stream.settle(generated)
         now, start, first = time.monotonic(), self.submitted_at, self.first_token_at
-        prompt_tokens = len(self.request.prompt) if self.prompt_tokens is None else self.prompt_tokens
+        sent = 0 if self.admitted_at is None else len(self.request.prompt)
+        prompt_tokens = sent if self.prompt_tokens is None else self.prompt_tokens
         return Completion(
             id=self.request.id,
             text="".join(self.text),

@@ -100,7 +100,9 @@ class CompletionServer:
 
 
 def fetch_context_window(config: RemoteConfig) -> int:
-    """Ask the server for its model's `max_model_len`, as vLLM and SGLang list it in `GET /models`.
+    """Ask the server for its model's context window in `GET /models`.
+
+    vLLM and SGLang list `max_model_len`; llama.cpp `meta.n_ctx`, which is the window of one of its slots.
 
     Raises:
         ModelUnavailable: the server cannot be reached, refuses, does not list the model or not this length.
@@ -116,7 +118,7 @@ def fetch_context_window(config: RemoteConfig) -> int:
             "check its URL (most end in /v1) and key."
         )
     try:
-        models = {model["id"]: model.get("max_model_len") for model in response.json()["data"]}
+        models = {model["id"]: _window(model) for model in response.json()["data"]}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ModelUnavailable("The generation server's list of models cannot be read; check its URL.") from None
     if config.model not in models:
@@ -125,6 +127,11 @@ def fetch_context_window(config: RemoteConfig) -> int:
     if not isinstance(window, int) or window < 2:
         raise ModelUnavailable("The generation server does not tell its context window; set it in the configuration.")
     return window
+
+
+def _window(model: dict[str, Any]) -> object:
+    listed = model.get("max_model_len")
+    return listed if listed is not None else (model.get("meta") or {}).get("n_ctx")
 
 
 async def _chunks(response: httpx.Response) -> AsyncGenerator[Chunk, None]:

@@ -184,6 +184,7 @@ class Completion:
     That is `len(token_ids)` unless a server counted them that does not tell their ids: then
     `reported_tokens` is its count, and `token_ids` is the text in our tokenizer's ids.
     `delivered_tokens` is how many of them had been taken by the reader when the books were closed.
+    `prompt_tokens` is 0 when nothing of the prompt was read, as in the waiting line: it goes on no bill.
     `cached_tokens` of the prompt were not computed but found. `drafted_tokens` were proposed and
     `accepted_tokens` of them came to stand in the output. `error` is a sentence when `finish_reason` is ERROR.
     """

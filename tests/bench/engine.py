@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from app.models.folder import resolve
 from app.settings import DEFAULT_GENERATOR, load_settings
 from generation.planning import order_for_reuse
 from generation.tokenizer import ChatTokenizer
+from tests.bench.llama import llama_cpp, missing
 from tests.bench.machine import description, limits, median
 from tests.bench.subjects import Footnote, Generate, Run
 from tests.bench.workloads import grounded, passages, popular, random_prompts
@@ -260,9 +262,48 @@ def overhead(bench: Bench) -> dict[str, Any]:
     return report
 
 
+def llama_cpp_peer(bench: Bench) -> dict[str, Any]:
+    """One stream again, beside llama.cpp on the same token ids: reading 1.5k tokens and decoding after them.
+
+    It has the GGUF file as it comes: 4-bit weights (Q4_1), of which ours are the rounded copy in wider types.
+    Tokens may therefore part at a near tie; how many come before that is reported.
+    """
+    if (reason := missing()) is not None:
+        console.print(f"llama.cpp: {reason}")
+        return {"skipped": reason}
+    subjects = {
+        "engine": bench.engine(speculation=False, prefix_cache=False),
+        "engine int8": bench.engine(speculation=False, prefix_cache=False, weights="int8"),
+    }
+    peer = "llama.cpp Q4_1"
+    decode: dict[str, list[float]] = {name: [] for name in (*subjects, peer)}
+    read: dict[str, list[float]] = {name: [] for name in (*subjects, peer)}
+    equal = 0
+    with llama_cpp() as llama:
+        for number in range(ROUNDS):
+            [prompt] = random_prompts(1, CONTEXT, seed=number)
+            runs = {name: subject.run([prompt], NEW) for name, subject in subjects.items()}
+            runs[peer] = llama.run(prompt, NEW)
+            for name, run in runs.items():
+                decode[name].append(run.decode_rate)
+                read[name].append(len(prompt) / run.first[0])
+            pairs = zip(runs[peer].tokens[0], runs["engine"].tokens[0], strict=True)
+            equal += sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        version = llama.version
+    for subject in subjects.values():
+        subject.engine.close()
+    return {
+        "xllamacpp": version,
+        "decode": _against(decode, peer),
+        "prefill": _against(read, peer),
+        "share of tokens before the first that differs": round(equal / (ROUNDS * NEW), 3),
+    }
+
+
 SECTIONS: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "one stream": one_stream,
     "eight streams": eight_streams,
+    "llama.cpp": llama_cpp_peer,
     "prefill": prefill,
     "reuse": reuse,
     "speculation": speculation,

@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from generation.errors import EngineStopped
 from generation.sequence import SequenceState
 from generation.step import DeviceLost
 from generation.types import Completion, Delta, FinishReason
-from tests.generation.fakes import Plan, RecordingObserver, ScriptedRunner, names, read, request, wait_until
+from tests.generation.fakes import Gate, Plan, RecordingObserver, ScriptedRunner, names, read, request, wait_until
 
 
 async def test_the_observer_hears_of_progress_every_32_tokens_and_then_of_the_end(
@@ -124,6 +125,63 @@ async def test_a_prompt_that_could_not_be_read_is_not_counted_as_read(start: Cal
         await read(engine.submit(request(name, prompt=range(1, 8)), observer=RecordingObserver()))
 
     assert engine.stats().prefill_tokens == 7
+
+
+@pytest.mark.parametrize("reason", [FinishReason.CANCELLED, FinishReason.DEADLINE])
+async def test_a_sequence_that_ends_in_the_waiting_line_cost_nothing(
+    start: Callable[..., LocalEngine], reason: FinishReason
+) -> None:
+    gate = Gate()
+    engine = start(ScriptedRunner(before_step=gate), max_running=1)
+    first, observer = engine.submit(request("first"), observer=RecordingObserver()), RecordingObserver()
+    late = reason is FinishReason.DEADLINE
+    queued = engine.submit(replace(request("queued"), deadline_s=0.0 if late else None), observer=observer)
+
+    if not late:
+        queued.close()
+    gate.free()
+    done = await asyncio.to_thread(observer.wait)
+    _, whole = await read(first)
+
+    assert (done.finish_reason, done.prompt_tokens, done.cached_tokens, done.generated_tokens) == (reason, 0, 0, 0)
+    assert whole.prompt_tokens == engine.stats().prefill_tokens == 3
+
+
+async def test_a_sequence_with_a_place_that_never_got_a_share_of_a_step_cost_nothing(
+    start: Callable[..., LocalEngine],
+) -> None:
+    gate = Gate()
+    runner = ScriptedRunner(before_step=gate)
+    engine = start(runner, step_tokens=4, max_running=2)
+    long = engine.submit(request("long", prompt=range(1, 41)), observer=RecordingObserver())
+    wait_until(lambda: engine.stats().running == 1)
+    observer = RecordingObserver()
+    behind = engine.submit(request("behind"), observer=observer)
+    gate.step()  # until here it waited in the inbox
+    wait_until(lambda: engine.stats().running == 2)
+
+    behind.close()
+    gate.free()
+    done = await asyncio.to_thread(observer.wait)
+    await read(long)
+
+    assert all("behind" not in plan for plan in runner.plans)
+    assert (done.finish_reason, done.prompt_tokens) == (FinishReason.CANCELLED, 0)
+    assert engine.stats().prefill_tokens == 40
+
+
+async def test_a_sequence_that_began_to_be_read_is_billed_its_prompt(start: Callable[..., LocalEngine]) -> None:
+    gate = Gate()
+    engine = start(ScriptedRunner(before_step=gate), step_tokens=4, max_running=2)
+    observer = RecordingObserver()
+    stream = engine.submit(request(prompt=range(1, 41)), observer=observer)
+    gate.step(2)
+
+    stream.close()
+    gate.free()
+
+    assert observer.wait().prompt_tokens == 40
+    assert 0 < engine.stats().prefill_tokens < 40
 
 
 async def test_no_room_for_one_sequence_ends_that_one(start: Callable[..., LocalEngine]) -> None:

@@ -223,7 +223,9 @@ async def test_closing_a_queued_stream_ends_it_at_once_and_the_server_never_hear
     queued.close()
     queued.close()
 
-    assert observer.wait().finish_reason is FinishReason.CANCELLED, "while the first one still runs"
+    done = observer.wait()
+    assert done.finish_reason is FinishReason.CANCELLED, "while the first one still runs"
+    assert (done.prompt_tokens, done.generated_tokens) == (0, 0), "nobody read it"
     assert len(server.replies) == 1
     assert (engine.stats().waiting, engine.stats().running) == (0, 1)
 
@@ -241,6 +243,7 @@ async def test_a_deadline_ends_a_sequence_with_what_it_has(serve: Start, place: 
     assert done.finish_reason is FinishReason.DEADLINE
     assert done.generated_tokens == sum(delta.tokens for delta in deltas) == len(done.text)
     assert bool(deltas) == (place == "running")
+    assert done.prompt_tokens == (len(hurried.prompt) if place == "running" else 0)
     assert 150 <= done.timings.total_ms < 1000
 
 
@@ -513,8 +516,10 @@ async def test_whatever_happens_every_accepted_sequence_is_finished_once(serve: 
     assert (stats.waiting, stats.running, stats.requests) == (0, 0, 60)
 
 
-def test_the_context_window_comes_from_the_server_when_it_tells_it() -> None:
-    server = CompletionServerStandIn(silent, max_model_len=1234)
+@pytest.mark.parametrize("told", [{"max_model_len": 1234}, {"meta": {"n_ctx": 1234}}], ids=["vLLM", "llama.cpp"])
+def test_the_context_window_comes_from_the_server_when_it_tells_it(told: dict[str, object]) -> None:
+    server = CompletionServerStandIn(silent)
+    server.models = {"object": "list", "data": [{"id": "served", **told}]}
     config = RemoteConfig(base_url=server.url, model="served", api_key=SECRET)
     engine = RemoteEngine.load(config, LetterTokenizer())
 
@@ -537,6 +542,7 @@ def test_a_configured_context_window_needs_no_server_at_start() -> None:
     ("models", "status", "sentence"),
     [
         ({"data": [{"id": "served"}]}, 200, "does not tell its context window"),
+        ({"data": [{"id": "served", "meta": None}]}, 200, "does not tell its context window"),
         ({"data": [{"id": "another"}]}, 200, "does not serve a model named 'served'"),
         ({"message": SECRET}, 200, "list of models cannot be read"),
         ({"message": SECRET}, 403, "answers with status 403"),

@@ -1,0 +1,73 @@
+"""Whether a generation server answers: looked at again and again, and at once when something went wrong."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Protocol
+
+logger = logging.getLogger("footnote.generation")
+
+_MOST_FAILURES = 6  # pauses grow no further
+
+
+class Checked(Protocol):
+    """A server that can be asked whether it is well; see `remote_server.CompletionServer`."""
+
+    async def check(self) -> str | None:
+        """What is wrong with it, None when it answers."""
+        ...
+
+
+class HealthWatch:
+    """Asks a server for its health: at fixed intervals while it answers, first soon and then rarely while not.
+
+    `run` belongs to one event loop, as do `look` and `seen`; `reachable` may be read from any thread.
+    """
+
+    def __init__(self, server: Checked, *, interval_s: float) -> None:
+        """Nothing is asked yet, so it is not known to be reachable.
+
+        Args:
+            server: Whom to ask.
+            interval_s: Seconds between two looks at a server that answers; 1/8 of it after a first failure,
+                doubled with each that follows up to four times.
+        """
+        self._server = server
+        self._interval_s = interval_s
+        self._reachable = False
+        self._wanted = asyncio.Event()
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it answered when it was asked last. False until the first answer."""
+        return self._reachable
+
+    def seen(self) -> None:
+        """It has just answered something else."""
+        self._reachable = True
+
+    def look(self) -> None:
+        """Ask now: something went wrong."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Watch until cancelled. Each change of the server's state is logged once."""
+        failures, last = 0, ""
+        while True:
+            wrong = await self._ask()
+            self._reachable = wrong is None
+            failures = 0 if wrong is None else min(failures + 1, _MOST_FAILURES)
+            if (wrong or "answers") != last:
+                last = wrong or "answers"
+                logger.log(logging.WARNING if wrong else logging.INFO, "the generation server %s", last)
+            pause = self._interval_s * (2.0 ** (failures - 4) if failures else 1.0)
+            self._wanted.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), pause)
+
+    async def _ask(self) -> str | None:
+        try:
+            return await self._server.check()
+        except Exception:
+            logger.exception("the generation server's health check failed")
+            return "cannot be asked"
