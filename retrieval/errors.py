@@ -13,6 +13,10 @@ class IndexCorrupt(RetrievalError):
     """A saved index does not match its manifest; it must be rebuilt, never loaded."""
 
 
+class IndexDeviceUnavailable(RetrievalError):
+    """The vector index is to run on a device that is not there."""
+
+
 class EmbedderUnavailable(RetrievalError):
     """The embedding model is missing or cannot be loaded."""
 

@@ -1,7 +1,8 @@
 """Exact inner-product search by FAISS: the index of small collections."""
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import faiss
 import numpy as np
@@ -11,6 +12,8 @@ from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.readers_writer_lock import ReadersWriterLock
 from retrieval.vectors import check_keys, check_query, check_rows
+
+Copy = TypeVar("Copy")
 
 
 class FlatIndex:
@@ -111,6 +114,42 @@ class FlatIndex:
                 return []
             scores, keys = fetch(nearest, k=k, first=k + TIE_MARGIN, most=most)
         return best(scores, keys, k=k)
+
+    def candidates(self, k: int) -> int:
+        """How many of the nearest must be known to have the best `k`: room for ties."""
+        return k + TIE_MARGIN
+
+    def probes(self, share: float) -> int:  # noqa: ARG002 - an inverted index goes by it
+        """0: there are no lists to read, whatever share of the keys is allowed."""
+        return 0
+
+    def rescored(
+        self,
+        row: Vectors,
+        scores: Scores,  # noqa: ARG002 - an inverted index may have no better ones
+        keys: Keys,
+    ) -> tuple[Scores, Keys]:
+        """Those of `keys` still held with their scores by the vectors held; what `scores` says does not count.
+
+        Args:
+            row: The question, `(dim,)` float32.
+            scores: `(n,)`, by whoever found the keys.
+            keys: `(n,)`, distinct.
+        """
+        with self._lock.reading():
+            try:
+                vectors = self._index.reconstruct_batch(keys)
+            except RuntimeError:  # one of them was removed
+                held = self._held()
+                keys = keys[np.isin(keys, held)]
+                vectors = self._index.reconstruct_batch(keys)
+        # Not `@`: BLAS rounds equal rows differently by their position, and equal rows must tie.
+        return np.einsum("ij,j->i", vectors, row), keys
+
+    def copied(self, transfer: Callable[[Any], Copy]) -> tuple[Copy, KeySet]:
+        """What `transfer` makes of the FAISS index, and the keys in it. Writers wait, searches do not."""
+        with self._writers:
+            return transfer(self._index), KeySet(self._held())
 
     def write(self, writer: Any) -> int:
         """Write the index through a FAISS `IOWriter`; how many keys are in it. Writers wait, searches do not."""

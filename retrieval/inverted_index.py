@@ -3,7 +3,8 @@
 import math
 import os
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import faiss
 import numpy as np
@@ -19,6 +20,8 @@ _ITERATIONS = 6  # of k-means; later ones move the lists too little to change wh
 _READ = 24_576  # allowed vectors a search reads: a few milliseconds, and most there are in a small index
 _FEWEST_PROBED = 32
 _AT_ONCE = 1024  # rows a search waits for at most
+
+Copy = TypeVar("Copy")
 
 
 class InvertedIndex:
@@ -155,7 +158,7 @@ class InvertedIndex:
             most = held if allowed is None else min(held, len(allowed))
             if not k or not most:
                 return []
-            probed = self._probes(most / held)
+            probed = self.probes(most / held)
             while True:
                 scores, keys = self._nearest(row, k=k, most=most, probed=probed, selector=selector)
                 if len(keys) >= min(k, most) or probed == self.lists:
@@ -163,15 +166,35 @@ class InvertedIndex:
                 probed = min(self.lists, probed * 8)
         return best(self._rescored(row, scores, keys), keys, k=k)
 
+    def candidates(self, k: int) -> int:
+        """How many of the nearest by their codes are scored again to have the best `k`."""
+        return k + max(TIE_MARGIN, k // 2)
+
+    def rescored(self, row: Vectors, scores: Scores, keys: Keys) -> tuple[Scores, Keys]:
+        """Those of `keys` still held with their final scores: by the exact vectors, else as `scores` has them.
+
+        Args:
+            row: The question, `(dim,)` float32.
+            scores: `(n,)`, by whoever found the keys.
+            keys: `(n,)`, distinct.
+        """
+        held = self._held.contains(keys)
+        return self._rescored(row, scores[held], keys[held]), keys[held]
+
+    def copied(self, transfer: Callable[[Any], Copy]) -> tuple[Copy, KeySet]:
+        """What `transfer` makes of the FAISS index, and the keys in it. Writers wait, searches do not."""
+        with self._writers:
+            return transfer(self._index), self._held
+
     def write(self, writer: Any) -> int:
         """Write the index through a FAISS `IOWriter`; how many keys are in it. Writers wait, searches do not."""
         with self._writers:
             faiss.write_index(self._index, writer)
             return len(self._held)
 
-    def _probes(self, share: float) -> int:
+    def probes(self, share: float) -> int:
         """Lists to read when `share` of the keys is allowed: about as many allowed keys are read for any filter."""
-        unfiltered = max(_FEWEST_PROBED, _READ * self.lists / len(self._held))
+        unfiltered = max(_FEWEST_PROBED, _READ * self.lists / max(1, len(self._held)))
         return min(self.lists, math.ceil(unfiltered / share))
 
     def _nearest(self, row: Vectors, *, k: int, most: int, probed: int, selector: Any) -> tuple[Scores, Keys]:
@@ -182,7 +205,7 @@ class InvertedIndex:
             scores, ids = self._index.search(row[None, :], n, params=parameters)
             return scores[0], ids[0]
 
-        return fetch(nearest, k=k, first=k + max(TIE_MARGIN, k // 2), most=most)
+        return fetch(nearest, k=k, first=self.candidates(k), most=most)
 
     def _rescored(self, row: Vectors, scores: Scores, keys: Keys) -> Scores:
         """The scores of `keys` by their exact vectors."""

@@ -22,7 +22,7 @@ def clustered(count: int, *, queries: int, seed: int = 0) -> tuple[Vectors, Vect
 class Narrow(Inverted):
     """Reads a sixteenth of its lists, as a large index does; a small one would be read whole."""
 
-    def _probes(self, share: float) -> int:
+    def probes(self, share: float) -> int:
         return min(self.lists, int(self.lists / 16 / share) + 1)
 
 

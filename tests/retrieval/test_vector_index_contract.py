@@ -11,12 +11,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from retrieval.device_index import DeviceIndex
 from retrieval.exact_index import ExactIndex
 from retrieval.flat_index import FlatIndex
 from retrieval.inverted_index import InvertedIndex
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, VectorIndex, Vectors
 from retrieval.vectors import check_rows
+from tests.retrieval.fake_gpu import FakeGpu
 
 DIM = 4
 
@@ -51,7 +53,24 @@ class Inverted(InvertedIndex):
         super().add(keys, vectors, threads=threads)
 
 
-@pytest.fixture(params=[ExactIndex, FlatIndex, Inverted], ids=["exact", "flat", "inverted"])
+def flat_on_device(dim: int) -> DeviceIndex:
+    """Refreshed so often that a test sees copies, changes beside them, and both."""
+    return DeviceIndex(FlatIndex(dim), transfer=FakeGpu().transfer, report=unexpected, refresh_after=7)
+
+
+def inverted_on_device(dim: int) -> DeviceIndex:
+    return DeviceIndex(Inverted(dim), transfer=FakeGpu().transfer, report=unexpected, refresh_after=7)
+
+
+def unexpected(error: Exception) -> None:
+    """What a device that works never calls."""
+    raise AssertionError("the device did not fail") from error
+
+
+@pytest.fixture(
+    params=[ExactIndex, FlatIndex, Inverted, flat_on_device, inverted_on_device],
+    ids=["exact", "flat", "inverted", "flat on a device", "inverted on a device"],
+)
 def index(request: pytest.FixtureRequest) -> VectorIndex:
     build: Callable[[int], VectorIndex] = request.param
     return build(DIM)
@@ -208,19 +227,20 @@ key_sets = st.sets(st.integers(0, 30), max_size=12).map(lambda found: np.array(s
 class FaissBesideExact(RuleBasedStateMachine):
     """The same steps on all; after each, all hold the same, and find it.
 
-    A flat index finds exactly what brute force finds. An inverted index with one list does too, for
-    its candidates are scored again by the exact vectors; with several it may miss some, never
-    returns what is not allowed, and returns as many as there are.
+    A flat index finds exactly what brute force finds, and so does its copy on a device. An inverted
+    index with one list does too, for its candidates are scored again by the exact vectors; with
+    several it may miss some, never returns what is not allowed, and returns as many as there are.
     """
 
     @initialize()
     def start(self) -> None:
         self.exact, self.flat = ExactIndex(DIM), FlatIndex(DIM)
         self.one_list, self.lists = Inverted(DIM, lists=1), Inverted(DIM, lists=8)
+        self.device, self.device_lists = flat_on_device(DIM), inverted_on_device(DIM)
 
     @property
     def every(self) -> list[VectorIndex]:
-        return [self.exact, self.flat, self.one_list, self.lists]
+        return [self.exact, self.flat, self.one_list, self.lists, self.device, self.device_lists]
 
     @rule(ids=key_sets, data=st.data())
     def add_or_replace(self, ids: Keys, data: st.DataObject) -> None:
@@ -236,14 +256,16 @@ class FaissBesideExact(RuleBasedStateMachine):
     def search(self, query: Vectors, k: int, allowed: KeySet | None) -> None:
         expected = self.exact.search(query, k=k, allowed=allowed)
         assert self.flat.search(query, k=k, allowed=allowed) == expected
+        assert self.device.search(query, k=k, allowed=allowed) == expected
         # k + 16 candidates hold the whole of 31 keys from k = 15 on; below, 8 bits may misorder near ties
         if k >= 15:
             assert self.one_list.search(query, k=k, allowed=allowed) == expected
-        found = self.lists.search(query, k=k, allowed=allowed)
         every = dict(self.exact.search(query, k=40, allowed=allowed))
-        assert len(found) == len({key for key, _ in found}) == len(expected)
-        assert dict(found).items() <= every.items()
-        assert found == sorted(found, key=lambda pair: (-pair[1], pair[0]))
+        for approximate in (self.lists, self.device_lists):
+            found = approximate.search(query, k=k, allowed=allowed)
+            assert len(found) == len({key for key, _ in found}) == len(expected)
+            assert dict(found).items() <= every.items()
+            assert found == sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
     @rule()
     def save_and_load(self) -> None:

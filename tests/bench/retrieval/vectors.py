@@ -9,7 +9,8 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -64,8 +65,11 @@ def clustered(count: int, *, queries: int, seed: int = 0) -> tuple[Rows, Vectors
     return rows, draw(queries)
 
 
-def stored(folder: Path, rows: Rows) -> Database:
-    """A SQLite store with one tenant, ten chunks a document, and these vectors under keys 1, 2, 3, …"""
+def stored(folder: Path, rows: Rows, *, texts: Iterable[tuple[str, str]] = repeat(("", "x"))) -> Database:
+    """A SQLite store with one tenant, ten chunks a document, and these vectors under keys 1, 2, 3, …
+
+    `texts` has a heading and a text for each of them. There are no full-text tables.
+    """
     url = f"sqlite:///{folder / 'bench.db'}"
     engine = sa.create_engine(url)
     metadata.create_all(engine)
@@ -78,14 +82,16 @@ def stored(folder: Path, rows: Rows) -> Database:
         made = {"id": 1, "model": "bench", "revision": "1", "dim": DIM, "metric": "ip", "status": "active"}
         connection.execute(sa.insert(index_generation), made | {"created_at": 0})
         connection.execute(sa.insert(key_counter), {"name": "chunk", "next_key": count + 1})
+    written = iter(texts)
     for start in range(0, count, 50_000):
+        some = rows[start : start + 50_000]
         with engine.begin() as connection:
-            _write(connection, rows[start : start + 50_000], first=start + 1)
+            _write(connection, some, list(islice(written, len(some))), first=start + 1)
     engine.dispose()
     return Database.open(url)
 
 
-def _write(connection: sa.Connection, rows: Rows, *, first: int) -> None:
+def _write(connection: sa.Connection, rows: Rows, texts: list[tuple[str, str]], *, first: int) -> None:
     documents = range(first, first + len(rows), PER_DOCUMENT)
     connection.execute(
         sa.insert(document),
@@ -127,7 +133,6 @@ def _write(connection: sa.Connection, rows: Rows, *, first: int) -> None:
             for key in documents
         ],
     )
-    empty = {"start_char": 0, "end_char": 1, "token_count": 1, "heading_path": [], "heading": "", "text": "x"}
     connection.execute(
         sa.insert(chunk),
         [
@@ -136,9 +141,14 @@ def _write(connection: sa.Connection, rows: Rows, *, first: int) -> None:
                 "document_id": f"doc_{first + place - place % PER_DOCUMENT:012d}",
                 "version": 1,
                 "ordinal": place % PER_DOCUMENT,
-                **empty,
+                "start_char": 0,
+                "end_char": len(text),
+                "token_count": 1,
+                "heading_path": [heading] if heading else [],
+                "heading": heading,
+                "text": text,
             }
-            for place in range(len(rows))
+            for place, (heading, text) in enumerate(texts)
         ],
     )
     connection.execute(
