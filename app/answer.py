@@ -10,16 +10,20 @@ from retrieval.types import Context, Dropped, Hit, Source, Span
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """Chunk ids on their way from retrieval to citation, and what fell out where."""
+    """Chunk ids on their way from retrieval to citation, and what fell out where.
+
+    `compressed` sources are not shown whole; of those in `summarised` the model read a summary of the rest.
+    """
 
     retrieved: int
     presented: tuple[str, ...]
     cited: tuple[str, ...]
     compressed: tuple[str, ...]
     dropped: tuple[Dropped, ...]
+    summarised: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, hits: Sequence[Hit], context: Context) -> "SourceReport":
+    def of(cls, hits: Sequence[Hit], context: Context, *, summarised: tuple[str, ...] = ()) -> "SourceReport":
         """The report before anything is cited."""
         return cls(
             retrieved=len(hits),
@@ -27,6 +31,7 @@ class SourceReport:
             cited=(),
             compressed=tuple(source.hit.chunk.id for source in context.sources if source.compressed),
             dropped=context.dropped,
+            summarised=summarised,
         )
 
 
@@ -47,7 +52,10 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The tokens of one answer; equal to its ledger rows. `by_document` sums to `components.context`."""
+    """The tokens of one answer; equal to its ledger rows. `by_document` sums to `components.context`.
+
+    `summary_tokens` were read and generated to summarise what did not fit.
+    """
 
     components: Components
     completion_tokens: int
@@ -55,6 +63,7 @@ class TokenUsage:
     by_document: Mapping[str, int]
     embedding_tokens: int
     rerank_tokens: int = 0
+    summary_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

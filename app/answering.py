@@ -6,39 +6,31 @@ yields what happens. The ledger is settled by the engine's observer, whatever th
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.citations import FootnoteWriter, VerbatimWriter
 from app.db.contents import ContentRepository
-from app.errors import NotFound
+from app.errors import DeadlinePassed, NotFound
+from app.evidence import is_evidence
 from app.finding import Finder, Found
 from app.prepared import NO_EVIDENCE, Prepared
 from app.prompt import Prompt, build_prompt
 from app.question import Limits, Question
 from app.reading_order import reading_order
 from app.settlement import Settler
-from app.support import content_terms
+from app.summaries import Calls, Summarised, Summariser
 from app.types import Operation, Principal, Reservation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
-from generation.errors import ContextLengthExceeded, EngineFull, GenerationError
+from generation.errors import EngineFull, GenerationError
 from generation.ports import Engine, Tokenizer
-from generation.types import (
-    CitationMarkers,
-    Completion,
-    Constraint,
-    Delta,
-    GenerationRequest,
-    JsonSchema,
-    SamplingParams,
-)
+from generation.types import Completion, Delta, GenerationRequest
 from ingestion.types import Page
 from retrieval.compress import compress
 from retrieval.types import Context, Hit
 
 _EMPTY = Context(sources=(), dropped=(), tokens=0)
-_ENOUGH_TERMS = 2 / 3
 
 
 class Answerer:
@@ -54,7 +46,9 @@ class Answerer:
         contents: ContentRepository,
         ledger: Ledger,
         limits: Limits,
+        summariser: Summariser | None = None,
     ) -> None:
+        """Without a summariser what does not fit is dropped."""
         self._finder = finder
         self._engine = engine
         self._tokenizer = tokenizer
@@ -62,13 +56,15 @@ class Answerer:
         self._contents = contents
         self._ledger = ledger
         self._limits = limits
-        self._open: dict[str, tuple[str, Prepared]] = {}
+        self._summariser = summariser
+        self._open: dict[str, tuple[str, Prepared | Calls]] = {}
 
     def prepare(self, question: Question) -> Prepared:
         """Search, build the prompt, reserve, and hand it to the engine.
 
         Raises:
             ConstraintInvalid: The question's JSON schema cannot be used.
+            DeadlinePassed: Nothing was handed to the engine in time.
             ContextLengthExceeded: Question, history and output leave no room in the context window.
             EngineFull: Checked before any work, and again at admission.
             EngineStopped: The engine is gone.
@@ -76,33 +72,40 @@ class Answerer:
             StoreUnavailable: Search or ledger cannot reach the database.
         """
         started = time.perf_counter()
+        _seconds_left(question)
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)
         empty = self._prompt(question, context=_EMPTY, grounded=True)
-        max_output, room = self._room(question, fixed=empty.components.total)
+        window = self._engine.info.context_window
+        max_output, room = self._limits.room(question, window=window, fixed=empty.components.total)
         found = self._finder.find(question)
         retrieve_ms = (time.perf_counter() - started) * 1000 - found.rerank_ms
 
-        hits = found.hits if self._is_evidence(question, found.hits) else ()
-        context = self._context(question, hits, budget=room, head=empty.head) if hits else _EMPTY
+        evident = is_evidence(question.text, found.hits, least_cosine=self._limits.min_evidence)
+        hits = found.hits if evident else ()
+        fitted = self._fitted(question, hits, budget=room, head=empty.head) if hits else Summarised(_EMPTY)
+        context = fitted.context
         grounded = bool(context.sources) or question.on_no_evidence == "refuse"
         prompt = self._prompt(question, context=context, grounded=grounded)
         prepared = Prepared(
             question=question,
             context=context,
             prompt=prompt,
-            report=SourceReport.of(found.hits, context),
-            budget=Budget(self._engine.info.context_window, max_output, prompt.components.total),
+            report=SourceReport.of(found.hits, context, summarised=fitted.chunk_ids),
+            budget=Budget(window, max_output, prompt.components.total),
             embedding_tokens=found.embedding_tokens,
             rerank_tokens=found.rerank_tokens,
             retrieve_ms=retrieve_ms,
             rerank_ms=found.rerank_ms,
+            summary_tokens=fitted.tokens,
             started=started,
         )
         if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
             return prepared
         prepared.pages = self._page_tables(context, question.principal.tenant_id)
         self._submit(prepared, max_output)
+        if fitted.cancelled:
+            prepared.close()
         return prepared
 
     def search(self, question: Question) -> Found:
@@ -156,30 +159,35 @@ class Answerer:
         Raises:
             NotFound: No such request runs.
         """
-        tenant_id, prepared = self._open.get(request_id, ("", None))
-        if prepared is None or tenant_id != principal.tenant_id:
+        tenant_id, running = self._open.get(request_id, ("", None))
+        if running is None or tenant_id != principal.tenant_id:
             raise NotFound("No such request is running.")
-        prepared.close()
+        running.close()
 
-    def _context(self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...]) -> Context:
-        """What of the hits fits, in the order that has most of it cached."""
-        salt = question.principal.tenant_id
+    def abandon(self, question: Question) -> None:
+        """Nobody waits for `prepare` any more: what it has under way stops."""
+        _, running = self._open.get(question.request_id, ("", None))
+        if running is not None:
+            running.close()
+
+    def _fitted(self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...]) -> Summarised:
+        """What of the hits fits, in the order that has most of it cached, and summaries of the rest by setting."""
+        salt, count = question.principal.tenant_id, self._tokenizer.count
         order = reading_order(
             self._tokenizer, head=head, cached=lambda prompt: self._engine.cached_tokens(prompt, salt=salt)
         )
-        count = self._tokenizer.count
-        return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
 
-    def _room(self, question: Question, *, fixed: int) -> tuple[int, int]:
-        """Output tokens and context tokens this question may use, of whose prompt `fixed` tokens stand."""
-        window = self._engine.info.context_window
-        free = window - fixed
-        wanted = question.max_output_tokens
-        max_output = wanted if wanted is not None else min(self._limits.max_output_tokens, max(1, free // 2))
-        if free - max_output < 1:
-            raise ContextLengthExceeded(prompt_tokens=fixed, max_tokens=max_output, context_window=window)
-        asked = question.max_context_tokens
-        return max_output, min(asked if asked is not None else self._limits.max_context_tokens, free - max_output)
+        def fit(budget: int) -> Context:
+            return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
+
+        if self._summariser is None or question.dry_run:  # a dry run generates nothing
+            return Summarised(fit(budget))
+        calls = Calls(question)
+        self._open[question.request_id] = (salt, calls)
+        try:
+            return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
+        finally:
+            del self._open[question.request_id]
 
     def _prompt(self, question: Question, *, context: Context, grounded: bool) -> Prompt:
         return build_prompt(
@@ -191,17 +199,6 @@ class Answerer:
             grounded=grounded,
             json_schema=question.json_schema,
         )
-
-    def _is_evidence(self, question: Question, hits: Sequence[Hit]) -> bool:
-        """Whether the hits are about the question at all.
-
-        A passage close enough by meaning, or one that holds most of the question's content words
-        (identifiers and rare names embed poorly). A purely lexical search has only the words.
-        """
-        if any((hit.scores.dense or -1.0) >= self._limits.min_evidence for hit in hits):
-            return True
-        terms = content_terms(question.text)
-        return bool(terms) and any(_share(terms, hit) >= _ENOUGH_TERMS for hit in hits)
 
     def _page_tables(self, context: Context, tenant_id: str) -> dict[tuple[str, int], tuple[Page, ...]]:
         """Page tables of the documents with a source that crosses a page boundary."""
@@ -215,6 +212,7 @@ class Answerer:
 
     def _submit(self, prepared: Prepared, max_output: int) -> None:
         question = prepared.question
+        deadline_s = _seconds_left(question)
         reservation = Reservation(
             event_id=f"{question.request_id}:2",
             request_id=question.request_id,
@@ -228,14 +226,6 @@ class Answerer:
             components=prepared.prompt.components,
             documents=prepared.prompt.shares(prepared.context),
         )
-        sampling = SamplingParams(
-            max_tokens=max_output,
-            temperature=question.temperature,
-            top_k=question.sampling_top_k,
-            top_p=question.top_p,
-            seed=question.seed,
-            stop=question.stop,
-        )
         self._ledger.reserve(reservation)
         settler = Settler(self._ledger, reservation.event_id)
         try:
@@ -243,10 +233,11 @@ class Answerer:
                 GenerationRequest(
                     question.request_id,
                     prepared.prompt.ids,
-                    sampling,
+                    question.sampling(max_output),
                     salt=question.principal.tenant_id,
                     user=question.principal.user_id or question.principal.key_id,
-                    constraint=_constraint(question, prepared.context),
+                    deadline_s=deadline_s,
+                    constraint=question.constraint(len(prepared.context.sources)),
                     sources=prepared.prompt.sources,
                 ),
                 observer=settler,
@@ -258,28 +249,43 @@ class Answerer:
         self._open[question.request_id] = (question.principal.tenant_id, prepared)
 
 
-def _constraint(question: Question, context: Context) -> Constraint | None:
-    """JSON where it was asked for; else markers of presented sources only, where there are sources."""
-    if question.json_schema is not None:
-        return JsonSchema(question.json_schema)
-    return CitationMarkers(len(context.sources)) if context.sources else None
+def _seconds_left(question: Question) -> float | None:
+    """Seconds until the question's deadline, None where it has none.
 
-
-def _share(terms: frozenset[str], hit: Hit) -> float:
-    """Share of `terms` that occur in the hit."""
-    return len(terms & content_terms(hit.chunk.text)) / len(terms)
+    Raises:
+        DeadlinePassed: There are none.
+    """
+    left = question.seconds_left
+    if left is not None and left <= 0:
+        raise DeadlinePassed
+    return left
 
 
 async def prepare(answerer: Answerer, question: Question) -> Prepared:
-    """`Answerer.prepare` in a worker thread; a caller cancelled meanwhile leaves nothing running."""
+    """`Answerer.prepare` in a worker thread; a caller cancelled meanwhile leaves nothing running.
+
+    Raises:
+        DeadlinePassed: Also while the thread is busy, whose result is then thrown away.
+    """
     task = asyncio.get_running_loop().run_in_executor(None, answerer.prepare, question)
 
-    def abandon(done: asyncio.Future[Prepared]) -> None:
+    def release(done: asyncio.Future[Prepared]) -> None:
         if done.exception() is None:
-            done.result().close()
+            answerer.release(done.result())
 
+    def abandon() -> None:
+        answerer.abandon(question)
+        task.add_done_callback(release)
+
+    limit = asyncio.timeout(question.seconds_left)
     try:
-        return await asyncio.shield(task)
+        async with limit:
+            return await asyncio.shield(task)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        abandon()
+        raise DeadlinePassed from None
     except asyncio.CancelledError:
-        task.add_done_callback(abandon)
+        abandon()
         raise

@@ -12,6 +12,7 @@ from app.access.authenticator import Authenticator, KeyLookup
 from app.access.first_key import ensure_first_key
 from app.access.local_key import LocalKey
 from app.answering import Answerer
+from app.consistency import remove_strays
 from app.db.chunks import ChunkRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
@@ -25,14 +26,15 @@ from app.errors import SetupError
 from app.files import FileStore
 from app.finding import Finder
 from app.identifiers import new_id
-from app.index import LiveIndex
+from app.index import LiveIndex, transfer_to
 from app.intake import Intake
 from app.jobs.worker import Worker
 from app.lock import data_dir_lock
 from app.models.folder import resolve
 from app.question import Limits
 from app.settings import Settings
-from app.state import Models, State
+from app.state import Models, State, Stations
+from app.summaries import Summariser
 from app.telemetry import Metrics, logger
 from app.usage.ledger import Ledger
 from app.usage.reports import UsageReports
@@ -40,7 +42,7 @@ from generation.config import EngineConfig
 from generation.ports import Engine
 from generation.remote_config import RemoteConfig
 from ingestion.types import ExtractionLimits
-from retrieval.ports import Keys, Reranker
+from retrieval.ports import Reranker
 
 if TYPE_CHECKING:
     from generation.tokenizer import ChatTokenizer
@@ -61,6 +63,7 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
     Raises:
         SetupError: The data dir is in use, the database is too new, a model is missing, or the
             index belongs to another embedder.
+        RetrievalError: The embedder cannot be used, or the index's device is not there.
     """
     with ExitStack() as stack:
         stack.enter_context(data_dir_lock(settings.data_dir))
@@ -79,7 +82,7 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
         files.clear_incoming()
         remove_strays(files, documents)
         metrics = Metrics()
-        stations = _Stations()
+        stations = Stations()
         intake = Intake(
             documents=documents, collections=collections, files=files, wake=stations.wake, forget=stations.forget
         )
@@ -109,22 +112,6 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
         )
 
 
-class _Stations:
-    """What the intake tells the worker and the index, once they exist."""
-
-    def __init__(self) -> None:
-        self.models: Models | None = None
-
-    def wake(self) -> None:
-        if self.models is not None:
-            self.models.worker.wake()
-
-    def forget(self, keys: Keys) -> None:
-        if self.models is not None:
-            self.models.index.forget(keys)
-            self.models.lexical.forget(keys)
-
-
 def _load_models(
     settings: Settings,
     stack: ExitStack,
@@ -150,6 +137,7 @@ def _load_models(
         resolve(settings.embedder, models_dir=settings.models_dir),
         device=settings.device,
         dtype=settings.dtype if settings.embedder_dtype == "auto" else settings.embedder_dtype,
+        dimensions=settings.embedder_dimensions,
     )
     generator = resolve(settings.generator, models_dir=settings.models_dir)
     tokenizer = ChatTokenizer.load(generator)
@@ -160,7 +148,13 @@ def _load_models(
 
     chunks = ChunkRepository(database)
     generation = GenerationRepository(database).ensure(embedder.info)
-    index = LiveIndex(settings.data_dir / "index", embedder=embedder.info, generation=generation, chunks=chunks)
+    index = LiveIndex(
+        settings.data_dir / "index",
+        embedder=embedder.info,
+        generation=generation,
+        chunks=chunks,
+        transfer=transfer_to(settings.index_device),
+    )
     stack.callback(index.close)
     lexical = LiveLexicalIndex(settings.data_dir / "lexical", database=database, chunks=chunks, engine=settings.lexical)
     lexical.start()
@@ -185,6 +179,7 @@ def _load_models(
         metrics=metrics,
         boot_id=boot_id,
     )
+    summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=tokenizer.revision, ledger=ledger)
     answerer = Answerer(
         finder=Finder(
             search=Search(embedder, index.current, lexical, chunks),
@@ -204,6 +199,7 @@ def _load_models(
             min_evidence=settings.min_evidence,
             max_waiting=settings.max_waiting,
         ),
+        summariser=summariser if settings.overflow == "summarise" else None,
     )
     metrics.watch_engine(engine)
     metrics.watch_index(index)
@@ -291,11 +287,3 @@ def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
         speculation=settings.speculation,
         draft_model=draft_model,
     )
-
-
-def remove_strays(files: FileStore, documents: DocumentRepository) -> int:
-    """Delete originals no row names: left by a crash between the file and its row, or after a deletion."""
-    strays = files.document_versions() - documents.known_versions()
-    for document_id, number in strays:
-        files.remove(document_id, number)
-    return len(strays)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from app.db.chunks import ChunkRepository
+from app.db.documents import DocumentRepository
+from app.files import FileStore
 from app.state import State
 
 
@@ -26,3 +28,11 @@ def examine(state: State) -> Findings:
         )
     chunks = len(ChunkRepository(state.database).visible_keys())
     return Findings(tuple(problems), f"{len(known)} document versions, {chunks} chunks")
+
+
+def remove_strays(files: FileStore, documents: DocumentRepository) -> int:
+    """Delete originals no row names: left by a crash between the file and its row, or after a deletion."""
+    strays = files.document_versions() - documents.known_versions()
+    for document_id, number in strays:
+        files.remove(document_id, number)
+    return len(strays)

@@ -41,6 +41,13 @@ class StoreUnavailable(AppError):
     """The database cannot be reached or is locked; come back later."""
 
 
+class DeadlinePassed(AppError):
+    """The time an answer may take has run out."""
+
+    def __init__(self) -> None:
+        super().__init__("The answer was not finished before its deadline.")
+
+
 class SetupError(AppError):
     """The installation is not ready to serve; the message says what to do."""
 

@@ -84,7 +84,7 @@ class Finder:
             operation=Operation.EMBED_QUERY,
             model=info.model,
             revision=info.revision,
-            tokens=min(self._embedder.count_tokens(question.text), info.max_tokens),
+            tokens=self._embedder.count_query(question.text),
         )
         settlement = Settlement(status=UsageStatus.ERROR)
         try:

@@ -3,11 +3,14 @@
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from app.db.chunks import ChunkRepository
 from app.telemetry import logger
+from retrieval.device_copy import Transfer, gpu_transfer
+from retrieval.device_index import DeviceIndex
 from retrieval.errors import IndexCorrupt
 from retrieval.flat_index import FlatIndex
 from retrieval.index_file import FaissIndex, load, quarantine, save
@@ -15,6 +18,8 @@ from retrieval.index_plan import IndexPlan
 from retrieval.inverted_index import SAMPLE_PER_LIST, InvertedIndex
 from retrieval.ports import Keys, VectorIndex, Vectors
 from retrieval.types import EmbedderInfo
+
+IndexDevice = Literal["cpu", "cuda"]
 
 _FEW_CHANGES = 64  # writes made during a training that are repeated while other writers wait
 _CLOSE_SECONDS = 10.0
@@ -43,13 +48,18 @@ class LiveIndex:
         generation: int,
         chunks: ChunkRepository,
         plan: IndexPlan | None = None,
+        transfer: Transfer | None = None,
     ) -> None:
-        """Open the index saved in `folder` and mend it, or build it from SQL."""
+        """Open the index saved in `folder` and mend it, or build it from SQL.
+
+        With a `transfer` a copy on its device answers searches; what is saved is the index in memory.
+        """
         self._folder = folder
         self._embedder = embedder
         self._generation = generation
         self._chunks = chunks
         self._plan = plan or IndexPlan()
+        self._transfer = transfer
         self._changes = threading.Lock()  # guards what follows and orders the writes
         self._saving = threading.Lock()
         self._dirty = False
@@ -58,6 +68,7 @@ class LiveIndex:
         self._missed: list[_Change] | None = None  # writes since the training began; None when none runs
         self._training: threading.Thread | None = None
         self._index: FaissIndex = self._open()
+        self._served = self._place(self._index)
         with self._changes:
             self._train_if_outgrown()
 
@@ -76,7 +87,7 @@ class LiveIndex:
 
     def current(self) -> VectorIndex:
         """The index to search; ask again for every search, another may have taken its place."""
-        return self._index
+        return self._served
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
         """Add the vectors of chunks that were just committed."""
@@ -116,10 +127,12 @@ class LiveIndex:
         if training is not None:
             training.join(timeout=_CLOSE_SECONDS)
         self.save_if_changed()
+        with self._changes:
+            _release(self._served)
 
     def _change(self, change: _Change) -> None:
         with self._changes:
-            _apply(change, self._index)
+            _apply(change, self._served)
             self._dirty = True
             if self._missed is not None:
                 self._missed.append(change)
@@ -179,6 +192,12 @@ class LiveIndex:
         logger().info("index.built", vectors=len(index), lists=lists)
         return index
 
+    def _place(self, index: FaissIndex) -> FaissIndex | DeviceIndex:
+        """What answers searches over `index` and is written to in its stead."""
+        if self._transfer is None:
+            return index
+        return DeviceIndex(index, transfer=self._transfer, report=_report)
+
     def _exact(self, keys: Keys) -> tuple[Keys, Vectors]:
         return self._chunks.vectors(keys.tolist(), generation=self._generation)
 
@@ -199,10 +218,13 @@ class LiveIndex:
             while len(missed := self._take_missed()) > _FEW_CHANGES:
                 for change in missed:
                     _apply(change, index)
+            served = self._place(index)
             with self._changes:
                 for change in (*missed, *(self._missed or ())):
-                    _apply(change, index)
-                self._index = index
+                    _apply(change, served)
+                self._index, old = index, self._served
+                self._served = served
+                _release(old)
                 self._dirty = True
                 self._missed = None
                 self._train_if_outgrown()
@@ -220,7 +242,25 @@ class LiveIndex:
             return missed
 
 
-def _apply(change: _Change, index: FaissIndex) -> None:
+def transfer_to(device: IndexDevice) -> Transfer | None:
+    """How an index gets onto `device`; None where it stays in memory.
+
+    Raises:
+        IndexDeviceUnavailable: There is no such device, or this FAISS cannot use it.
+    """
+    return gpu_transfer() if device == "cuda" else None
+
+
+def _report(error: Exception) -> None:
+    logger().error("index.device", error=type(error).__name__, exc_info=error)
+
+
+def _release(index: FaissIndex | DeviceIndex) -> None:
+    if isinstance(index, DeviceIndex):
+        index.close()
+
+
+def _apply(change: _Change, index: FaissIndex | DeviceIndex) -> None:
     if change.vectors is None:
         index.remove(change.keys)
     else:

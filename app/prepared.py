@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from app.answer import Answer, Budget, SourceReport, TokenUsage
 from app.citations import FootnoteWriter
+from app.errors import DeadlinePassed
 from app.prompt import REFUSAL, Prompt
 from app.question import Question
 from app.settlement import Settler
@@ -15,7 +16,6 @@ from ingestion.types import Page
 from retrieval.types import Context
 
 NO_EVIDENCE = "The documents do not hold an answer to this question."
-_TOO_LATE = "The answer was not finished before its deadline."
 
 
 @dataclass(slots=True)
@@ -35,6 +35,7 @@ class Prepared:
     started: float
     rerank_tokens: int = 0
     rerank_ms: float = 0.0
+    summary_tokens: int = 0
     pages: dict[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
     stream: Stream | None = None
     settler: Settler | None = None
@@ -45,9 +46,11 @@ class Prepared:
         return self.stream is not None
 
     def close(self) -> None:
-        """The reader is gone; generation stops and the ledger row is settled as the client's abort."""
+        """The reader is gone; generation stops, as the client's abort unless it is our deadline that passed."""
         if self.stream is not None and self.settler is not None:
-            self.settler.client_left()
+            left = self.question.seconds_left
+            if left is None or left > 0:
+                self.settler.client_left()
             self.stream.close()
 
     def ungenerated(self, *, model: str) -> Answer:
@@ -73,7 +76,7 @@ class Prepared:
         """The answer from what was written and how generation ended."""
         refused = bool(self.context.sources) and not writer.citations and _is_refusal(writer.answer)
         reason = "not_in_sources" if refused else None
-        error = _TOO_LATE if completion.finish_reason is FinishReason.DEADLINE else completion.error
+        error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
         report = replace(self.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))
         return Answer(
             id=self.question.request_id,
@@ -85,7 +88,10 @@ class Prepared:
             citations=tuple(writer.citations),
             uncited=() if refused else tuple(writer.uncited),
             sources=report,
-            usage=self._usage(self.prompt.components, completion=completion),
+            usage=self._usage(
+                self.prompt.components if completion.prompt_tokens else Components(),  # as the ledger's row has it
+                completion=completion,
+            ),
             budget=self.budget,
             timings_ms=self._timings(completion),
             error=error,
@@ -101,6 +107,7 @@ class Prepared:
             else {},
             embedding_tokens=self.embedding_tokens,
             rerank_tokens=self.rerank_tokens,
+            summary_tokens=self.summary_tokens,
         )
 
     def _timings(self, completion: Completion | None) -> dict[str, float | None]:

@@ -22,6 +22,11 @@ SYSTEM_WITHOUT_SOURCES = "You are a careful assistant. Answer briefly."
 SYSTEM_JSON = "Answer the question using only the numbered sources, without their numbers. "
 JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
 REFUSAL = "I don't know."
+SYSTEM_SUMMARY = (
+    "Shorten the passage to what concerns the question, in the passage's own words. "
+    "Keep names, numbers and dates. Reply with the shortened text alone. "
+    "If nothing in the passage concerns the question, reply exactly: Nothing."
+)
 
 
 class Component(StrEnum):
@@ -150,6 +155,29 @@ def build_prompt(
         segments.append(text(Component.TEMPLATE, "Question: "))
     segments += [text(Component.QUESTION, question), Segment(Component.TEMPLATE, frame[-1])]
     return Prompt(tuple(segments))
+
+
+def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, document_id: str) -> Prompt:
+    """Ask for what of `passage`, text of one document, concerns `question`."""
+    frame = tokenizer.chat_frame(["system", "user"])
+
+    def text(component: Component, content: str) -> Segment:
+        return Segment(component, tuple(tokenizer.encode(content)))
+
+    return Prompt(
+        (
+            Segment(Component.TEMPLATE, frame[0]),
+            text(Component.SYSTEM, SYSTEM_SUMMARY),
+            Segment(Component.TEMPLATE, frame[1]),
+            text(Component.TEMPLATE, "Passage:\n\n"),
+            replace(text(Component.CONTEXT, passage), document_id=document_id, body=True),
+            text(Component.TEMPLATE, "\n\nQuestion: "),
+            text(Component.QUESTION, question),
+            # Small models answer a question that stands last instead of shortening the passage.
+            text(Component.TEMPLATE, "\n\nThe passage, shortened to what concerns the question:"),
+            Segment(Component.TEMPLATE, frame[2]),
+        )
+    )
 
 
 def _system(*, grounded: bool, json_schema: str | None) -> str:

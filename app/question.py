@@ -1,10 +1,13 @@
 """What is asked, and within which limits."""
 
+import time
 from dataclasses import dataclass
 from typing import Literal
 
 from app.prompt import Message
 from app.types import Principal
+from generation.errors import ContextLengthExceeded
+from generation.types import CitationMarkers, Constraint, JsonSchema, SamplingParams
 from retrieval.types import Scope, SearchMode
 
 
@@ -17,13 +20,28 @@ class Limits:
     min_evidence: float
     max_waiting: int
 
+    def room(self, question: "Question", *, window: int, fixed: int) -> tuple[int, int]:
+        """Output tokens and context tokens the question may use of a context window, `fixed` being taken.
+
+        Raises:
+            ContextLengthExceeded: There is no room for any context.
+        """
+        free = window - fixed
+        wanted = question.max_output_tokens
+        max_output = wanted if wanted is not None else min(self.max_output_tokens, max(1, free // 2))
+        if free - max_output < 1:
+            raise ContextLengthExceeded(prompt_tokens=fixed, max_tokens=max_output, context_window=window)
+        asked = question.max_context_tokens
+        return max_output, min(asked if asked is not None else self.max_context_tokens, free - max_output)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is asked, by whom, of which documents, and how the answer is to be generated.
 
     `rerank` None reranks where there is a reranker. `json_schema` (JSON text) asks for one JSON document
-    that satisfies it, instead of prose with footnotes.
+    that satisfies it, instead of prose with footnotes. `deadline` is the `time.monotonic` second by which
+    the answer must be finished.
     """
 
     request_id: str
@@ -46,3 +64,26 @@ class Question:
     on_no_evidence: Literal["refuse", "answer"] = "refuse"
     dry_run: bool = False
     json_schema: str | None = None
+    deadline: float | None = None
+
+    def sampling(self, max_tokens: int) -> SamplingParams:
+        """How its answer's tokens are chosen, `max_tokens` of them at most."""
+        return SamplingParams(
+            max_tokens=max_tokens,
+            temperature=self.temperature,
+            top_k=self.sampling_top_k,
+            top_p=self.top_p,
+            seed=self.seed,
+            stop=self.stop,
+        )
+
+    def constraint(self, sources: int) -> Constraint | None:
+        """JSON where it was asked for; else markers of presented sources only, where there are sources."""
+        if self.json_schema is not None:
+            return JsonSchema(self.json_schema)
+        return CitationMarkers(sources) if sources else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until its deadline, below 0 once that has passed; None where it has none."""
+        return None if self.deadline is None else self.deadline - time.monotonic()

@@ -50,6 +50,16 @@ class Settings(BaseSettings):
         description="Precision of the embedder alone; auto follows dtype, int8 needs a CPU with AVX512-VNNI "
         "and an index of its own.",
     )
+    embedder_dimensions: int | None = Field(
+        default=None,
+        ge=8,
+        description="Keep only so many of the embedder's dimensions, for models trained to allow it (Matryoshka); "
+        "needs an index of its own.",
+    )
+    index_device: Literal["cpu", "cuda"] = Field(
+        default="cpu",
+        description="Where vectors are searched; cuda keeps a copy of the index on a GPU, needs FAISS built for it.",
+    )
     lexical: Literal["auto", "sql", "tantivy"] = Field(
         default="auto",
         description="Which index ranks by words: the database's own, one beside it that is faster when large, "
@@ -76,6 +86,11 @@ class Settings(BaseSettings):
     max_context_tokens: int = Field(
         default=3000, ge=64, description="Default token budget of the sources in a prompt (generator tokens)."
     )
+    overflow: Literal["drop", "summarise"] = Field(
+        default="drop",
+        description="What becomes of passages the token budget has no room for: left out, or summarised by the "
+        "generator, which takes its time and is on the bill.",
+    )
     max_output_tokens: int = Field(default=512, ge=1, description="Default limit of generated tokens per answer.")
     context_window: int | None = Field(
         default=None, ge=256, description="Caps the model's context window, in tokens, to save memory."
@@ -99,6 +114,12 @@ class Settings(BaseSettings):
     )
     max_waiting: int = Field(
         default=64, ge=1, le=100_000, description="Sequences that may wait; more are refused (503)."
+    )
+    answer_deadline_s: float = Field(
+        default=600.0,
+        gt=0,
+        le=86_400,
+        description="Longest an answer may take, in seconds from the request's arrival; then it ends with 504.",
     )
     min_evidence: float = Field(
         default=0.3,

@@ -19,7 +19,7 @@ from app.settings import Settings
 from app.telemetry import Metrics
 from app.usage.reports import UsageReports
 from generation.ports import Engine, Tokenizer
-from retrieval.ports import Embedder
+from retrieval.ports import Embedder, Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,21 @@ class State:
     models: Models | None
     started_at: float
     version: str
+
+
+class Stations:
+    """What the intake tells the worker and the index, once they exist."""
+
+    def __init__(self) -> None:
+        self.models: Models | None = None
+
+    def wake(self) -> None:
+        """A job waits."""
+        if self.models is not None:
+            self.models.worker.wake()
+
+    def forget(self, keys: Keys) -> None:
+        """Chunks were deleted."""
+        if self.models is not None:
+            self.models.index.forget(keys)
+            self.models.lexical.forget(keys)

@@ -161,6 +161,12 @@ class Operation(StrEnum):
     EMBED_QUERY = "embed_query"
     EMBED_DOC = "embed_doc"
     RERANK = "rerank"
+    REWRITE = "rewrite"
+
+    @property
+    def generates(self) -> bool:
+        """Whether it is the generator's work: a completion, whose prompt is accounted for by component."""
+        return self in {Operation.CHAT, Operation.REWRITE}
 
 
 class UsageStatus(StrEnum):

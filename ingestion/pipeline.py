@@ -58,11 +58,12 @@ class Pipeline:
         on_progress(Progress(Stage.CHUNKING, 1, 1))
 
         total = len(passages)
-        tokens = sum(passage.token_count for passage in passages)
+        texts = [passage.embedding_text for passage in passages]
+        tokens = self._embedder.count_documents(texts, counted=[passage.token_count for passage in passages])
         before_embedding(tokens)
         on_progress(Progress(Stage.EMBEDDING, 0, total))
         vectors = self._embedder.embed_documents(
-            [passage.embedding_text for passage in passages],
+            texts,
             on_batch=lambda done: on_progress(Progress(Stage.EMBEDDING, done, total)),
         )
         assert len(vectors) == total, "the embedder answers with one row per text"

@@ -1,6 +1,7 @@
 """The embedder: a sentence-transformers model."""
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -23,13 +24,20 @@ Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 CPU_BATCH_TOKENS = 4096
 CUDA_BATCH_TOKENS = 65536
 
+# Names under which models declare their prompts: sentence-transformers', then nomic's, jina's, and those of
+# models that know several tasks (e5-mistral, stella).
+_QUERY_PROMPTS = ("query", "search_query", "retrieval.query", "web_search_query", "s2p_query")
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus", "search_document", "retrieval.passage")
+
 
 class SentenceEncoder:
     """Implements `Embedder`. Safe to call from several threads: they take turns by batch.
 
     Texts are sorted by length and batched under a token budget, so little is padded; a question
     waits at most for the batch that runs. A model that declares prompts for questions and documents
-    gets them. The arithmetic may be half precision, the vectors are float32 and of unit length.
+    gets them; one that declares a default prompt gets it for both, unless it is the other side's. Of a
+    model whose first dimensions can stand alone (Matryoshka, Kusupati et al. 2022, arXiv:2205.13147) the rest
+    may be left out. The arithmetic may be half precision, the vectors are float32 and of unit length.
     """
 
     def __init__(self, model: Any, *, name: str, revision: str, batch_tokens: int) -> None:
@@ -51,12 +59,19 @@ class SentenceEncoder:
         limit, dim = model.max_seq_length, model.get_embedding_dimension()
         if limit is None or dim is None:
             raise EmbedderUnavailable(f'The embedding model "{name}" declares no input limit or no dimension.')
+        self._limit = int(limit)
         # Chosen here: the library fills in an empty "document", which hides a "passage" the model declares.
-        prompts = (model.prompts.get(key) for key in ("document", "passage", "corpus"))
-        self._document_prompt = next((prompt for prompt in prompts if prompt), "")
+        default = model.default_prompt_name
+        self._query_prompt = _prompt(model.prompts, _QUERY_PROMPTS, default=default, others=_DOCUMENT_PROMPTS)
+        self._document_prompt = _prompt(model.prompts, _DOCUMENT_PROMPTS, default=default, others=_QUERY_PROMPTS)
         # It is read as part of the input, so texts have that much less room.
-        prompt_tokens = len(self._tokenizer.encode(self._document_prompt, add_special_tokens=False).ids)
-        self._info = EmbedderInfo(model=name, revision=revision, dim=int(dim), max_tokens=int(limit) - prompt_tokens)
+        self._prompt_tokens = len(self._tokenizer.encode(self._document_prompt, add_special_tokens=False).ids)
+        room = self._limit - self._prompt_tokens
+        if room < 1:
+            raise EmbedderUnavailable(f'The document prompt of the embedding model "{name}" leaves no room for text.')
+        if self._document_prompt:  # other prompts before the same texts make other vectors
+            revision = f"{revision}-{hashlib.sha256(self._document_prompt.encode()).hexdigest()[:8]}"
+        self._info = EmbedderInfo(model=name, revision=revision, dim=int(dim), max_tokens=room)
 
     @classmethod
     def load(
@@ -65,6 +80,7 @@ class SentenceEncoder:
         *,
         device: Device = "auto",
         dtype: Dtype = "auto",
+        dimensions: int | None = None,
         local_files_only: bool = True,
     ) -> "SentenceEncoder":
         """Load a model from a folder or by its Hugging Face id.
@@ -77,11 +93,14 @@ class SentenceEncoder:
                 float32 at least .998) and float32 where it would be emulated. "int8" is for CPUs with
                 AVX512-VNNI; it moves the vectors enough (cosine to float32 .998 on average, .992 at least) to be never
                 chosen by "auto" and to be part of the revision.
+            dimensions: Keep the first so many of a vector's, scaled to unit length again; None keeps
+                what the model declares (`truncate_dim`, else all). Part of `info.dim`, as vectors of
+                different lengths never mix.
             local_files_only: Never ask the network.
 
         Raises:
-            EmbedderUnavailable: There is no such model here, it cannot be loaded, or this processor
-                has no fast 8-bit products.
+            EmbedderUnavailable: There is no such model here, it cannot be loaded, it has fewer
+                dimensions, or this processor has no fast 8-bit products.
         """
         import torch
         from safetensors import SafetensorError
@@ -108,6 +127,7 @@ class SentenceEncoder:
                 str(folder),
                 device="cuda" if on_cuda else "cpu",
                 local_files_only=local_files_only,
+                truncate_dim=dimensions,
                 model_kwargs={"dtype": torch.float32 if chosen == "int8" else getattr(torch, chosen)},
             )
         except torch.OutOfMemoryError:
@@ -127,6 +147,11 @@ class SentenceEncoder:
                 "run `footnote models fetch`."
             ) from e
         loaded.eval()
+        dim = loaded.get_embedding_dimension()
+        if dimensions is not None and dim is not None and dim < dimensions:
+            raise EmbedderUnavailable(
+                f'The embedding model "{name}" makes vectors of {dim} dimensions, not of {dimensions} or more.'
+            )
         if chosen == "int8":
             if not quantise_linears(loaded, read_samples=lambda: loaded.encode(list(SAMPLES), show_progress_bar=False)):
                 raise EmbedderUnavailable(f'The embedding model "{name}" has no layers to run in int8.')
@@ -137,7 +162,10 @@ class SentenceEncoder:
 
     @property
     def info(self) -> EmbedderInfo:
-        """Identifies the vectors. int8 is part of the revision; other dtypes change them by less than it matters."""
+        """Identifies the vectors.
+
+        int8 and a prompt before documents are part of the revision; other dtypes change them by less than matters.
+        """
         return self._info
 
     @property
@@ -148,6 +176,21 @@ class SentenceEncoder:
     def count_tokens(self, text: str) -> int:
         """Tokens of `text`, special tokens included, untruncated, without any prompt."""
         return len(self._tokenizer.encode(text).ids)
+
+    def count_query(self, text: str) -> int:
+        """Tokens `embed_query` reads: the model's prompt and special tokens included, cut where the model cuts."""
+        return min(self.count_tokens(self._query_prompt + text), self._limit)
+
+    def count_documents(self, texts: Sequence[str], *, counted: Sequence[int]) -> int:
+        """Tokens `embed_documents` reads of all `texts`, the model's prompt before each of them included.
+
+        `counted` are the texts' own tokens by `count_tokens`; they are counted again only behind a prompt,
+        since a word may be cut otherwise there.
+        """
+        if not self._document_prompt:
+            return sum(min(tokens, self._limit) for tokens in counted)
+        prompted = [self._document_prompt + text for text in texts]
+        return sum(min(len(encoding.ids), self._limit) for encoding in self._tokenizer.encode_batch(prompted))
 
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         """(len(texts), dim) float32 unit rows, in the order of `texts`; a text beyond `max_tokens` is cut.
@@ -173,15 +216,14 @@ class SentenceEncoder:
     def embed_query(self, text: str) -> Vectors:
         """(dim,) float32 unit vector."""
         with self._lock:
-            encoded = self._model.encode_query([text], show_progress_bar=False)
+            encoded = self._model.encode_query([text], prompt=self._query_prompt, show_progress_bar=False)
         row: Vectors = _unit(encoded)[0]
         return row
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """Positions in `texts`, longest first, so that running out of memory shows in the first batch."""
-        lengths = [
-            min(len(encoding.ids), self._info.max_tokens) for encoding in self._tokenizer.encode_batch(list(texts))
-        ]
+        encodings = self._tokenizer.encode_batch(list(texts))
+        lengths = [min(len(encoding.ids) + self._prompt_tokens, self._limit) for encoding in encodings]
         batch: list[int] = []
         for i in sorted(range(len(texts)), key=lambda i: -lengths[i]):
             if batch and (len(batch) + 1) * lengths[batch[0]] > self._batch_tokens:
@@ -198,6 +240,14 @@ def _unit(encoded: Any) -> Vectors:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Vectors = rows / np.maximum(lengths, np.finfo(np.float32).tiny)
     return unit
+
+
+def _prompt(prompts: Mapping[str, str], names: Sequence[str], *, default: str | None, others: Sequence[str]) -> str:
+    """The first prompt declared under one of `names`, else the default one unless it is one of `others`; or ""."""
+    own = next((prompts[name] for name in names if prompts.get(name)), "")
+    if own or default is None or default in others:
+        return own
+    return prompts.get(default, "")
 
 
 def _plain_tokenizer(model: Any, name: str) -> "Tokenizer":

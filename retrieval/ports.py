@@ -27,6 +27,17 @@ class Embedder(Protocol):
         """Tokens of `text` by the embedder's tokenizer, special tokens included, untruncated."""
         ...
 
+    def count_query(self, text: str) -> int:
+        """Tokens `embed_query` reads: the model's prompt and special tokens included, cut where the model cuts."""
+        ...
+
+    def count_documents(self, texts: Sequence[str], *, counted: Sequence[int]) -> int:
+        """Tokens `embed_documents` reads of all `texts`, the model's prompt before each of them included.
+
+        `counted` are the texts' own tokens by `count_tokens`, none of them above `info.max_tokens`.
+        """
+        ...
+
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         """(len(texts), dim) float32 unit rows, in the order of `texts`; `on_batch(done)` after each batch."""
         ...

@@ -47,6 +47,14 @@ class QueryCache:
         """Tokens by the other embedder's tokenizer."""
         return self._embedder.count_tokens(text)
 
+    def count_query(self, text: str) -> int:
+        """Tokens the other embedder reads."""
+        return self._embedder.count_query(text)
+
+    def count_documents(self, texts: Sequence[str], *, counted: Sequence[int]) -> int:
+        """Tokens the other embedder reads."""
+        return self._embedder.count_documents(texts, counted=counted)
+
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         """(len(texts), dim) float32 unit rows; documents are not remembered."""
         return self._embedder.embed_documents(texts, on_batch=on_batch)
@@ -70,4 +78,4 @@ class QueryCache:
             self._vectors.move_to_end(question)
             while len(self._vectors) > self._size:
                 self._vectors.popitem(last=False)
-        return EmbeddedQuery(vector, tokens=self._embedder.count_tokens(text))
+        return EmbeddedQuery(vector, tokens=self._embedder.count_query(text))

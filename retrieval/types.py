@@ -117,7 +117,8 @@ class Span:
 class Source:
     """One numbered source as the generator reads it: `header` then `body`.
 
-    `spans` are the kept passages in document order; `body` shows them joined by an ellipsis.
+    `spans` are the kept passages in document order; `body` shows them joined by an ellipsis, or what was
+    written to stand for some of them.
     `tokens` is `count_tokens(header) + count_tokens(body)`, the two being tokenised apart.
 
     Chunks that overlap or touch are one source. Then `hit` is the best of them with a chunk that

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from http import HTTPStatus
+from dataclasses import replace
 
 import anyio
 from fastapi import APIRouter, Request
@@ -12,8 +12,8 @@ from pydantic import Field
 
 from app.answer import Answer, SourcesFound, TextDelta
 from app.answering import Answerer, prepare
-from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
-from app.api.errors import problem
+from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import AnswerBody, AskRequest, CitationBody, SourcesBody, UsageBody
 from app.api.schemas.shape import ResponseBody, problems
@@ -21,7 +21,6 @@ from app.prepared import Prepared
 from app.question import Question
 from app.state import State
 from app.types import Principal
-from generation.errors import GenerationError
 
 router = APIRouter(tags=["answers"])
 
@@ -42,7 +41,7 @@ class Cancelled(ResponseBody):
             "`citation` …, `usage`, `done` {finish_reason}, or `error` with a problem document.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        **problems(404, 422, 503),
+        **problems(404, 422, 503, 504),
     },
 )
 async def ask(
@@ -52,10 +51,12 @@ async def ask(
     models: ModelsDep,
     principal: PrincipalDep,
     request_id: RequestId,
+    deadline: AnswerDeadline,
 ) -> Response:
     """Search, read and answer with footnotes. Disconnecting cancels."""
     answerer = models.answerer
-    question = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    asked = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    question = replace(asked, deadline=deadline)
     if body.stream:
         prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
         events = with_terminal_error(_events(answerer, prepared), request_id, render=_error_event)
@@ -65,8 +66,8 @@ async def ask(
         return await answerer.answer(await prepare(answerer, question))
 
     answer = await unless_disconnected(request, whole)
-    if answer.error is not None:
-        raise GenerationError(answer.error)
+    if (failure := failure_of(answer)) is not None:
+        raise failure
     return Response(AnswerBody.of(answer).model_dump_json(), media_type="application/json")
 
 
@@ -119,8 +120,8 @@ async def _events(answerer: Answerer, prepared: Prepared) -> AsyncGenerator[byte
 
 
 def _last(answer: Answer) -> bytes:
-    if answer.error is not None:
-        return _error_event(problem(HTTPStatus.SERVICE_UNAVAILABLE, "generation-failed", answer.error, answer.id))
+    if (failure := failure_of(answer)) is not None:
+        return _error_event(problem_of(failure, answer.id)[1])
     body = AnswerBody.of(answer).model_dump(include={"id", "model", "answered", "reason", "finish_reason"})
     body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
     body["timings_ms"] = dict(answer.timings_ms)

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -12,8 +13,8 @@ from fastapi.responses import JSONResponse, Response
 
 from app.answer import Answer, TextDelta
 from app.answering import Answerer, prepare
-from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
-from app.api.errors import openai_error
+from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.errors import failure_of, openai_error
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import CitationBody, UsageBody
 from app.api.schemas.chat import (
@@ -33,7 +34,6 @@ from app.prompt import Message
 from app.question import Question
 from app.state import Models, State
 from app.types import Principal
-from generation.errors import GenerationError
 
 router = APIRouter(tags=["openai"])
 
@@ -49,7 +49,7 @@ _NAME = "footnote"
             "description": "A completion; with `stream: true` OpenAI's chunks, annotations in the last delta.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        **problems(404, 422, 503),
+        **problems(404, 422, 503, 504),
     },
 )
 async def create_chat_completion(
@@ -59,10 +59,12 @@ async def create_chat_completion(
     models: ModelsDep,
     principal: PrincipalDep,
     request_id: RequestId,
+    deadline: AnswerDeadline,
 ) -> Response:
     """The last user message is the question; earlier turns are history; usage counts all of it."""
     answerer = models.answerer
-    question = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    asked = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    question = replace(asked, deadline=deadline)
     if body.stream:
         prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
         include_usage = body.stream_options is not None and body.stream_options.include_usage
@@ -74,8 +76,8 @@ async def create_chat_completion(
         return await answerer.answer(await prepare(answerer, question))
 
     answer = await unless_disconnected(request, whole)
-    if answer.error is not None:
-        raise GenerationError(answer.error)
+    if (failure := failure_of(answer)) is not None:
+        raise failure
     refused = question.json_schema is not None and answer.reason == "no_evidence"  # a sentence would be no JSON
     message = {
         "role": "assistant",
@@ -216,8 +218,10 @@ async def _chunks(
             if isinstance(event, TextDelta):
                 yield chunk({"refusal" if refused else "content": event.text})
             elif isinstance(event, Answer):
-                if event.error is not None:
-                    raise GenerationError(event.error)
+                if (failure := failure_of(event)) is not None:
+                    if include_usage:
+                        yield rendered([], usage=UsageBody.of(event.usage).model_dump())
+                    raise failure
                 annotations = [_annotation(citation) for citation in event.citations]
                 yield chunk({"annotations": annotations}, finish=_finish_reason(event))
                 if include_usage:

@@ -39,10 +39,17 @@ def request_id(request: Request) -> str:
     return cast(str, request.scope["state"]["request_id"])
 
 
+def answer_deadline(request: Request) -> float:
+    """The `time.monotonic` second by which an answer to this request must be finished."""
+    arrived = cast(float, request.scope["state"]["arrived"])
+    return arrived + state_of(request).settings.answer_deadline_s
+
+
 StateDep = Annotated[State, Depends(state_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 ModelsDep = Annotated[Models, Depends(models_of)]
 RequestId = Annotated[str, Depends(request_id)]
+AnswerDeadline = Annotated[float, Depends(answer_deadline)]
 Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
 

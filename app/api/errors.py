@@ -10,8 +10,10 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from app import errors as app_errors
+from app.answer import Answer
 from app.telemetry import logger
 from generation import errors as generation_errors
+from generation.types import FinishReason
 from ingestion import errors as ingestion_errors
 from retrieval import errors as retrieval_errors
 
@@ -37,6 +39,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.TooLarge: _Mapped(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large"),
     app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage"),
     app_errors.StoreUnavailable: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable", 2),
+    app_errors.DeadlinePassed: _Mapped(HTTPStatus.GATEWAY_TIMEOUT, "deadline"),
     app_errors.SetupError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", 30),
     ingestion_errors.UnsupportedFormat: _Mapped(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-format"),
     ingestion_errors.IngestionError: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "unreadable-document"),
@@ -98,6 +101,14 @@ def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str,
     if mapped.status is HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     return mapped.status, problem(mapped.status, mapped.slug, str(error), request_id, extra=extra), headers
+
+
+def failure_of(answer: Answer) -> Exception | None:
+    """The error an answer that failed stands for, None for one that did not."""
+    if answer.error is None:
+        return None
+    late = answer.finish_reason == FinishReason.DEADLINE
+    return app_errors.DeadlinePassed() if late else generation_errors.GenerationError(answer.error)
 
 
 def problem_response(

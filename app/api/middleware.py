@@ -38,7 +38,7 @@ class RequestGate:
             return
         state: State = scope["app"].state.footnote
         request_id = new_id("req")
-        scope.setdefault("state", {})["request_id"] = request_id
+        scope.setdefault("state", {}).update(request_id=request_id, arrived=time.monotonic())
         started, status = time.perf_counter(), _UNSENT
 
         async def send_named(message: Message) -> None:

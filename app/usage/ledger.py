@@ -63,8 +63,8 @@ class Ledger:
         Raises:
             StoreUnavailable, StorageFull: Nothing was written: the call must not be made.
         """
-        chat = reservation.operation == Operation.CHAT
-        assert not chat or reservation.components.total == reservation.input_tokens, "the parts are the prompt"
+        generates = reservation.operation.generates
+        assert not generates or reservation.components.total == reservation.input_tokens, "the parts are the prompt"
         now, principal, components = self._now(), reservation.principal, reservation.components
         who = {"tenant_id": principal.tenant_id, "user_id": principal.user_id, "api_key_id": principal.key_id}
         with self._database.write() as connection:
@@ -158,6 +158,9 @@ class Ledger:
                 sa.update(usage_event).where(mine, usage_event.c.status == UsageStatus.RESERVED).values(**values)
             )
             if settled.rowcount == 1:
+                if settlement.input_tokens == 0:  # what was not read was not read of any document
+                    shares = sa.update(usage_event_document).where(usage_event_document.c.event_id == event_id)
+                    connection.execute(shares.values(tokens=0))
                 return True
             assert connection.execute(sa.select(usage_event.c.event_id).where(mine)).scalar(), "reserved before"
             return False
@@ -236,7 +239,7 @@ def _input_counts(connection: sa.Connection, event_id: str, input_tokens: int) -
     reserved = connection.execute(
         sa.select(usage_event.c.operation, usage_event.c.input_tokens, usage_event.c.tok_template).where(mine)
     ).one_or_none()
-    if reserved is None or reserved.operation != Operation.CHAT:
+    if reserved is None or not Operation(reserved.operation).generates:
         return {"input_tokens": input_tokens}
     if input_tokens == 0:
         return dict.fromkeys(("input_tokens", *_COMPONENTS), 0)

@@ -26,6 +26,7 @@ _COLUMNS = {"user_id": usage_event.c.user_id, "api_key_id": usage_event.c.api_ke
 _DIMENSIONS = ("project_id", "user_id", "api_key_id", "model", "operation", "status")
 _LATEST = 253_402_300_800  # the year 10000
 _IN_FLIGHT = 60  # seconds within which a settlement that took its time has surely committed or failed
+_COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
 _EMBEDDINGS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
 
 
@@ -50,7 +51,7 @@ class UsageReports:
         limit: int | None = None,
         page: str | None = None,
     ) -> dict[str, object]:
-        """Chat calls settled in `[start, end)` (`end` None: until now), by bucket and by `group_by`.
+        """The generator's calls settled in `[start, end)` (`end` None: until now), by bucket and by `group_by`.
 
         Buckets begin on the UTC hour or day and are cut at the two ends of the range, so a report
         of two ranges that meet is the two reports. `limit` buckets a page (24 of at most 168 hours,
@@ -114,7 +115,7 @@ class UsageReports:
             periods: dict[str, object] = {}
             for name, start in begins.items():
                 settled = usage_event.c.settled_at >= start * 1_000_000
-                completions = sa.select(*SUMS).where(*mine, settled, usage_event.c.operation == Operation.CHAT)
+                completions = sa.select(*SUMS).where(*mine, settled, usage_event.c.operation.in_(_COMPLETIONS))
                 embeddings = sa.select(
                     sa.func.count().label("calls"), sa.func.sum(usage_event.c.input_tokens).label("tokens")
                 ).where(*mine, settled, usage_event.c.operation.in_(_EMBEDDINGS))
@@ -132,14 +133,14 @@ class UsageReports:
     def _sums(
         self, groups: Sequence[str], *conditions: sa.ColumnElement[bool], start: int, end: int, width: int
     ) -> list[sa.RowMapping]:
-        """Sums of the chat calls settled in `[start, end)` by bucket number and group, in that order."""
+        """Sums of the generator's calls settled in `[start, end)` by bucket number and group, in that order."""
         # whole-number division on both databases
         bucket = usage_event.c.settled_at // sa.literal_column(str(width * 1_000_000), sa.BigInteger)
         keys = [bucket.label("bucket"), *(_COLUMNS[name].label(name) for name in groups)]
         query = (
             sa.select(*keys, *SUMS)
             .where(
-                usage_event.c.operation == Operation.CHAT,
+                usage_event.c.operation.in_(_COMPLETIONS),
                 usage_event.c.settled_at >= start * 1_000_000,
                 usage_event.c.settled_at < end * 1_000_000,
                 *conditions,

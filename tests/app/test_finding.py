@@ -98,6 +98,22 @@ def test_without_a_reranker_the_searchs_order_stands_and_only_the_embedding_is_p
     assert (row.operation, row.input_tokens, row.status) == (Operation.EMBED_QUERY, 4, UsageStatus.COMPLETED)
 
 
+def test_a_search_that_fails_is_charged_what_the_embedder_was_to_read_its_prompt_included(ledger: Ledger) -> None:
+    class BrokenSearch(FixedSearch):
+        def search(self, query: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
+            raise RuntimeError("the index broke")
+
+    embedder = HashingEmbedder(prompt_tokens=3)
+    finder = Finder(search=cast(Search, BrokenSearch()), embedder=embedder, ledger=ledger)
+
+    with pytest.raises(RuntimeError):
+        finder.find(QUESTION)
+
+    (row,) = ledger.usage("req_1")
+    assert (row.input_tokens, row.status) == (embedder.count_query(QUESTION.text), UsageStatus.ERROR)
+    assert row.input_tokens == 3 + embedder.count_tokens(QUESTION.text)
+
+
 def test_the_reranker_reads_more_than_is_asked_for_and_its_best_are_returned(finder: Callable[..., Finder]) -> None:
     reranker = LastWordReranker()
 

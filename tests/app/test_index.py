@@ -2,16 +2,19 @@
 
 import threading
 
+import faiss
 import numpy as np
 import pytest
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.index import LiveIndex
+from app.index import LiveIndex, transfer_to
+from retrieval.errors import IndexDeviceUnavailable
 from retrieval.index_plan import IndexPlan
 from retrieval.key_set import KeySet
 from tests.app.db.samples import EMBEDDER, Library
 from tests.databases import migrated_file, sqlite_database
+from tests.retrieval.fake_gpu import FakeGpu
 
 __all__ = ["migrated_file", "sqlite_database"]
 
@@ -108,13 +111,14 @@ class PausingChunks(ChunkRepository):
         yield from super().iter_vectors(**options)
 
 
-def planned(library: Library, tmp_path, chunks: ChunkRepository | None = None) -> LiveIndex:
+def planned(library: Library, tmp_path, chunks: ChunkRepository | None = None, gpu: FakeGpu | None = None) -> LiveIndex:
     return LiveIndex(
         tmp_path / "index",
         embedder=EMBEDDER,
         generation=library.generation,
         chunks=chunks or ChunkRepository(library.database),
         plan=SMALL,
+        transfer=gpu.transfer if gpu is not None else None,
     )
 
 
@@ -252,3 +256,47 @@ def test_closing_during_a_training_gives_it_up_and_saves(library, tmp_path):
 
     assert index.lists == 0
     assert (tmp_path / "index" / "manifest.json").exists()
+
+
+def test_on_a_device_it_mirrors_sql_through_growth_and_shrinking_and_is_saved_from_memory(library, tmp_path):
+    gpu = FakeGpu()
+    index = planned(library, tmp_path, gpu=gpu)
+    query = np.ones(EMBEDDER.dim, np.float32)
+    assert len(index.current().search(query, k=2, allowed=None)) == 2
+    assert gpu.searches
+
+    document_id = put(library, index, *(f"passage {number}" for number in range(10)))
+    index.settle()
+    assert index.lists > 0
+    assert len(gpu.copies) == 2
+    assert_mirrors(index, library)
+    gone = index.current()
+    drop(library, index, document_id)
+    index.settle()
+    assert index.lists == 0
+    assert_mirrors(index, library)
+    assert gone is not index.current()
+    index.close()
+
+    again = planned(library, tmp_path)  # without the device
+    assert not again.save_if_changed()
+    assert_mirrors(again, library)
+
+
+def test_a_device_that_fails_leaves_the_index_in_memory_to_answer(library, tmp_path):
+    gpu = FakeGpu()
+    gpu.full = True
+    index = planned(library, tmp_path, gpu=gpu)
+    put(library, index, *(f"passage {number}" for number in range(10)))
+    index.settle()
+
+    assert index.lists > 0
+    assert not gpu.copies
+    assert_mirrors(index, library)
+
+
+@pytest.mark.skipif(faiss.get_num_gpus() > 0, reason="there is a GPU")
+def test_a_device_that_is_not_there_is_refused_before_anything_is_opened():
+    assert transfer_to("cpu") is None
+    with pytest.raises(IndexDeviceUnavailable, match="FOOTNOTE_INDEX_DEVICE"):
+        transfer_to("cuda")

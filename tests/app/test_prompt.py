@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.prompt import Message, build_prompt
+from app.prompt import Message, build_prompt, build_summary_prompt
 from retrieval.types import Context
 from tests.app.test_citations import SOURCES
 
@@ -103,3 +103,17 @@ def test_the_head_is_what_stands_before_the_first_source() -> None:
     assert prompt.head == empty.head == prompt.ids[: prompt.sources[0][0] - len(SOURCES[0].header)]
     with pytest.raises(AssertionError):
         _ = build_prompt(tokenizer, question="Hi", context=Context((), (), 0), grounded=False).head
+
+
+@given(question=st.text(min_size=1, max_size=50), passage=st.text(min_size=1, max_size=50))
+def test_a_summarys_prompt_is_its_parts_and_names_whose_text_it_shows(question, passage):
+    tokenizer = CharacterTokenizer()
+    prompt = build_summary_prompt(tokenizer, question=question, passage=passage, document_id="doc_1")
+    parts = prompt.components
+
+    assert parts.total == len(prompt.ids)
+    assert (parts.context, parts.question, parts.history) == (len(passage), len(question), 0)
+    ((start, stop),) = prompt.sources
+    assert tokenizer.decode(prompt.ids[start:stop]) == passage
+    assert {segment.document_id for segment in prompt.segments if segment.body} == {"doc_1"}
+    assert [token for token in prompt.ids if token < 0] == [-1, -2, -3]

@@ -17,6 +17,7 @@ COMPUTED = {
         "DATABASE_URL",
         "ADMIN_KEY",
         "CONTEXT_WINDOW",
+        "EMBEDDER_DIMENSIONS",
         "KV_CACHE_MB",
         "REMOTE_API_KEY",
     )

@@ -6,58 +6,22 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
 from app.bootstrap import build
-from app.db.chunks import ChunkRepository
-from app.db.generations import GenerationRepository
-from app.finding import Finder
-from app.index import LiveIndex
-from app.jobs.worker import Worker
-from app.lexical_index import LiveLexicalIndex
 from app.main import create_app
-from app.question import Limits
 from app.settings import Settings
-from app.state import Models, State
+from app.state import State
 from app.usage.ledger import Ledger
 from generation.engine import LocalEngine
 from generation.step import DeviceLost
 from generation.supervisor import Backoff, SupervisedEngine
-from ingestion.chunking import Chunker
-from ingestion.pipeline import Pipeline
-from ingestion.types import Extraction
-from retrieval.search import Search
-from retrieval.types import EmbedderInfo
-from tests.generation.fakes import LetterTokenizer, Plan, ScriptedRunner, scripted_engine
-from tests.ingestion.small_tokenizer import word_piece
+from tests.app.stations import stations
+from tests.generation.fakes import Plan, ScriptedRunner, scripted_engine
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
 QUESTION = {"question": "How many ships?", "on_no_evidence": "answer", "max_output_tokens": 4}
-
-
-class FakeEmbedder:
-    """The same unit vector for every text."""
-
-    info = EmbedderInfo(model="tiny", revision="r1", dim=4, max_tokens=64)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split()) + 2
-
-    def embed_documents(self, texts, *, on_batch=None):
-        return np.tile(np.array([1, 0, 0, 0], dtype=np.float32), (len(texts), 1))
-
-    def embed_query(self, text: str):
-        return self.embed_documents([text])[0]
-
-
-class NoExtractor:
-    """Nothing is ingested here."""
-
-    def extract(self, path: Path, *, filename: str) -> Extraction:
-        raise AssertionError("a file came")
 
 
 @dataclass
@@ -94,7 +58,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     device = Device()
     engine = SupervisedEngine(device.engine, backoff=Backoff(first_s=2.0))
     with build(settings, with_models=False) as bare:
-        models = _models(bare, engine, tmp_path)
+        models = stations(bare, engine)
         bare.metrics.watch_engine(engine)
         state = replace(bare, models=models)
         app = create_app(lambda: nullcontext(state), version="0")
@@ -105,43 +69,6 @@ def service(tmp_path: Path) -> Iterator[Service]:
         finally:
             models.worker.stop()
             engine.close()
-
-
-def _models(state: State, engine: SupervisedEngine, tmp_path: Path) -> Models:
-    embedder, tokenizer, chunks = FakeEmbedder(), LetterTokenizer(), ChunkRepository(state.database)
-    ledger = Ledger(state.database, boot_id="boot-1")
-    generation = GenerationRepository(state.database).ensure(embedder.info)
-    index = LiveIndex(tmp_path / "index", embedder=embedder.info, generation=generation, chunks=chunks)
-    lexical = LiveLexicalIndex(tmp_path / "lexical", database=state.database, chunks=chunks)
-    worker = Worker(
-        jobs=state.jobs,
-        files=state.files,
-        pipeline=Pipeline(NoExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
-        embedder=embedder,
-        index=index,
-        lexical=lexical,
-        ledger=ledger,
-        metrics=state.metrics,
-        boot_id="boot-1",
-    )
-    answerer = Answerer(
-        finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder, ledger=ledger),
-        engine=engine,
-        tokenizer=tokenizer,
-        tokenizer_revision="r",
-        contents=state.contents,
-        ledger=ledger,
-        limits=Limits(max_context_tokens=500, max_output_tokens=64, min_evidence=0.3, max_waiting=8),
-    )
-    return Models(
-        embedder=embedder,
-        engine=engine,
-        tokenizer=tokenizer,
-        index=index,
-        lexical=lexical,
-        answerer=answerer,
-        worker=worker,
-    )
 
 
 def test_a_dead_engine_is_seen_in_readyz_at_once_and_gone_from_it_after_the_restart(service: Service) -> None:

@@ -27,6 +27,12 @@ class LengthEmbedder:
     def count_tokens(self, text: str) -> int:
         return token_count(word_piece(), text)
 
+    def count_query(self, text: str) -> int:
+        return min(self.count_tokens(text), self.info.max_tokens)
+
+    def count_documents(self, texts: Sequence[str], *, counted: Sequence[int]) -> int:
+        return sum(counted) + len(texts)  # a prompt of one token
+
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         self._events.append("embedding begins")
         if on_batch:
@@ -64,7 +70,7 @@ def test_the_exact_price_is_announced_once_before_anything_is_embedded(path: Pat
 
     ingested = run(path, events)
 
-    tokens = sum(token_count(word_piece(), passage.embedding_text) for passage in ingested.passages)
+    tokens = sum(token_count(word_piece(), passage.embedding_text) + 1 for passage in ingested.passages)
     assert ingested.embedding_tokens == tokens
     assert [event for event in events if isinstance(event, int)] == [tokens]
     assert events.index(tokens) < events.index("embedding begins")

@@ -57,10 +57,14 @@ def hit(found: Chunk, *, rank: int = 1) -> Hit:
 
 
 class HashingEmbedder:
-    """Implements `Embedder`: each word is a pseudo-random direction, a text their normalised sum."""
+    """Implements `Embedder`: each word is a pseudo-random direction, a text their normalised sum.
 
-    def __init__(self, *, dim: int = 64, max_tokens: int = 32) -> None:
+    A prompt of `prompt_tokens` is counted before every text and changes nothing else.
+    """
+
+    def __init__(self, *, dim: int = 64, max_tokens: int = 32, prompt_tokens: int = 0) -> None:
         self._info = EmbedderInfo(model="hashing", revision="1", dim=dim, max_tokens=max_tokens)
+        self._prompt_tokens = prompt_tokens
         self.embedded: list[str] = []
 
     @property
@@ -69,6 +73,12 @@ class HashingEmbedder:
 
     def count_tokens(self, text: str) -> int:
         return len(text.split()) + 2
+
+    def count_query(self, text: str) -> int:
+        return self._prompt_tokens + min(self.count_tokens(text), self._info.max_tokens)
+
+    def count_documents(self, texts: Sequence[str], *, counted: Sequence[int]) -> int:
+        return self._prompt_tokens * len(texts) + sum(counted)
 
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         rows = np.stack([self._vector(text) for text in texts]) if texts else np.empty((0, self._info.dim), np.float32)

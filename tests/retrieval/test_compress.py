@@ -1,18 +1,17 @@
 """retrieval.compress keeps its budget, its offsets and its numbering."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.compress import ELLIPSIS, compress, header_of
+from retrieval.compress import compress
 from retrieval.types import Context, Hit, Scores, Source
 from tests.retrieval.fakes import chunk, hit, ranked
-
-Counter: TypeAlias = Callable[[str], int]
+from tests.retrieval.promises import Counter, check, check_slices, found_in, reasons
 
 
 def count_words(text: str) -> int:
@@ -37,55 +36,6 @@ def shown(context: Context) -> list[str]:
     return [source.body.removesuffix("\n\n") for source in context.sources]
 
 
-def reasons(context: Context) -> dict[str, str]:
-    return {dropped.chunk_id: dropped.reason for dropped in context.dropped}
-
-
-def check(context: Context, hits: list[Hit], *, budget: int, count: Counter) -> None:
-    """Everything `compress` promises of any context."""
-    assert context.tokens == sum(count(source.header) + count(source.body) for source in context.sources) <= budget
-    assert context.retrieved_tokens == sum(
-        count(header_of(1, one.chunk)) + count(one.chunk.text + "\n\n") for one in hits
-    )
-    assert [source.number for source in context.sources] == list(range(1, len(context.sources) + 1))
-    by_id = {one.chunk.id: one.chunk for one in hits}
-    held: dict[tuple[str, int], set[int]] = {}
-    merged: list[str] = []
-    for source in context.sources:
-        reach = source.hit.chunk
-        assert source.tokens == count(source.header) + count(source.body)
-        assert source.header == header_of(source.number, reach)
-        assert reach.text[: reach.end_char - reach.start_char] == reach.text
-        assert {one.id for one in source.chunks} >= {reach.id}
-        pieces = []
-        for span in source.spans:
-            assert reach.start_char <= span.start_char < span.end_char <= reach.end_char
-            piece = reach.text[span.start_char - reach.start_char : span.end_char - reach.start_char]
-            assert piece == piece.strip()
-            pieces.append(piece)
-            found = source.chunk_at(span)
-            assert found is by_id[found.id]
-            assert found.start_char < span.end_char
-            assert span.start_char < found.end_char
-        for found in source.chunks:
-            assert by_id[found.id] is found
-            assert found.text == reach.text[found.start_char - reach.start_char : found.end_char - reach.start_char]
-        assert source.body == ELLIPSIS.join(pieces) + "\n\n"
-        assert source.compressed is (source.body != reach.text.strip() + "\n\n")
-        ends = [(span.start_char, span.end_char) for span in source.spans]
-        assert ends == sorted(ends)
-        characters = [i for start, end in ends for i in range(start, end)]
-        seen = held.setdefault((reach.document_id, reach.version), set())
-        assert len(characters) == len(set(characters))
-        assert not seen & set(characters)
-        seen.update(characters)
-        merged += [found.id for found in source.chunks if found.id != reach.id]
-    assert sorted(merged) == sorted(chunk_id for chunk_id, reason in reasons(context).items() if reason == "merged")
-    accounted = [source.hit.chunk.id for source in context.sources] + [dropped.chunk_id for dropped in context.dropped]
-    assert sorted(accounted) == sorted(one.chunk.id for one in hits)
-
-
-# One small document, cut into chunks that overlap anyhow, beside chunks of other documents.
 prose = st.lists(
     st.sampled_from(
         ["Acme rose. ", "Nobody knew why; ", "see Fig. 2. ", "第一句。", "\n\n", "x" * 30, " ", "(it) ", "cats! "]
@@ -94,27 +44,20 @@ prose = st.lists(
 ).map("".join)
 
 
-@st.composite
-def hit_lists(draw: st.DrawFn) -> list[Hit]:
-    content = draw(prose)
-    hits = []
-    for key in range(draw(st.integers(0, 6))):
-        if draw(st.booleans()):
-            text, start, document_id = draw(prose), draw(st.integers(0, 5)), f"doc_{key}"
-        else:
-            start, end = sorted((draw(st.integers(0, len(content))), draw(st.integers(0, len(content)))))
-            text, document_id = content[start:end], "shared"
-        hits.append(hit(chunk(key, text, start_char=start, document_id=document_id), rank=key + 1))
-    return hits
-
-
 @each_counter
 @settings(deadline=None)
-@given(hits=hit_lists(), budget=st.integers(0, 90), query=st.sampled_from(["acme cats", "fig", "", "zebra", "第一"]))
-def test_every_promise_holds_for_any_hits_and_budget(count: Counter, hits: list[Hit], budget: int, query: str) -> None:
+@given(
+    found=found_in(prose), budget=st.integers(0, 90), query=st.sampled_from(["acme cats", "fig", "", "zebra", "第一"])
+)
+def test_every_promise_holds_for_any_hits_and_budget(
+    count: Counter, found: tuple[list[Hit], dict[str, str]], budget: int, query: str
+) -> None:
+    hits, contents = found
+
     context = compress(hits, query=query, budget=budget, count_tokens=count)
 
     check(context, hits, budget=budget, count=count)
+    check_slices(context, contents)
 
 
 @each_counter

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import platformdirs
@@ -15,9 +14,7 @@ import pytest
 
 from retrieval.encoder import SentenceEncoder
 from retrieval.errors import EmbedderUnavailable
-
-WORDS = ["acme", "revenue", "rose", "fell", "in", "spring", "winter", "the", "a", "of", "cats", "dogs"]
-PROMPT_WORDS = ["query", "passage", ":"]
+from tests.retrieval.encoder_folder import TEXTS, WORDS, build_tiny_model, reference
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,25 +27,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def build_tiny_model(folder: Path, *, prompts: dict[str, str] | None = None, seed: int = 0) -> None:
-    """A sentence-transformers folder: one BERT layer of 16 dimensions, 12 tokens at most."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    torch.manual_seed(seed)
-    bare = folder / "bare"
-    bare.mkdir(parents=True)
-    (bare / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *PROMPT_WORDS]))
-    BertTokenizer(str(bare / "vocab.txt")).save_pretrained(bare)
-    config = BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
-    BertModel(config).save_pretrained(bare)
-    transformer = Transformer(str(bare), max_seq_length=12)
-    model = SentenceTransformer(modules=[transformer, Pooling(16), Normalize()], prompts=prompts, device="cpu")
-    model.save(str(folder / "tiny"))
-
-
 @pytest.fixture(scope="module")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("model")
@@ -59,15 +37,6 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tiny(tiny_folder: Path) -> SentenceEncoder:
     return SentenceEncoder.load(str(tiny_folder), device="cpu", dtype="float32")
-
-
-def reference(folder: Path, texts: list[str], **options: Any) -> Any:
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(texts, **options)
-
-
-TEXTS = ["acme revenue rose in spring", "cats", "the dogs of acme " * 9, "", "revenue fell", "a cats dogs"]
 
 
 def test_it_equals_sentence_transformers_in_the_order_of_the_texts(tiny: SentenceEncoder, tiny_folder: Path) -> None:
@@ -142,17 +111,6 @@ def test_info_identifies_the_model_by_name_limit_and_weights(tiny: SentenceEncod
     assert (tiny.info.model, tiny.info.dim, tiny.info.max_tokens) == ("tiny", 16, 12)
     assert len(tiny.info.revision) == 16
     assert other.info.revision != tiny.info.revision
-
-
-def test_declared_prompts_are_used_and_leave_documents_less_room(tiny_folder: Path, tmp_path: Path) -> None:
-    build_tiny_model(tmp_path, prompts={"query": "query : ", "passage": "passage : "})
-    folder = tmp_path / "tiny"
-    encoder = SentenceEncoder.load(str(folder), device="cpu", dtype="float32")
-
-    assert encoder.info.max_tokens == 10
-    expected = reference(folder, ["query : cats", "passage : cats"], prompt="")
-    np.testing.assert_allclose(encoder.embed_query("cats"), expected[0], atol=1e-5)
-    np.testing.assert_allclose(encoder.embed_documents(["cats"])[0], expected[1], atol=1e-5)
 
 
 def test_threads_take_turns_and_get_their_own_vectors(tiny: SentenceEncoder) -> None:

@@ -10,7 +10,7 @@ from torch import nn
 
 from retrieval.encoder import SentenceEncoder
 from retrieval.encoder_int8 import quantise_linears, supports_int8
-from tests.retrieval.test_encoder import TEXTS, build_tiny_model
+from tests.retrieval.encoder_folder import TEXTS, build_tiny_model
 
 pytestmark = pytest.mark.skipif(not supports_int8(), reason="this processor has no AVX512-VNNI")
 

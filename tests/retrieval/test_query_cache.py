@@ -23,6 +23,12 @@ class CountingEmbedder:
     def count_tokens(self, text: str) -> int:
         return len(text) + 2
 
+    def count_query(self, text: str) -> int:
+        return min(self.count_tokens(text), self.info.max_tokens)
+
+    def count_documents(self, texts: Sequence[str], *, counted: Sequence[int]) -> int:
+        return sum(counted)
+
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         if on_batch is not None:
             on_batch(len(texts))

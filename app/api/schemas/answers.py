@@ -84,7 +84,10 @@ class SourcesBody(ResponseBody):
     retrieved: int = Field(description="Hits the search returned.", examples=[8])
     presented: list[str] = Field(description="Chunk ids the model read, in the order of their numbers.")
     cited: list[str] = Field(description="Chunk ids with a footnote.")
-    compressed: list[str] = Field(description="Presented chunks of which only some sentences were kept.")
+    compressed: list[str] = Field(description="Presented chunks of which not every sentence was kept.")
+    summarised: list[str] = Field(
+        description="Compressed chunks of which the model read a summary in place of what did not fit."
+    )
     dropped: list[DroppedBody] = Field(description="Hits that were not presented, and why.")
 
     @classmethod
@@ -95,6 +98,7 @@ class SourcesBody(ResponseBody):
             presented=list(report.presented),
             cited=list(report.cited),
             compressed=list(report.compressed),
+            summarised=list(report.summarised),
             dropped=[DroppedBody(chunk_id=item.chunk_id, reason=item.reason) for item in report.dropped],
         )
 
@@ -118,8 +122,8 @@ class ComponentsBody(ResponseBody):
 class AuxiliaryBody(ResponseBody):
     """Another model call this request needed."""
 
-    purpose: str = Field(description="`embed_query` or `rerank`.", examples=["embed_query"])
-    tokens: int = Field(description="Tokens it read.", examples=[12])
+    purpose: str = Field(description="`embed_query`, `rerank` or `summarise`.", examples=["embed_query"])
+    tokens: int = Field(description="Tokens it read and, for `summarise`, generated.", examples=[12])
 
 
 class Money(ResponseBody):
@@ -150,6 +154,8 @@ class UsageBody(ResponseBody):
             auxiliary.append(AuxiliaryBody(purpose="embed_query", tokens=usage.embedding_tokens))
         if usage.rerank_tokens:
             auxiliary.append(AuxiliaryBody(purpose="rerank", tokens=usage.rerank_tokens))
+        if usage.summary_tokens:
+            auxiliary.append(AuxiliaryBody(purpose="summarise", tokens=usage.summary_tokens))
         return cls(
             prompt_tokens=parts.total,
             completion_tokens=usage.completion_tokens,

@@ -62,6 +62,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         415: "Not a type we read; decided by the bytes.",
         422: "A malformed or impossible request.",
         503: "Full or not ready; see Retry-After.",
+        504: "Not finished before its deadline.",
     }.items()
 }
 

@@ -8,20 +8,13 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
-from app.db.contents import ContentRepository
-from app.finding import Finder
-from app.index import LiveIndex
-from app.jobs.worker import Worker
-from app.lexical_index import LiveLexicalIndex
 from app.main import create_app
-from app.question import Limits
-from app.state import Models, State
-from app.usage.ledger import Ledger
+from app.state import State
 from retrieval.ports import Embedder
 from retrieval.search import Search
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.test_response_format import CountingEmbedder, FixedSearch, ScriptedEngine
+from tests.app.stations import ANY_EVIDENCE, stations
 from tests.app.test_prompt import CharacterTokenizer
 from tests.retrieval.fakes import ranked
 
@@ -46,27 +39,14 @@ def serve(state: State) -> Iterator[Callable[..., TestClient]]:
     with ExitStack() as clients:
 
         def start(*, reranker: LongestFirst | None) -> TestClient:
-            ledger, tokenizer, engine = Ledger(state.database, boot_id="boot"), CharacterTokenizer(), ScriptedEngine("")
-            embedder = cast(Embedder, CountingEmbedder())
-            search = cast(Search, FixedSearch(tuple(ranked(*TEXTS))))
-            answerer = Answerer(
-                finder=Finder(search=search, embedder=embedder, ledger=ledger, reranker=reranker),
-                engine=engine,
-                tokenizer=tokenizer,
-                tokenizer_revision="0",
-                contents=ContentRepository(state.database),
-                ledger=ledger,
-                limits=Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
-            )
-            unused: Any = None
-            models = Models(
-                embedder=embedder,
-                engine=engine,
-                tokenizer=tokenizer,
-                index=cast(LiveIndex, unused),
-                lexical=cast(LiveLexicalIndex, unused),
-                answerer=answerer,
-                worker=cast(Worker, unused),
+            models = stations(
+                state,
+                ScriptedEngine(""),
+                tokenizer=CharacterTokenizer(),
+                embedder=cast(Embedder, CountingEmbedder()),
+                search=cast(Search, FixedSearch(tuple(ranked(*TEXTS)))),
+                reranker=reranker,
+                limits=ANY_EVIDENCE,
             )
             app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
             return clients.enter_context(TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}))

@@ -9,16 +9,8 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
-from app.db.contents import ContentRepository
-from app.finding import Finder
-from app.index import LiveIndex
-from app.jobs.worker import Worker
-from app.lexical_index import LiveLexicalIndex
 from app.main import create_app
-from app.question import Limits
-from app.state import Models, State
-from app.usage.ledger import Ledger
+from app.state import State
 from generation.constraints import ConstraintCompiler
 from generation.ports import Observer
 from generation.tokenizer import ChatTokenizer
@@ -37,6 +29,7 @@ from retrieval.ports import Embedder
 from retrieval.search import Search
 from retrieval.types import EmbedderInfo, Hit, Scope, SearchMode, SearchResult
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.stations import ANY_EVIDENCE, stations
 from tests.app.test_citations import CONTENT, SOURCES
 from tests.app.test_prompt import CharacterTokenizer
 from tests.generation.tiny import tiny_tokenizer
@@ -115,6 +108,9 @@ class CountingEmbedder:
     def count_tokens(self, text: str) -> int:
         return len(text)
 
+    def count_query(self, text: str) -> int:
+        return len(text)
+
 
 class Service:
     """The application over a scripted engine and a fixed search."""
@@ -133,30 +129,15 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
     clients = []
 
     def start(*, says: str = DOCUMENT, found: bool = True) -> Service:
-        engine, embedder, tokenizer = ScriptedEngine(says), cast(Embedder, CountingEmbedder()), CharacterTokenizer()
-        ledger = Ledger(state.database, boot_id="boot")
-        answerer = Answerer(
-            finder=Finder(
-                search=cast(Search, FixedSearch(tuple(source.hit for source in SOURCES) if found else ())),
-                embedder=embedder,
-                ledger=ledger,
-            ),
-            engine=engine,
-            tokenizer=tokenizer,
-            tokenizer_revision="0",
-            contents=ContentRepository(state.database),
-            ledger=ledger,
-            limits=Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
-        )
-        unused: Any = None
-        models = Models(
-            embedder=embedder,
-            engine=engine,
-            tokenizer=tokenizer,
-            index=cast(LiveIndex, unused),
-            lexical=cast(LiveLexicalIndex, unused),
-            answerer=answerer,
-            worker=cast(Worker, unused),
+        engine = ScriptedEngine(says)
+        hits = tuple(source.hit for source in SOURCES) if found else ()
+        models = stations(
+            state,
+            engine,
+            tokenizer=CharacterTokenizer(),
+            embedder=cast(Embedder, CountingEmbedder()),
+            search=cast(Search, FixedSearch(hits)),
+            limits=ANY_EVIDENCE,
         )
         running = replace(state, models=models)
         app = create_app(lambda: nullcontext(running), version=state.version)

@@ -5,30 +5,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.answering import Answerer
 from app.bootstrap import build
-from app.db.chunks import ChunkRepository
-from app.db.generations import GenerationRepository
-from app.finding import Finder
-from app.index import LiveIndex
-from app.jobs.worker import Worker
-from app.lexical_index import LiveLexicalIndex
-from app.question import Limits
 from app.settings import Settings
-from app.state import Models, State
-from app.usage.ledger import Ledger
+from app.state import State
 from generation.config import EngineConfig
 from generation.constraints import TokenConstraint
 from generation.engine import LocalEngine
-from generation.ports import Engine
 from generation.types import Constraint, ModelInfo
-from ingestion.chunking import Chunker
-from ingestion.extraction import LocalExtractor
-from ingestion.pipeline import Pipeline
-from retrieval.search import Search
+from tests.app.stations import stations
 from tests.generation.fakes import EOS, LetterTokenizer, ScriptedRunner
-from tests.ingestion.small_tokenizer import word_piece
-from tests.retrieval.fakes import HashingEmbedder
 
 
 class Anything:
@@ -71,48 +56,10 @@ def application(data_dir: Path) -> Iterator[State]:
         constraints=Unconstrained(),
     )
     with build(settings, with_models=False) as bare:
-        models = _models(bare, engine)
+        models = stations(bare, engine)
         models.worker.start()
         try:
             yield replace(bare, models=models)
         finally:
             models.worker.stop()
             engine.close()
-
-
-def _models(state: State, engine: Engine) -> Models:
-    embedder, tokenizer, chunks = HashingEmbedder(max_tokens=64), LetterTokenizer(), ChunkRepository(state.database)
-    ledger = Ledger(state.database, boot_id="boot-1")
-    generation = GenerationRepository(state.database).ensure(embedder.info)
-    folder = state.settings.data_dir / "index"
-    index = LiveIndex(folder, embedder=embedder.info, generation=generation, chunks=chunks)
-    lexical = LiveLexicalIndex(folder.parent / "lexical", database=state.database, chunks=chunks)
-    worker = Worker(
-        jobs=state.jobs,
-        files=state.files,
-        pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
-        embedder=embedder,
-        index=index,
-        lexical=lexical,
-        ledger=ledger,
-        metrics=state.metrics,
-        boot_id="boot-1",
-    )
-    answerer = Answerer(
-        finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder, ledger=ledger),
-        engine=engine,
-        tokenizer=tokenizer,
-        tokenizer_revision="r",
-        contents=state.contents,
-        ledger=ledger,
-        limits=Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8),
-    )
-    return Models(
-        embedder=embedder,
-        engine=engine,
-        tokenizer=tokenizer,
-        index=index,
-        lexical=lexical,
-        answerer=answerer,
-        worker=worker,
-    )

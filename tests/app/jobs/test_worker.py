@@ -54,6 +54,12 @@ class FakeEmbedder:
     def count_tokens(self, text: str) -> int:
         return len(text.split()) + 2
 
+    def count_query(self, text: str) -> int:
+        return min(self.count_tokens(text), self.info.max_tokens)
+
+    def count_documents(self, texts, *, counted):
+        return sum(counted)
+
     def embed_documents(self, texts, *, on_batch=None):
         if on_batch is not None:
             for done in range(1, len(texts) + 1):

@@ -18,7 +18,7 @@ def reservation(
     max_output_tokens: int = 100,
     documents: Iterable[DocumentShare] = (),
 ) -> Reservation:
-    components = components or (Components(2, 3, 4, 5, 6) if operation == Operation.CHAT else Components())
+    components = components or (Components(2, 3, 4, 5, 6) if operation.generates else Components())
     return Reservation(
         event_id=event_id,
         request_id=event_id.partition(":")[0],

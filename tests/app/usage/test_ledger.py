@@ -107,6 +107,31 @@ def test_an_embedding_has_tokens_and_no_parts(ledger: Ledger) -> None:
     assert (only(ledger).input_tokens, only(ledger).status) == (300, UsageStatus.ERROR)
 
 
+@pytest.mark.parametrize("operation", [Operation.CHAT, Operation.REWRITE])
+@pytest.mark.parametrize(("counted", "parts"), [(0, Components()), (23, Components(5, 3, 4, 5, 6)), (17, None)])
+def test_a_generators_prompt_keeps_its_parts_whatever_a_server_counts(
+    ledger: Ledger, operation: Operation, counted: int, parts: Components | None
+) -> None:
+    ledger.reserve(reservation(operation=operation))
+    ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, input_tokens=counted))
+
+    (row,) = ledger.usage("req_1")
+    assert row.components == (parts if parts is not None else Components(2, 3, 4, 5, 6))
+    assert row.input_tokens == row.components.total
+
+
+def test_a_prompt_that_was_never_read_was_read_of_no_document(ledger: Ledger, database: Database) -> None:
+    ledger.reserve(reservation(documents=[DocumentShare("doc_1", 1, 6)]))
+    assert only(ledger).documents == (DocumentShare("doc_1", 1, 6),)
+    unread = Settlement(status=UsageStatus.CLIENT_ABORT, input_tokens=0)
+
+    assert ledger.settle("req_1:1", unread)
+    assert only(ledger).documents == (DocumentShare("doc_1", 1, 0),)
+    for forged in ("tokens = 6", "chunks = 2", "document_id = 'doc_2'"):
+        with pytest.raises(sa.exc.IntegrityError, match="immutable"), database.write() as connection:
+            connection.exec_driver_sql(f"UPDATE usage_event_document SET {forged}")
+
+
 def test_several_calls_of_one_request_are_told_in_order(ledger: Ledger, clock: Clock) -> None:
     ledger.reserve(reservation("req_1:1", operation=Operation.EMBED_QUERY, input_tokens=9, max_output_tokens=0))
     clock.now += 1

@@ -65,7 +65,7 @@ def events(draw: st.DrawFn) -> Event:
         output=output,
         delivered=draw(st.integers(0, output)),
         cost=draw(st.one_of(st.none(), st.integers(0, 2**62))),
-        operation=draw(st.sampled_from(["chat", "chat", "chat", "embed_query"])),
+        operation=draw(st.sampled_from(["chat", "chat", "rewrite", "embed_query"])),
         tenant_id=draw(st.sampled_from(["t1", "t1", "t1", "t2"])),
     )
 
@@ -83,7 +83,7 @@ class Books:
     """A fresh ledger holding `rows`, and the reports over it."""
 
     def __init__(self, database: Database, rows: list[Event]) -> None:
-        self.rows = [row for row in rows if row.operation == "chat" and row.tenant_id == "t1"]
+        self.rows = [row for row in rows if row.operation in {"chat", "rewrite"} and row.tenant_id == "t1"]
         self.reports = UsageReports(database, clock=Clock(MIDNIGHT + 10 * DAY))
         with database.write() as connection:
             # reports of one example must not see another's: each has tenants of its own

@@ -1,0 +1,296 @@
+"""An answer that takes too long is cut at its deadline, says so in its protocol, and is our abort on the bill."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, cast
+
+import pytest
+
+from app.state import State
+from app.types import Components, Operation
+from generation.config import EngineConfig
+from generation.constraints import TokenConstraint
+from generation.engine import Constraints, LocalEngine
+from generation.ports import Engine, Observer
+from generation.types import (
+    Completion,
+    Constraint,
+    Delta,
+    EngineStats,
+    FinishReason,
+    GenerationRequest,
+    ModelInfo,
+    Timings,
+)
+from tests.app.api.unhurried import EMBEDDING_TOKENS, Finding, Service, served
+from tests.generation.fakes import Gate, LetterTokenizer, Plan, ScriptedRunner, names, wait_until
+
+QUESTION = {"question": "How did revenue do?"}
+CHAT = {"model": "footnote", "messages": [{"role": "user", "content": "How did revenue do?"}]}
+LATE = "The answer was not finished before its deadline."
+SLUG = "urn:footnote:problem:deadline"
+
+
+class LateStream:
+    """Two tokens, and then the deadline."""
+
+    def __init__(self, request: GenerationRequest, observer: Observer) -> None:
+        self._request, self._observer = request, observer
+
+    async def __aiter__(self) -> AsyncIterator[Delta | Completion]:
+        yield Delta("So", 2)
+        late = Completion(
+            id=self._request.id,
+            text="So",
+            token_ids=(83, 111),
+            finish_reason=FinishReason.DEADLINE,
+            prompt_tokens=len(self._request.prompt),
+            cached_tokens=0,
+            delivered_tokens=2,
+            timings=Timings(queue_ms=0.0, first_token_ms=1.0, total_ms=2.0),
+        )
+        self._observer.finish(late)
+        yield late
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+
+class LateEngine:
+    """Never done in time; remembers how much of it there was."""
+
+    def __init__(self) -> None:
+        self.deadlines: list[float | None] = []
+        self.info = ModelInfo(model="late", revision="0", context_window=9000, device="cpu", dtype="float32")
+
+    def submit(self, request: GenerationRequest, *, observer: Observer) -> LateStream:
+        self.deadlines.append(request.deadline_s)
+        return LateStream(request, observer)
+
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
+        return 0
+
+    def stats(self) -> EngineStats:
+        return EngineStats(waiting=0, running=0, capacity=1, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)
+
+    def alive(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+
+class Anything:
+    """A constraint that forbids nothing."""
+
+    def compile(self, constraint: Constraint) -> TokenConstraint:
+        return cast(TokenConstraint, self)
+
+    def advance(self, token_id: int) -> None:
+        """Every token may come."""
+
+
+def slow_engine(before_step: Any, *, max_running: int = 8) -> LocalEngine:
+    """The engine itself over a scripted model that waits before each step."""
+    return LocalEngine(
+        ScriptedRunner("abcdefghij" * 300, before_step=before_step),
+        LetterTokenizer(),
+        EngineConfig(model="slow", max_running=max_running),
+        info=ModelInfo(model="slow", revision="0", context_window=9000, device="cpu", dtype="float32"),
+        eos_ids=frozenset({0}),
+        vocab_size=0x110000,
+        constraints=cast(Constraints, Anything()),
+    )
+
+
+@pytest.fixture
+def late(state: State) -> Iterator[Service]:
+    with served(state, cast(Engine, LateEngine())) as service:
+        yield service
+
+
+@pytest.mark.parametrize(("route", "body"), [("/v1/ask", QUESTION), ("/v1/chat/completions", CHAT)])
+def test_a_late_answer_is_a_504_problem_and_our_abort_in_the_ledger(late, route, body):
+    response = late.http.post(route, json=body)
+    problem = response.json()
+    row = late.row(response.headers["x-request-id"])
+
+    assert response.status_code == 504
+    assert response.headers["content-type"] == "application/problem+json"
+    assert (problem["type"], problem["title"], problem["detail"]) == (SLUG, "Gateway Timeout", LATE)
+    assert (row.status, row.output_tokens, row.delivered_tokens) == ("server_abort", 2, 2)
+    if route == "/v1/chat/completions":
+        assert problem["error"] == {"message": LATE, "type": "server_error", "code": "deadline", "param": None}
+
+
+def test_a_late_stream_keeps_what_it_said_tells_the_usage_and_ends_with_the_error(late):
+    response = late.http.post("/v1/ask", json={**QUESTION, "stream": True})
+    events = [block.split("\n") for block in response.text.strip().split("\n\n")]
+    kinds = [lines[0].removeprefix("event: ") for lines in events]
+    problem = json.loads(events[-1][1].removeprefix("data: "))
+
+    assert response.status_code == 200
+    assert kinds[0] == "sources"
+    assert kinds[-3:] == ["delta", "usage", "error"]
+    assert (problem["type"], problem["status"], problem["instance"]) == (SLUG, 504, response.headers["x-request-id"])
+    assert json.loads(events[-2][1].removeprefix("data: "))["completion_tokens"] == 2
+
+
+@pytest.mark.parametrize("include_usage", [False, True])
+def test_a_late_chat_stream_ends_with_openais_error_after_the_usage_it_was_asked_for(late, include_usage):
+    body = {**CHAT, "stream": True, "stream_options": {"include_usage": include_usage}}
+    lines = [line for line in late.http.post("/v1/chat/completions", json=body).text.splitlines() if line]
+    chunks = [json.loads(line.removeprefix("data: ")) for line in lines]
+
+    assert chunks[-1] == {"error": {"message": LATE, "type": "server_error", "code": "deadline", "param": None}}
+    assert [bool(chunk.get("usage")) for chunk in chunks[-2:]] == [include_usage, False]
+    assert not any("[DONE]" in line for line in lines)
+
+
+def test_the_engine_gets_what_is_left_of_the_time_since_the_request_arrived(state):
+    engine = LateEngine()
+    with served(state, cast(Engine, engine), deadline_s=50.0) as service:
+        service.http.post("/v1/ask", json=QUESTION)
+        service.http.post("/v1/chat/completions", json=CHAT)
+
+    assert len(engine.deadlines) == 2
+    assert all(left is not None and 0 < left < 50 for left in engine.deadlines)
+
+
+def test_a_search_that_takes_too_long_is_answered_while_it_lasts_and_nothing_is_generated(state):
+    released, engine = threading.Event(), LateEngine()
+    with served(state, cast(Engine, engine), deadline_s=0.2, search=Finding(lambda: released.wait(30))) as service:
+        response = service.http.post("/v1/ask", json=QUESTION)
+        still_searching = not released.is_set()
+        released.set()
+        request_id = response.headers["x-request-id"]
+        wait_until(lambda: [row.status for row in service.ledger.usage(request_id)] == ["completed"])
+
+    assert still_searching
+    assert (response.status_code, response.json()["type"]) == (504, SLUG)
+    assert service.rows(request_id, Operation.CHAT) == [], "the embedding is all there is to pay"
+    assert engine.deadlines == []
+
+
+def test_the_engine_itself_is_stopped_at_the_deadline_and_its_slot_is_free(state):
+    pause = threading.Event()
+    engine = slow_engine(lambda plan: pause.wait(0.02))
+    with served(state, engine, deadline_s=1.0) as service:
+        response = service.http.post("/v1/ask", json={**QUESTION, "max_output_tokens": 3000})
+        row = service.row(response.headers["x-request-id"])
+        running = engine.stats().running
+    engine.close()
+
+    assert (response.status_code, response.json()["type"]) == (504, SLUG)
+    assert row.status == "server_abort"
+    assert row.output_tokens < 3000
+    assert running == 0
+
+
+class Caller:
+    """One request to /v1/ask spoken in ASGI, whose client may hang up."""
+
+    def __init__(self, service: Service, **fields: object) -> None:
+        self._service = service
+        self._body: bytes | None = json.dumps({**QUESTION, **fields}).encode()
+        self._gone = asyncio.Event()
+        self._received: list[bytes] = []
+        self._scope: dict[str, Any] = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": "/v1/ask",
+            "raw_path": b"/v1/ask",
+            "root_path": "",
+            "query_string": b"",
+            "headers": [
+                (b"authorization", service.http.headers["authorization"].encode()),
+                (b"content-type", b"application/json"),
+            ],
+            "client": ("testclient", 1),
+            "server": ("testserver", 80),
+        }
+
+    async def _receive(self) -> dict[str, object]:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        self._received.append(message.get("body", b""))
+
+    async def __call__(self) -> None:
+        await self._service.http.app(self._scope, self._receive, self._send)
+
+    @property
+    def request_id(self) -> str:
+        return str(self._scope["state"]["request_id"])
+
+    @property
+    def answer(self) -> Any:
+        return json.loads(b"".join(self._received))
+
+    def hang_up(self) -> None:
+        self._service.portal.call(self._gone.set)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_the_waiting_line_pays_for_the_embedding_alone(state, stream):
+    gate, seen = Gate(), set()
+
+    def before_step(plan: Plan) -> None:
+        seen.update(names(plan))
+        gate(plan)
+
+    engine = slow_engine(before_step, max_running=1)
+    with served(state, engine) as service:
+        first, second = (Caller(service, stream=stream, max_output_tokens=8) for _ in range(2))
+        running = service.portal.start_task_soon(first)
+        wait_until(lambda: engine.stats().running == 1)
+        waiting = service.portal.start_task_soon(second)
+        wait_until(lambda: engine.stats().waiting == 1)
+        second.hang_up()
+        waiting.result(10)
+        gate.free()
+        running.result(10)
+        wait_until(lambda: service.row(second.request_id).status != "reserved")
+        left, stayed = service.row(second.request_id), service.row(first.request_id)
+        (embedding,) = service.rows(second.request_id, Operation.EMBED_QUERY)
+    engine.close()
+
+    assert seen == {first.request_id}, "the engine never worked for who left"
+    assert (left.status, left.input_tokens, left.cached_tokens, left.output_tokens) == ("client_abort", 0, 0, 0)
+    assert left.components == Components()
+    assert (embedding.status, embedding.input_tokens) == ("completed", EMBEDDING_TOKENS)
+    assert (stayed.status, stayed.output_tokens) == ("completed", 8)
+    assert stayed.input_tokens > 0
+
+
+def test_an_answer_cancelled_in_the_waiting_line_reports_the_usage_that_is_billed(state):
+    gate = Gate()
+    engine = slow_engine(gate, max_running=1)
+    with served(state, engine) as service:
+        first, second = (Caller(service, max_output_tokens=8) for _ in range(2))
+        running = service.portal.start_task_soon(first)
+        wait_until(lambda: engine.stats().running == 1)
+        waiting = service.portal.start_task_soon(second)
+        wait_until(lambda: engine.stats().waiting == 1)
+        cancelled = service.http.post(f"/v1/requests/{second.request_id}/cancel").json()
+        gate.free()
+        waiting.result(10)
+        running.result(10)
+        row = service.row(second.request_id)
+    engine.close()
+    usage = second.answer["usage"]
+
+    assert cancelled == {"cancelled": True}
+    assert second.answer["finish_reason"] == "cancelled"
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["by_document"]) == (0, 0, {})
+    assert usage["prompt_tokens"] == row.input_tokens
+    assert first.answer["usage"]["prompt_tokens"] > 0

@@ -1,0 +1,102 @@
+"""The application over an engine of the test's choosing and a search that may take its time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from anyio.from_thread import BlockingPortal
+from fastapi.testclient import TestClient
+
+from app.answering import Answerer
+from app.db.contents import ContentRepository
+from app.finding import Finder
+from app.main import create_app
+from app.question import Limits
+from app.state import Models, State
+from app.types import Operation
+from app.usage.ledger import Ledger, UsageEvent
+from generation.ports import Engine
+from retrieval.ports import Embedder
+from retrieval.search import Search
+from retrieval.types import EmbedderInfo, SearchResult
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.test_citations import SOURCES
+from tests.generation.fakes import LetterTokenizer
+
+EMBEDDING_TOKENS = 3
+
+
+class LetterEmbedder:
+    """Counts letters; the search that is given embeds nothing."""
+
+    info = EmbedderInfo(model="letters", revision="0", dim=4, max_tokens=64)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+    def count_query(self, text: str) -> int:
+        return len(text)
+
+
+class Finding:
+    """Finds the same hits whatever is asked, after `wait`."""
+
+    def __init__(self, wait: Any = lambda: None) -> None:
+        self._wait = wait
+
+    def search(self, question: str, **_: object) -> SearchResult:
+        self._wait()
+        return SearchResult(tuple(source.hit for source in SOURCES), embedding_tokens=EMBEDDING_TOKENS)
+
+
+@dataclass
+class Service:
+    """The application, and its books."""
+
+    http: TestClient
+    ledger: Ledger
+
+    @property
+    def portal(self) -> BlockingPortal:
+        """The way into the application's event loop."""
+        assert self.http.portal is not None, "served() is on"
+        return self.http.portal
+
+    def row(self, request_id: str) -> UsageEvent:
+        """The one row of the answer's generation."""
+        (row,) = self.rows(request_id, Operation.CHAT)
+        return row
+
+    def rows(self, request_id: str, operation: Operation) -> list[UsageEvent]:
+        return [row for row in self.ledger.usage(request_id) if row.operation == operation]
+
+
+@contextmanager
+def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: Any = None) -> Iterator[Service]:
+    """Serve until the end of the block."""
+    ledger, tokenizer, embedder = Ledger(state.database, boot_id="boot"), LetterTokenizer(), LetterEmbedder()
+    answerer = Answerer(
+        finder=Finder(search=cast(Search, search or Finding()), embedder=cast(Embedder, embedder), ledger=ledger),
+        engine=engine,
+        tokenizer=tokenizer,
+        tokenizer_revision="0",
+        contents=ContentRepository(state.database),
+        ledger=ledger,
+        limits=Limits(max_context_tokens=2000, max_output_tokens=2000, min_evidence=-1.0, max_waiting=4),
+    )
+    unused: Any = None
+    models = Models(
+        embedder=cast(Embedder, embedder),
+        engine=engine,
+        tokenizer=tokenizer,
+        index=unused,
+        lexical=unused,
+        answerer=answerer,
+        worker=unused,
+    )
+    settings = state.settings.model_copy(update={"answer_deadline_s": deadline_s})
+    running = replace(state, models=models, settings=settings)
+    app = create_app(lambda: nullcontext(running), version=state.version)
+    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+        yield Service(http, ledger)

@@ -1,0 +1,86 @@
+"""The stations that need model weights, assembled over a state without: real ones around a small embedder."""
+
+from app.answering import Answerer
+from app.db.chunks import ChunkRepository
+from app.db.generations import GenerationRepository
+from app.finding import Finder
+from app.index import LiveIndex
+from app.jobs.worker import Worker
+from app.lexical_index import LiveLexicalIndex
+from app.question import Limits
+from app.state import Models, State
+from app.usage.ledger import Ledger
+from generation.ports import Engine, Tokenizer
+from ingestion.chunking import Chunker
+from ingestion.extraction import LocalExtractor
+from ingestion.pipeline import Pipeline
+from retrieval.ports import Embedder, Reranker
+from retrieval.search import Search
+from tests.generation.fakes import LetterTokenizer
+from tests.ingestion.small_tokenizer import word_piece
+from tests.retrieval.fakes import HashingEmbedder
+
+LIMITS = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8)
+ANY_EVIDENCE = Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4)
+
+
+def stations(
+    state: State,
+    engine: Engine,
+    *,
+    tokenizer: Tokenizer | None = None,
+    embedder: Embedder | None = None,
+    search: Search | None = None,
+    reranker: Reranker | None = None,
+    limits: Limits = LIMITS,
+) -> Models:
+    """What the composition root would build around `engine`; nothing is started.
+
+    Args:
+        state: Without models; index files go into its data dir.
+        engine: Generates; whoever made it closes it.
+        tokenizer: The engine's; letters by default.
+        embedder: Hashes words by default.
+        search: What finds; the real one over the state's database by default.
+        reranker: None by default.
+        limits: Of every answer.
+    """
+    tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
+    chunks, ledger = ChunkRepository(state.database), Ledger(state.database, boot_id="boot-1")
+    index = LiveIndex(
+        state.settings.data_dir / "index",
+        embedder=embedder.info,
+        generation=GenerationRepository(state.database).ensure(embedder.info),
+        chunks=chunks,
+    )
+    lexical = LiveLexicalIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
+    worker = Worker(
+        jobs=state.jobs,
+        files=state.files,
+        pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
+        embedder=embedder,
+        index=index,
+        lexical=lexical,
+        ledger=ledger,
+        metrics=state.metrics,
+        boot_id="boot-1",
+    )
+    found = search or Search(embedder, index.current, lexical, chunks)
+    answerer = Answerer(
+        finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
+        engine=engine,
+        tokenizer=tokenizer,
+        tokenizer_revision="0",
+        contents=state.contents,
+        ledger=ledger,
+        limits=limits,
+    )
+    return Models(
+        embedder=embedder,
+        engine=engine,
+        tokenizer=tokenizer,
+        index=index,
+        lexical=lexical,
+        answerer=answerer,
+        worker=worker,
+    )
