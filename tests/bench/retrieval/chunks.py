@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from retrieval.tantivy_index import LexicalEntry
+from retrieval.tantivy_fields import LexicalEntry
 
 TENANT, COLLECTIONS, CHUNKS_A_DOCUMENT = "t1", 100, 10
 _VOCABULARY = 200_000
