@@ -1,46 +1,32 @@
 """The engine over a server elsewhere: the same promises, kept by vLLM, SGLang or llama.cpp's server."""
 
-import asyncio
 import hashlib
 import hmac
-import logging
 import math
 import secrets
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from generation.counters import Counters
-from generation.errors import ConstraintInvalid, ContextLengthExceeded, EngineFull, EngineStopped
-from generation.finisher import Ending, Finisher
+from generation.errors import ContextLengthExceeded, EngineFull
+from generation.finisher import Finisher
 from generation.ports import Observer, Tokenizer
 from generation.remote_config import RemoteConfig
-from generation.remote_health import HealthWatch
+from generation.remote_loop import RemoteLoop
 from generation.remote_protocol import completion_body
 from generation.remote_sequence import CountedStream, RemoteSequence
-from generation.remote_server import CompletionServer, ServerBusy, ServerFailed, fetch_context_window
+from generation.remote_server import CompletionServer, fetch_context_window
 from generation.step import BlockCounts
 from generation.streaming import StopStrings
-from generation.types import Completion, EngineStats, FinishReason, GenerationRequest, ModelInfo
-from generation.waiting_line import WaitingLine
-
-logger = logging.getLogger("footnote.generation")
-
-_CHECKPOINT_TOKENS = 32
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
-_FAILED = "The generation server's answer could not be read."
+from generation.types import EngineStats, GenerationRequest, ModelInfo
 
 
 class RemoteEngine:
     """A `ports.Engine` over an OpenAI-compatible server.
 
-    One thread runs an event loop of its own, in which every running sequence is a task with a
-    connection; closing the connection is how the server learns to stop (llama.cpp's, while it reads a
-    prompt, looks only when it has been silent for a second). The books are closed by the finisher's
-    thread, as `LocalEngine`'s are.
+    `RemoteLoop` is its thread, in which every running sequence has a connection; closing the connection
+    is how the server learns to stop (llama.cpp's, while it reads a prompt, looks only when it has been
+    silent for a second). The books are closed by the finisher's thread, as `LocalEngine`'s are.
 
     Prompts go as token ids, so they arrive exactly as they were counted. What a request asks beyond
     the protocol: `allowed_tokens` is refused; `CitationMarkers` is dropped, for citations are checked
@@ -48,9 +34,8 @@ class RemoteEngine:
     ignore; `speculate` and `sources` are the server's own affair. `salt` goes along as a `cache_salt`
     nobody else can guess, so that tenants share no cached prefix where the server knows salts.
 
-    A request refused with 429 or 503 is sent again for a while, which can only happen before its
-    first token; nothing else is ever sent twice. The engine heals by itself when its server comes
-    back, so it needs no supervisor: `alive` is about the server.
+    The engine heals by itself when its server comes back, so it needs no supervisor: `alive` is about
+    the server.
     """
 
     def __init__(self, config: RemoteConfig, tokenizer: Tokenizer, *, context_window: int) -> None:
@@ -66,23 +51,12 @@ class RemoteEngine:
         self._info = ModelInfo(
             model=config.model, revision="remote", context_window=context_window, device="remote", dtype="unknown"
         )
-        self._server = CompletionServer(config)
         self._salt_key = secrets.token_bytes(32)
+        server = CompletionServer(config)
         self._counters = Counters(capacity=config.max_running)
         self._finisher = Finisher()
-        self._health = HealthWatch(self._server, interval_s=config.health_interval_s)
-        self._cached_tokens = 0
-        self._lock = threading.Lock()  # guards the two below: nothing is handed to a loop that has ended
-        self._closing = False
-        self._dead = False
-        self._loop = asyncio.new_event_loop()
-        # Touched in the loop only.
-        self._stop = asyncio.Event()
-        self._line: WaitingLine[RemoteSequence] = WaitingLine()
-        self._running: set[RemoteSequence] = set()
-        self._warned = False
-        self._thread = threading.Thread(target=self._run, name="footnote-remote-engine", daemon=True)
-        self._thread.start()
+        self._loop = RemoteLoop(server, config, counters=self._counters, finisher=self._finisher)
+        self._loop.start()
 
     @classmethod
     def load(cls, config: RemoteConfig, tokenizer: Tokenizer) -> "RemoteEngine":
@@ -116,13 +90,7 @@ class RemoteEngine:
                 prompt_tokens=prompt_tokens, max_tokens=max_tokens, context_window=self._info.context_window
             )
         sequence = self._sequence(request, observer)
-        with self._lock:
-            if self._closing or self._dead:
-                raise EngineStopped("The generation engine is not running.")
-            if self._counters.waiting >= self._config.max_waiting:
-                raise EngineFull(retry_after_s=self._retry_after_s())
-            self._counters.accepted()
-            self._loop.call_soon_threadsafe(self._arrive, sequence)
+        self._loop.put(sequence, check=self._check_room)
         return sequence.stream
 
     def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:  # noqa: ARG002 - the port's
@@ -132,30 +100,27 @@ class RemoteEngine:
     def stats(self) -> EngineStats:
         """See `ports.Engine.stats`. Prompt tokens are counted at a sequence's end; the cache is the server's."""
         counted = self._counters.snapshot(BlockCounts(free=0, used=0, cached=0, block_tokens=0), preemptions=0)
-        return replace(counted, cached_tokens=self._cached_tokens)
+        return replace(counted, cached_tokens=self._loop.cached_tokens)
 
     def alive(self) -> bool:
         """Whether the server answered when it was asked last. False until the first answer."""
-        return self._health.reachable and not self._dead and not self._closing and self._thread.is_alive()
+        return self._loop.alive
 
     def close(self) -> None:
         """See `ports.Engine.close`. Idempotent; connections are closed, so the server stops too."""
-        with self._lock:
-            if not self._closing and not self._dead:
-                self._loop.call_soon_threadsafe(self._stop.set)
-            self._closing = True
-        self._thread.join()
+        self._loop.close()
         self._finisher.close()
+
+    def _check_room(self) -> None:
+        if self._counters.waiting >= self._config.max_waiting:
+            rounds = self._counters.waiting / 2 / self._config.max_running  # until half of the line has moved up
+            raise EngineFull(retry_after_s=min(60, max(1, math.ceil(rounds * self._counters.service_s))))
 
     def _sequence(self, request: GenerationRequest, observer: Observer) -> RemoteSequence:
         salt = hmac.new(self._salt_key, request.salt.encode(), hashlib.sha256).hexdigest() if request.salt else None
-        try:
-            body = completion_body(request, model=self._config.model, cache_salt=salt)
-        except (ValueError, RecursionError):
-            raise ConstraintInvalid("The JSON schema asked of the output is not JSON.") from None
         sequence = RemoteSequence(
             request=request,
-            body=body,
+            body=completion_body(request, model=self._config.model, cache_salt=salt),
             tokenizer=self._tokenizer,
             stop=StopStrings(request.sampling.stop),
             stream=CountedStream(on_close=lambda: self._left(sequence), on_drained=self._finisher.wake),
@@ -164,162 +129,5 @@ class RemoteEngine:
         return sequence
 
     def _left(self, sequence: RemoteSequence) -> None:
-        with self._lock:
-            if not self._dead:
-                self._loop.call_soon_threadsafe(self._cut, sequence, FinishReason.CANCELLED)
+        self._loop.leave(sequence)
         self._finisher.wake()
-
-    def _retry_after_s(self) -> int:
-        """Until about half of the line has moved up."""
-        rounds = self._counters.waiting / 2 / self._config.max_running
-        return min(60, max(1, math.ceil(rounds * self._counters.service_s)))
-
-    # In the engine's thread, from here on.
-
-    def _run(self) -> None:
-        try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                runner.run(self._serve())
-        except BaseException:
-            logger.exception("the remote engine's thread died")
-
-    async def _serve(self) -> None:
-        health = self._loop.create_task(self._health.run())
-        try:
-            await self._stop.wait()
-        finally:
-            with self._lock:
-                self._dead = True
-            self._stop.set()
-            await asyncio.sleep(0)  # who was accepted before arrives now, and is cut
-            for sequence in [*self._line, *self._running]:
-                self._cut(sequence, FinishReason.CANCELLED)
-            health.cancel()
-            tasks = [sequence.task for sequence in self._running if sequence.task is not None]
-            await asyncio.gather(health, *tasks, return_exceptions=True)
-            await self._server.close()
-
-    def _arrive(self, sequence: RemoteSequence) -> None:
-        self._line.add(sequence)
-        deadline_s = sequence.request.deadline_s
-        if deadline_s is not None:
-            left = max(0.0, sequence.submitted_at + deadline_s - time.monotonic())
-            sequence.timer = self._loop.call_later(left, self._cut, sequence, FinishReason.DEADLINE)
-        if self._stop.is_set():
-            self._cut(sequence, FinishReason.CANCELLED)
-        self._dispatch()
-
-    def _dispatch(self) -> None:
-        """Start who is next while there is room."""
-        while len(self._line) and len(self._running) < self._config.max_running and not self._stop.is_set():
-            sequence = self._line.ranked(time.monotonic(), cached=lambda _: 0)[0]
-            self._line.remove(sequence)
-            self._running.add(sequence)
-            sequence.admitted_at = time.monotonic()
-            self._counters.admitted(cached_tokens=0)
-            sequence.task = self._loop.create_task(self._generate(sequence))
-            sequence.task.add_done_callback(partial(self._done, sequence))
-
-    def _cut(self, sequence: RemoteSequence, reason: FinishReason) -> None:
-        """End a sequence before its time, wherever it is; nothing happens to one that has ended."""
-        if sequence in self._line:
-            self._line.remove(sequence)
-            self._end(sequence, reason)
-        elif sequence in self._running and sequence.cut is None and sequence.task is not None:
-            sequence.cut = reason
-            sequence.task.cancel()
-
-    async def _generate(self, sequence: RemoteSequence) -> FinishReason:
-        """Ask the server, again while it is busy, and pass on what comes."""
-        give_up_at, pause = time.monotonic() + self._config.retry_s, _FIRST_PAUSE_S
-        while True:
-            try:
-                return await self._stream(sequence)
-            except ServerBusy as busy:
-                wait = max(pause, busy.retry_after_s or 0.0) * (1 + secrets.randbelow(256) / 1024)
-                if time.monotonic() + wait > give_up_at:
-                    raise
-                await asyncio.sleep(wait)
-                pause = min(2 * pause, _LONGEST_PAUSE_S)
-
-    async def _stream(self, sequence: RemoteSequence) -> FinishReason:
-        reason = None
-        async with self._server.complete(sequence.body) as chunks:
-            self._health.seen()
-            async for chunk in chunks:
-                since, before = sequence.last_token_at, sequence.counted
-                new_tokens = sequence.take(chunk)
-                if new_tokens:
-                    self._count(sequence, before, since)
-                reason = reason or chunk.finish_reason
-                if reason is None and sequence.stop.found:  # the server does not know stop strings, or not this one
-                    return FinishReason.STOP
-                if reason is None and sequence.runaway:
-                    return FinishReason.LENGTH
-        assert reason is not None, "the server object lets no stream end without a reason"
-        return FinishReason.STOP if sequence.stop.found else reason
-
-    def _count(self, sequence: RemoteSequence, before: int, since: float | None) -> None:
-        now = sequence.last_token_at or time.monotonic()
-        self._counters.stepped(prefill_tokens=0, decode_tokens=sequence.counted - before, drafted=0, accepted=0)
-        sequence.tallied = sequence.counted
-        if since is None:
-            self._counters.token(since_submission=now - sequence.submitted_at, since_last=None)
-        else:
-            self._counters.token(since_submission=None, since_last=now - since)
-        if before // _CHECKPOINT_TOKENS < sequence.counted // _CHECKPOINT_TOKENS:
-            self._finisher.checkpoint(sequence.observer, sequence.request.id, sequence.counted)
-
-    def _done(self, sequence: RemoteSequence, task: asyncio.Task[FinishReason]) -> None:
-        failure = None if task.cancelled() else task.exception()
-        if task.cancelled() or (failure is not None and sequence.cut is not None):
-            self._end(sequence, sequence.cut or FinishReason.CANCELLED)
-        elif failure is None:
-            self._end(sequence, task.result())
-        elif isinstance(failure, ServerFailed):
-            logger.warning("sequence %s: %s", sequence.request.id, failure)
-            self._health.look()
-            self._end(sequence, FinishReason.ERROR, error=str(failure))
-        else:
-            logger.error("sequence %s failed", sequence.request.id, exc_info=failure)
-            self._end(sequence, FinishReason.ERROR, error=_FAILED)
-        self._dispatch()
-
-    def _end(self, sequence: RemoteSequence, reason: FinishReason, *, error: str | None = None) -> None:
-        self._running.discard(sequence)
-        if sequence.timer is not None:
-            sequence.timer.cancel()
-        self._counters.ended(admitted_at=sequence.admitted_at)
-        completion = self._complete(sequence, reason, error)
-        self._charge(sequence, completion)
-        sequence.stream.end()
-        deadline = time.monotonic() + self._config.reader_grace_s
-        self._finisher.end(Ending(completion, sequence.observer, sequence.stream, deadline))
-
-    def _complete(self, sequence: RemoteSequence, reason: FinishReason, error: str | None) -> Completion:
-        try:
-            return sequence.complete(reason, error=error)
-        except Exception:
-            logger.exception("sequence %s cannot be encoded", sequence.request.id)
-            sequence.forgo_ids()
-            return sequence.complete(FinishReason.ERROR, error=_FAILED)
-
-    def _charge(self, sequence: RemoteSequence, completion: Completion) -> None:
-        """Count what it cost: in the engine's books and for the turns between users."""
-        self._counters.finished(completion)
-        if sequence.first_token_at is not None:
-            computed = completion.prompt_tokens - completion.cached_tokens
-            rest = completion.generated_tokens - sequence.tallied
-            self._counters.stepped(prefill_tokens=computed, decode_tokens=max(0, rest), drafted=0, accepted=0)
-            self._cached_tokens += completion.cached_tokens
-            self._line.charge(sequence.user, computed + completion.generated_tokens)
-        if all(other.user != sequence.user for other in [*self._line, *self._running]):
-            self._line.forget(sequence.user)
-        sent = len(sequence.request.prompt)
-        if completion.prompt_tokens not in (0, sent) and not self._warned:
-            self._warned = True
-            logger.warning(
-                "the generation server counted %d prompt tokens where %d were sent: is its tokenizer Footnote's?",
-                completion.prompt_tokens,
-                sent,
-            )

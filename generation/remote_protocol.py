@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from generation.errors import ConstraintInvalid
 from generation.types import FinishReason, GenerationRequest, JsonSchema, SamplingParams, TokenLogprob
 
 _LARGEST_EVENT = 1 << 20  # bytes; a token's worth of text, ids and log probabilities is a few kilobytes
@@ -45,6 +46,9 @@ def completion_body(request: GenerationRequest, *, model: str, cache_salt: str |
 
     Token ids and running counts are asked for where they exist (vLLM and SGLang: `return_token_ids`,
     `continuous_usage_stats`), so that every chunk is counted by the server.
+
+    Raises:
+        ConstraintInvalid: the JSON schema is no JSON.
     """
     sampling = request.sampling
     body: dict[str, Any] = {
@@ -66,9 +70,15 @@ def completion_body(request: GenerationRequest, *, model: str, cache_salt: str |
     if cache_salt is not None:
         body["cache_salt"] = cache_salt
     if isinstance(request.constraint, JsonSchema):
-        schema = {"name": "answer", "strict": True, "schema": json.loads(request.constraint.schema)}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": _schema(request.constraint)}
     return body
+
+
+def _schema(constraint: JsonSchema) -> dict[str, Any]:
+    try:
+        return {"name": "answer", "strict": True, "schema": json.loads(constraint.schema)}
+    except (ValueError, RecursionError):
+        raise ConstraintInvalid("The JSON schema asked of the output is not JSON.") from None
 
 
 def _optional(sampling: SamplingParams) -> dict[str, Any]:

@@ -1,10 +1,8 @@
 """Passages that better ones name: what a strong passage mentions by its heading is worth a look."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
-
-from retrieval.types import Chunk
 
 # Chosen on hotpotqa, musique, nq-gold and scifact; the optimum is flat (docs/EXPERIMENTS.md).
 WEIGHT = 0.15
@@ -20,7 +18,7 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def lift_mentioned(
-    ranking: Sequence[tuple[int, float]], chunks: Mapping[int, Chunk], *, weight: float = WEIGHT
+    ranking: Sequence[tuple[int, float]], texts: Mapping[int, tuple[str, str]], *, weight: float = WEIGHT
 ) -> list[tuple[int, float]]:
     """Raise candidates whose heading occurs in the text of the best ones.
 
@@ -32,29 +30,26 @@ def lift_mentioned(
 
     Args:
         ranking: (key, score) best first, scores in [0, 1].
-        chunks: By key; those of the first `CANDIDATES` suffice, a key that is not there stays where it is.
+        texts: (innermost heading or "", text) by key; those of the first `CANDIDATES` suffice, a key that is
+            not there stays where it is.
         weight: What a mention by the best passage adds, as a share of that one's score.
 
     Returns:
         Every key of `ranking`, best first, ties by key ascending; the very same where nobody mentions
         anybody. Scores stay in [0, 1]: divided by the best where that went beyond 1.
     """
-    candidates = [(key, score, chunks[key]) for key, score in ranking[:CANDIDATES] if key in chunks]
+    candidates = [(key, score) for key, score in ranking[:CANDIDATES] if key in texts]
     if len(candidates) < 2 or candidates[0][1] <= 0.0:
         return list(ranking)
+    names = [_name(texts[key][0]) for key, _ in candidates]
+    said = _Said([texts[key][1] for key, _ in candidates], names)
     best = candidates[0][1]
-    names = [_name(chunk) for _, _, chunk in candidates]
-    texts = [_words(chunk.text) for _, _, chunk in candidates]
-    vocabularies = [frozenset(text.split()) for text in texts]
     lifts: dict[int, float] = {}
     for name in dict.fromkeys(filter(None, names)):
-        first = name.split(maxsplit=1)[0]
-        saying = [
-            row for row, text in enumerate(texts) if first in vocabularies[row] and name in text and names[row] != name
-        ]
-        if saying and saying[0] < SOURCES:
-            rarity = max(0.0, 1.0 - log(len(saying)) / log(CANDIDATES))
-            lifts[candidates[names.index(name)][0]] = best * rarity * (candidates[saying[0]][1] / best) ** 2
+        source = said.first(name, among=range(min(SOURCES, len(candidates))))
+        if source is not None:
+            rarity = max(0.0, 1.0 - log(said.count(name)) / log(CANDIDATES))
+            lifts[candidates[names.index(name)][0]] = best * rarity * (candidates[source][1] / best) ** 2
     if not lifts:
         return list(ranking)
     lifted = {key: score + weight * lifts.get(key, 0.0) for key, score in ranking}
@@ -62,11 +57,33 @@ def lift_mentioned(
     return sorted(((key, score / top) for key, score in lifted.items()), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _name(chunk: Chunk) -> str:
-    """The chunk's innermost heading as `_words` writes it, without what stands in parentheses; "" if too short."""
-    if not chunk.heading_path:
-        return ""
-    name = _words(_PARENTHESES.sub(" ", chunk.heading_path[-1]))
+class _Said:
+    """Which texts say a name. What a text's words are is found out when its letters may hold one."""
+
+    def __init__(self, texts: Sequence[str], names: Sequence[str]) -> None:
+        self._texts = [text.casefold() for text in texts]
+        self._names = names
+        self._words: dict[int, str] = {}
+
+    def first(self, name: str, *, among: Iterable[int]) -> int | None:
+        """The first of the texts that says `name` and does not bear it."""
+        return next((row for row in among if self._says(row, name)), None)
+
+    def count(self, name: str) -> int:
+        """How many texts say `name` and do not bear it."""
+        return sum(self._says(row, name) for row in range(len(self._texts)))
+
+    def _says(self, row: int, name: str) -> bool:
+        if self._names[row] == name or name.split(maxsplit=1)[0] not in self._texts[row]:
+            return False
+        if row not in self._words:
+            self._words[row] = _words(self._texts[row])
+        return name in self._words[row]
+
+
+def _name(heading: str) -> str:
+    """A heading as `_words` writes it, without what stands in parentheses; "" if that is too short."""
+    name = _words(_PARENTHESES.sub(" ", heading)) if heading else ""
     letters = sum(map(len, name.split())) + len(_IDEOGRAPH.findall(name))
     return name if letters >= _LEAST_LETTERS else ""
 

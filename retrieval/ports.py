@@ -102,6 +102,10 @@ class ChunkStore(Protocol):
         """The visible chunks among `keys`, scope checked again; others are left out."""
         ...
 
+    def headed_texts(self, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Innermost heading (or "") and text of the chunks among `keys`, unchecked: to weigh, not to show."""
+        ...
+
 
 class Reranker(Protocol):
     """Reads a question and a passage together and says how well they match. Safe to call from several threads."""

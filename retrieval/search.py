@@ -6,7 +6,7 @@ from retrieval.fusion import convex_combination, reciprocal_rank_fusion
 from retrieval.mentions import CANDIDATES, lift_mentioned
 from retrieval.ports import ChunkStore, Embedder, LexicalIndex, VectorIndex
 from retrieval.query_cache import QueryCache
-from retrieval.types import Chunk, Hit, Scope, Scores, SearchMode, SearchResult
+from retrieval.types import Hit, Scope, Scores, SearchMode, SearchResult
 
 NOTHING = SearchResult(hits=(), embedding_tokens=0)
 _QUESTIONS_REMEMBERED = 1024
@@ -82,22 +82,17 @@ class Search:
         top_k: int,
     ) -> tuple[Hit, ...]:
         dense_scores, lexical_scores = dict(dense), dict(lexical)
-        chunks: dict[int, Chunk] = {}
         if not self._lexical.ratio_scale:
             ranking = reciprocal_rank_fusion([list(dense_scores), list(lexical_scores)])
         else:
             ranking = convex_combination(dense, lexical)
             if dense and lexical:
-                chunks = self._store.chunks([key for key, _ in ranking[:CANDIDATES]], scope=scope)
-                ranking = lift_mentioned(ranking, chunks)
-        asked = {key for key, _ in ranking[:CANDIDATES]} if chunks else set()
+                ranking = lift_mentioned(ranking, self._store.headed_texts([key for key, _ in ranking[:CANDIDATES]]))
         hits: list[Hit] = []
         while ranking and len(hits) < top_k:
             wanted = top_k - len(hits)
             batch, ranking = ranking[:wanted], ranking[wanted:]
-            unknown = [key for key, _ in batch if key not in asked]
-            if unknown:
-                chunks |= self._store.chunks(unknown, scope=scope)
+            chunks = self._store.chunks([key for key, _ in batch], scope=scope)
             for key, fused in batch:
                 if key in chunks:
                     scores = Scores(fused=fused, dense=dense_scores.get(key), lexical=lexical_scores.get(key))

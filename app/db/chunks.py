@@ -1,6 +1,7 @@
 """Visible chunks: the store and the keyword index behind retrieval's ports."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import sqlalchemy as sa
@@ -50,6 +51,16 @@ class ChunkRepository:
                 for row in connection.execute(query.where(chunk.c.key.in_(some)))
             }
 
+    def headed_texts(self, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Innermost heading (or "") and text of the chunks among `keys`, unchecked: to weigh, not to show."""
+        query = sa.select(chunk.c.key, chunk.c.heading_path, chunk.c.text)
+        with self._database.read() as connection:
+            return {
+                row.key: (row.heading_path[-1] if row.heading_path else "", row.text)
+                for some in _batches(keys)
+                for row in connection.execute(query.where(chunk.c.key.in_(some)))
+            }
+
     @property
     def ratio_scale(self) -> bool:
         """BM25 is on SQLite; PostgreSQL's cover density is comparable by rank only."""
@@ -57,8 +68,10 @@ class ChunkRepository:
 
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query."""
+        whole = replace(scope, document_ids=None, filter=None)
+        keys = self.keys_in(whole) if self._database.dialect == "sqlite" else None
         with self._database.read() as connection:
-            return search_text(connection, query, scope=scope, k=k)
+            return search_text(connection, query, scope=scope, k=k, keys=keys)
 
     def vectors(self, keys: Sequence[int], *, generation: int) -> tuple[Keys, Vectors]:
         """Those of `keys` that have a vector in `generation`, sorted, `(n,)`, and the vectors, `(n, dim)` float32."""

@@ -224,7 +224,7 @@ def test_what_others_upload_changes_no_score_and_no_rank(
     keys = shelf.chunks.keys_in(scopes[0]).tolist()
     alone = found(scopes[0])
     elsewhere = shelf.add(*others, collection_id=other)
-    with_own = found(scopes[1])
+    beside_own, with_own = (found(scope) for scope in scopes)
     strangers = shelf.add(*others, *mine, *others, tenant_id="t2")
     beside = [found(scope) for scope in scopes]
     all_keys = shelf.chunks.keys_in(scopes[1]).tolist()
@@ -232,6 +232,7 @@ def test_what_others_upload_changes_no_score_and_no_rank(
     for document, tenant_id in ((here, "t1"), (elsewhere, "t1"), (strangers, "t2")):
         shelf.delete(document, tenant_id=tenant_id)
     weigh = sqlite if shelf.live.serving == "sql" else lucene
+    assert_same(beside_own, alone)
     assert_same(beside[0], alone)
     assert_same(beside[0], written_out(keys, mine, query, weigh))
     assert_same(beside[1], with_own)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generation.errors import ConstraintInvalid
 from generation.remote_config import RemoteConfig
 from generation.remote_protocol import EventDecoder, ProtocolBroken, Usage, completion_body, parse_chunk
 from generation.types import FinishReason, JsonSchema, TokenLogprob
@@ -63,6 +64,16 @@ def test_a_json_schema_becomes_the_response_format() -> None:
 
     assert sent["response_format"]["json_schema"]["schema"] == {"type": "object"}
     assert sent["cache_salt"] == "s"
+
+
+@pytest.mark.parametrize("schema", ["{", "[" * 100_000, ""], ids=["cut short", "too deep", "empty"])
+def test_a_schema_that_is_no_json_is_refused_in_a_sentence_that_does_not_repeat_it(schema: str) -> None:
+    asked = replace(request(), constraint=JsonSchema(schema))
+
+    with pytest.raises(ConstraintInvalid) as caught:
+        completion_body(asked, model="m", cache_salt=None)
+
+    assert str(caught.value) == "The JSON schema asked of the output is not JSON."
 
 
 @given(texts=st.lists(st.text(max_size=20), max_size=8), data=st.data())

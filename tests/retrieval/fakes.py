@@ -121,6 +121,10 @@ class MemoryStore:
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
         return {found.key: found for found in self._visible(scope) if found.key in keys}
 
+    def headed_texts(self, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
+        found = (self._rows[key][1] for key in keys if key in self._rows)
+        return {each.key: (each.heading_path[-1] if each.heading_path else "", each.text) for each in found}
+
     ratio_scale = True
 
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:

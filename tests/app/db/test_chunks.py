@@ -44,6 +44,7 @@ def test_a_chunk_says_where_it_is_from(library: Library) -> None:
         )
     }
     assert first < second
+    assert chunks.headed_texts([second, 999]) == {second: ("Part", "two words")}
 
 
 def test_scope_is_applied_to_every_question(library: Library) -> None:
