@@ -21,6 +21,8 @@ class EngineConfig:
             that is free once the weights are loaded.
         block_tokens: Tokens in a block, the unit in which keys and values are given out, kept and found.
         prefix_cache: Keep the blocks of ended sequences, so that prompts which begin alike are read once.
+        cuda_graphs: On a CUDA device, launch a step that only decodes as one captured graph; switched off
+            by itself where that does not work.
         weights: The weights' storage: "native" as `dtype` says, or quantised to 8 or 4 bit integers.
         speculation: Draft tokens and verify several in one step where that pays; the output stays the same.
         draft_model: A smaller model that drafts, a local folder or a Hugging Face id; None drafts by
@@ -40,6 +42,7 @@ class EngineConfig:
     kv_cache_bytes: int | None = None
     block_tokens: int = 16
     prefix_cache: bool = True
+    cuda_graphs: bool = True
     weights: Literal["native", "int8", "int4"] = "native"
     speculation: bool = True
     draft_model: str | None = None

@@ -100,6 +100,7 @@ class LocalEngine:
         """
         from generation.constraints import ConstraintCompiler
         from generation.draft_model import DraftModel
+        from generation.graphs import CudaCapture
         from generation.runner import ModelRunner
         from generation.speculation import SpeculationPolicy
         from generation.speculator import Speculator
@@ -122,6 +123,9 @@ class LocalEngine:
                 local_files_only=config.local_files_only,
             ).drafter
 
+        # One for all engines over these weights: where graphs have failed, a restart does not try them again.
+        capture = CudaCapture() if config.cuda_graphs and loaded.device.type == "cuda" else None
+
         def serve() -> "LocalEngine":
             return cls(
                 ModelRunner(
@@ -130,6 +134,7 @@ class LocalEngine:
                     eos_ids=eos_ids,
                     block_tokens=config.block_tokens,
                     prefix_cache=config.prefix_cache,
+                    capture=capture,
                 ),
                 tokenizer,
                 config,

@@ -2,15 +2,17 @@
 
 import logging
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
+from torch import Tensor
 
 from generation.attention import Batch, Row, SlabBatch
 from generation.kv_cache import SlabCache
 from generation.paged_attention import PagedBatch
 from generation.paged_cache import PagedCache, PagedTensors
-from generation.paged_index import PagedRow
+from generation.paged_index import PagedIndex, PagedRow, Upload, upload
 from generation.sequence import SequenceState
 
 if TYPE_CHECKING:
@@ -59,6 +61,23 @@ class Cache(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StepInputs:
+    """What the model is fed in a step, on its device.
+
+    Attributes:
+        ids: [1, T] int64 token ids, the rows' packed one after the other.
+        positions: [1, T] int64; where each stands in its sequence.
+        kept: [n] int64; the packed tokens after which logits are wanted.
+        batch: Whose the tokens are.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    kept: Tensor
+    batch: Batch
+
+
 class Memory(Protocol):
     """A cache, and how attention reads it in a step."""
 
@@ -67,38 +86,76 @@ class Memory(Protocol):
         """The cache."""
         ...
 
-    def batch(self, spans: Sequence[Span]) -> Batch:
-        """A step's rows: sequences and the packed tokens `start`…`stop` that are theirs, after what is computed."""
+    def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
+        """A step on the device, in one copy.
+
+        Args:
+            spans: Sequences and the packed tokens `start`…`stop` that are theirs, after what is computed.
+            ids: The packed tokens.
+            kept: See `StepInputs`.
+        """
         ...
 
 
 class Slabs:
     """A `Memory` of slabs."""
 
-    def __init__(self, cache: SlabCache) -> None:
+    def __init__(self, cache: SlabCache, *, device: torch.device) -> None:
         self.cache = cache
+        self._device = device
 
-    def batch(self, spans: Sequence[Span]) -> SlabBatch:
-        """See `Memory.batch`."""
-        return SlabBatch([Row(start, stop, owner.computed, self.cache.slab(owner)) for owner, start, stop in spans])
+    def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
+        """See `Memory.inputs`."""
+        rows = [Row(start, stop, owner.computed, self.cache.slab(owner)) for owner, start, stop in spans]
+        packed = torch.tensor([*ids, *_positions(spans), *kept], device=self._device)
+        return _inputs(packed, len(ids), SlabBatch(rows))
 
 
 class Pages:
     """A `Memory` of pages."""
 
-    def __init__(self, cache: PagedCache) -> None:
+    def __init__(self, cache: PagedCache, *, upload: Upload = upload) -> None:
         self.cache = cache
+        self._upload = upload
 
-    def batch(self, spans: Sequence[Span]) -> PagedBatch:
-        """See `Memory.batch`."""
-        rows = [PagedRow(start, stop, owner.computed, self.cache.table(owner)) for owner, start, stop in spans]
-        return PagedBatch.build(self.cache.tensors, rows)
+    def rows(self, spans: Sequence[Span]) -> list[PagedRow]:
+        """The spans as the paged attention knows them."""
+        return [PagedRow(start, stop, owner.computed, self.cache.table(owner)) for owner, start, stop in spans]
+
+    def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
+        """See `Memory.inputs`."""
+        tensors, carried = self.cache.tensors, [*ids, *_positions(spans), *kept]
+        index = PagedIndex(tensors, self.rows(spans), carried=carried, upload=self._upload)
+        return _inputs(index.carried.long(), len(ids), PagedBatch(tensors, index))
+
+
+def _positions(spans: Sequence[Span]) -> list[int]:
+    return [place for owner, start, stop in spans for place in range(owner.computed, owner.computed + stop - start)]
+
+
+def _inputs(packed: Tensor, count: int, batch: Batch) -> StepInputs:
+    """Of [ids, positions, kept] in one tensor, `count` ids."""
+    return StepInputs(packed[None, :count], packed[None, count : 2 * count], packed[2 * count :], batch)
 
 
 def memory_of(
-    loaded: "LoadedModel", *, block_tokens: int, layout: Layout | None, prefix_cache: bool, poison: bool
+    loaded: "LoadedModel",
+    *,
+    block_tokens: int,
+    layout: Layout | None,
+    prefix_cache: bool,
+    poison: bool,
+    upload: Upload = upload,
 ) -> Memory:
     """The memory a model needs on its device.
+
+    Args:
+        loaded: The model.
+        block_tokens: Tokens that are cached, or not, together.
+        layout: None takes pages on a GPU and slabs on a CPU.
+        prefix_cache: Let later sequences find what earlier ones computed.
+        poison: Fill fresh room with NaN (for tests).
+        upload: Copies a step's numbers to the device, for pages.
 
     Raises:
         RuntimeError: the device has no room for the pages (torch's own error).
@@ -115,7 +172,7 @@ def memory_of(
             dtype=loaded.dtype,
             device=loaded.device,
         )
-        return Pages(PagedCache(tensors, reuse=prefix_cache, poison=poison))
+        return Pages(PagedCache(tensors, reuse=prefix_cache, poison=poison), upload=upload)
     cache = SlabCache(
         layers=loaded.layers,
         kv_heads=loaded.kv_heads,
@@ -127,7 +184,7 @@ def memory_of(
         reuse=prefix_cache,
         poison=poison,
     )
-    return Slabs(cache)
+    return Slabs(cache, device=loaded.device)
 
 
 def kernels_agree(loaded: "LoadedModel") -> bool:
@@ -153,8 +210,9 @@ def kernels_agree(loaded: "LoadedModel") -> bool:
                 dtype=loaded.dtype,
                 device=loaded.device,
             )
-            batch = PagedBatch.build(tensors, [PagedRow(0, 39, 0, [2, 0, 1]), PagedRow(39, 40, 0, [3])])
-            out = batch.attend(0, query, key, value, scaling=None, window=None, softcap=None, kernels=kernels)
+            rows = [PagedRow(0, 39, 0, [2, 0, 1]), PagedRow(39, 40, 0, [3])]
+            batch = PagedBatch.build(tensors, rows, kernels=kernels)
+            out = batch.attend(0, query, key, value, scaling=None, window=None, softcap=None)
             outputs.append(out.float())
     except Exception:
         logger.exception("the paged attention kernels do not run here; slabs are used instead")

@@ -1,5 +1,6 @@
 """Keys and values of all sequences in blocks of one size, so that sequences can share them."""
 
+from array import array
 from collections.abc import Hashable, Sequence
 
 import torch
@@ -71,7 +72,7 @@ class PagedCache:
         self.pool = BlockPool(blocks=tensors.trash, block_tokens=tensors.block_tokens)
         self._reuse = reuse
         self._poison = poison
-        self._tables: dict[Hashable, list[int]] = {}
+        self._tables: dict[Hashable, array[int]] = {}  # arrays go to the device without a look at each number
         self._offered: dict[Hashable, int] = {}
 
     def match(self, keys: Sequence[BlockKey], *, limit: int) -> int:
@@ -89,7 +90,7 @@ class PagedCache:
         if rest is None:
             self.pool.release(found)
             return None
-        self._tables[owner] = found + rest
+        self._tables[owner] = array("i", found + rest)
         self._offered[owner] = len(found)
         return len(found) * size
 
@@ -97,7 +98,7 @@ class PagedCache:
         """See `kv_cache.SlabCache.grow`."""
         table = self._tables[owner]
         more = self._take(max(0, -(-tokens // self.pool.block_tokens) - len(table)))
-        table += more or []
+        table.extend(more or [])
         return more is not None
 
     def table(self, owner: Hashable) -> Sequence[int]:
@@ -118,7 +119,7 @@ class PagedCache:
 
     def release(self, owner: Hashable) -> None:
         """See `kv_cache.SlabCache.release`."""
-        self.pool.release(self._tables.pop(owner, []))
+        self.pool.release(self._tables.pop(owner, array("i")))
         self._offered.pop(owner, None)
 
     def check_integrity(self) -> None:

@@ -8,7 +8,9 @@ from torch import Tensor
 
 from generation.constraints import TokenConstraint
 from generation.draws import SamplingRow, draw_rows
-from generation.memory import Layout, memory_of
+from generation.graphs import Capture, DecodeGraphs
+from generation.memory import Layout, Pages, Span, StepInputs, memory_of
+from generation.paged_index import Upload, upload
 from generation.prefix import BlockKey
 from generation.scheduler import Work
 from generation.sequence import SequenceState
@@ -30,6 +32,8 @@ class ModelRunner:
         prefix_cache: bool = True,
         layout: Layout | None = None,
         poison: bool = False,
+        capture: Capture | None = None,
+        upload: Upload = upload,
     ) -> None:
         """Take a loaded model.
 
@@ -41,15 +45,20 @@ class ModelRunner:
             prefix_cache: Find what earlier sequences with the same beginning computed.
             layout: Of keys and values; None takes pages on a GPU and slabs on a CPU.
             poison: Fill fresh room with NaN (for tests).
+            capture: Turns decode steps over pages into graphs, see `generation.graphs`; None runs every
+                step kernel by kernel.
+            upload: Copies a step's numbers to the device, for pages.
         """
         self._model = loaded.model
-        self._device = loaded.device
         self._vocab_size = vocab_size
         self._eos_ids = eos_ids
         self._memory = memory_of(
-            loaded, block_tokens=block_tokens, layout=layout, prefix_cache=prefix_cache, poison=poison
+            loaded, block_tokens=block_tokens, layout=layout, prefix_cache=prefix_cache, poison=poison, upload=upload
         )
         self.cache = self._memory.cache
+        self._graphs: DecodeGraphs | None = None
+        if capture is not None and isinstance(self._memory, Pages):
+            self._graphs = DecodeGraphs(self._feed, self._memory.cache.tensors, capture, upload=upload)
 
     @property
     def block_tokens(self) -> int:
@@ -101,7 +110,9 @@ class ModelRunner:
     def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:
         """Feed the plan's tokens in one forward pass and draw where a row is complete.
 
-        Nothing but cache rows past `computed` is changed, so a step that failed can be run again.
+        Nothing but cache rows past `computed` is changed, so a step that failed can be run again. A GPU is
+        given all of the forward pass before anything is asked of it: masks of constraints are made
+        while it works.
 
         Raises:
             DeviceLost: the accelerator reported an error that later calls would meet again.
@@ -109,31 +120,40 @@ class ModelRunner:
         try:
             return _draw(plan, self._forward(plan), eos_ids=self._eos_ids)
         except torch.AcceleratorError as error:
+            if self._graphs is not None:
+                self._graphs.give_up()  # whether or not it was a graph's: the next engine does without
             raise DeviceLost("the accelerator failed") from error
 
     def _forward(self, plan: Sequence[Work[SequenceState]]) -> Tensor:
         """[rows, vocab_size] float32: the logits after each sampled row's last known token and after its drafts."""
         ids: list[int] = []
-        positions: list[int] = []
         kept: list[int] = []
-        spans: list[tuple[SequenceState, int, int]] = []
+        spans: list[Span] = []
         for work in plan:
-            past, start, count = work.sequence.computed, len(ids), work.tokens + len(work.drafts)
+            start = len(ids)
             ids += work.sequence.next_ids(work.tokens)
             ids += work.drafts
-            positions += range(past, past + count)
             spans.append((work.sequence, start, len(ids)))
             if work.sampled:
                 kept += range(len(ids) - len(work.drafts) - 1, len(ids))
-        packed = torch.tensor(ids + positions + kept, device=self._device)  # one copy to the device
-        count = len(ids)
+
+        def eager() -> Tensor:
+            return self._feed(self._memory.inputs(spans, ids, kept))
+
+        # As many tokens as rows, and logits after each: a step that only decodes.
+        if self._graphs is not None and isinstance(self._memory, Pages) and len(ids) == len(kept) == len(plan):
+            return self._graphs.logits(ids, self._memory.rows(spans), eager=eager)
+        return eager()
+
+    def _feed(self, inputs: StepInputs) -> Tensor:
+        """[n, vocab_size] float32: the logits after the tokens that are kept."""
         output = self._model(
-            input_ids=packed[None, :count],
-            position_ids=packed[None, count : 2 * count],
+            input_ids=inputs.ids,
+            position_ids=inputs.positions,
             use_cache=False,
             past_key_values=None,
-            logits_to_keep=packed[2 * count :],
-            ragged_batch=self._memory.batch(spans),
+            logits_to_keep=inputs.kept,
+            ragged_batch=inputs.batch,
         )
         logits: Tensor = output.logits[0, :, : self._vocab_size].float()
         return logits

@@ -99,7 +99,8 @@ def attend_in_steps(
                     part.append(tensor[:, past : past + count])
                 start += count
         query, key, value = (torch.cat(part, 1)[None].to(shape.device) for part in parts)
-        out = PagedBatch.build(tensors, rows).attend(
+        batch = PagedBatch.build(tensors, rows, kernels=kernels[min(step, len(kernels) - 1)])
+        out = batch.attend(
             LAYER,
             query,
             key,
@@ -107,7 +108,6 @@ def attend_in_steps(
             scaling=shape.scaling,
             window=shape.window,
             softcap=shape.softcap,
-            kernels=kernels[min(step, len(kernels) - 1)],
         )
         for row, owner in zip(rows, owners, strict=True):
             outputs[owner].append(out[0, row.start : row.stop].cpu())

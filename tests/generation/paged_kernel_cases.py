@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.generation.paged import Shape, attend_in_steps, expected
+from generation.paged_attention import PagedBatch
+from generation.paged_index import PagedIndex, PagedRow
+from tests.generation.paged import LAYER, Shape, attend_in_steps, expected
 
 torch.set_num_threads(1)
 
@@ -73,3 +75,34 @@ def test_verifying_drafts_gives_the_bits_of_decoding() -> None:
     [verified] = attend_in_steps(shape, [[253, 6]], kernels=["reference", "triton"])
 
     assert torch.equal(decoded, verified)
+
+
+@pytest.mark.parametrize("window", [None, 30])
+def test_a_padded_description_refilled_in_place_changes_no_bit_and_touches_nothing_else(window: int | None) -> None:
+    shape = replace(Shape(dtype=F32, kv_heads=2, group=2, head_dim=16, window=window), device=DEVICE)
+    tensors = shape.poisoned_tensors(24)
+    lengths, tables = (261, 5), ([*range(18, 1, -1)], [20])
+    for owner, (length, table) in enumerate(zip(lengths, tables, strict=True)):
+        query, key, value = (part[None].to(DEVICE) for part in shape.random_sequence(length, seed=owner))
+        PagedBatch.build(tensors, [PagedRow(0, length, 0, table)], kernels="reference").attend(
+            LAYER, query, key, value, scaling=None, window=window, softcap=None
+        )
+    query, key, value = (part[None].to(DEVICE) for part in shape.random_sequence(4, seed=9))
+    padding = [PagedRow(n, n + 1, 0, [tensors.trash]) for n in range(4)]
+    rows = [PagedRow(0, 1, 261, tables[0]), PagedRow(1, 2, 5, tables[1])]
+    index = PagedIndex(tensors, padding, reserve_tokens=700)  # three splits, where the rows have two
+    index.refill([*rows, *padding[2:]])
+    fresh, padded = (tensors.keys.clone() for _ in range(2))
+
+    out = PagedBatch(tensors, index, kernels="triton").attend(
+        LAYER, query, key, value, scaling=None, window=window, softcap=None
+    )
+    padded.copy_(tensors.keys)
+    alone = PagedBatch.build(tensors, rows, kernels="triton").attend(
+        LAYER, query[:, :, :2], key[:, :, :2], value[:, :, :2], scaling=None, window=window, softcap=None
+    )
+
+    assert torch.equal(out[:, :2], alone)
+    assert out.isfinite().all()
+    changed = (fresh.nan_to_num(nan=7.0) != padded.nan_to_num(nan=7.0)).flatten(3).any(dim=3).nonzero().tolist()
+    assert sorted(changed) == sorted([[LAYER, 2, 5], [LAYER, 20, 5], [LAYER, tensors.trash, 0]])

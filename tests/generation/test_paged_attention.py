@@ -4,10 +4,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from generation.paged_attention import PagedBatch
 from generation.paged_cache import PagedTensors
-from generation.paged_index import SHORT_QUERIES, PagedIndex, PagedRow
+from generation.paged_index import SHORT_QUERIES, Ints, PagedIndex, PagedRow, upload
 from tests.generation.paged import Shape, attend_in_steps, expected
 
 torch.set_num_threads(1)
@@ -72,6 +73,42 @@ def test_what_lies_before_the_window_may_be_gone() -> None:
     )
 
     torch.testing.assert_close(out[0, 0], shape.attend_contiguous(query, key, value)[:, 69])
+
+
+@pytest.mark.parametrize(("window", "softcap"), [(None, None), (20, None), (None, 2.0), (7, 2.0)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_static_reference_says_what_the_other_says(
+    window: int | None, softcap: float | None, dtype: torch.dtype
+) -> None:
+    shape = Shape(window=window, softcap=softcap, scaling=0.3, dtype=dtype)
+    plan = [[1, 1, 1, 1], [40, 1, 1, 1], [15, 1, 1], [300, 1]]  # the first block is the emptiest
+
+    outputs = attend_in_steps(shape, plan, kernels=["reference", "static"])
+
+    for output, wanted in zip(outputs, expected(shape, plan), strict=True):
+        torch.testing.assert_close(output.double(), wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_what_is_carried_comes_along_in_one_copy() -> None:
+    tensors = tensors_of(8)
+    copies: list[tuple[int, int]] = []
+
+    def counted(numbers: Ints, target: Tensor) -> None:
+        copies.append((numbers.size, target.data_ptr()))
+        upload(numbers, target)
+
+    rows = [PagedRow(0, 1, 20, [3, 1]), PagedRow(1, 2, 3, [0])]
+    index = PagedIndex(tensors, rows, reserve_tokens=64, carried=[5, 2**31 - 1], upload=counted)
+    assert index.carried.tolist() == [5, 2**31 - 1]
+    index.refill([*rows[:1], PagedRow(1, 2, 33, [6, 4, 5])], carried=[7, 8])
+
+    assert index.carried.tolist() == [7, 8]
+    assert index.slots.tolist() == [20, 81]
+    assert [table.tolist() for table in index.tables] == [[3, 1], [6, 4, 5]]
+    assert len(copies) == 2 and len({address for _, address in copies}) == 1
+    assert index.blocks[5:].tolist() == [tensors.trash] * 3, "what no row needs is nobody's"
+    with pytest.raises(AssertionError, match="another shape"):
+        index.refill(rows, carried=[7])
 
 
 def tensors_of(blocks: int, *, block_tokens: int = 16) -> PagedTensors:

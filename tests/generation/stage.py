@@ -1,0 +1,179 @@
+"""A loop that is stepped by hand over a tiny model, and what each sequence says when it is alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from generation.config import EngineConfig
+from generation.counters import Counters
+from generation.delivery import TokenStream
+from generation.finisher import Finisher
+from generation.graphs import Capture
+from generation.loop import EngineLoop
+from generation.memory import Layout
+from generation.paged_index import Upload, upload
+from generation.prefix import PrefixChain
+from generation.runner import ModelRunner
+from generation.sequence import SequenceState
+from generation.streaming import IncrementalDecoder
+from generation.tokenizer import ChatTokenizer
+from generation.types import GenerationRequest, SamplingParams
+from generation.weights import LoadedModel, adopt_model
+from tests.generation.fakes import RecordingObserver
+from tests.generation.tiny import VOCAB, tiny_model, tiny_tokenizer
+
+torch.set_num_threads(1)
+
+BLOCK = 4
+SAMPLED: list[dict[str, Any]] = [
+    {},
+    {"temperature": 1.0, "seed": 3},
+    {"temperature": 0.8, "top_p": 0.9, "seed": 4, "repetition_penalty": 1.2, "frequency_penalty": 0.5},
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request of a made-up schedule. Prompts of one `family` begin alike."""
+
+    family: int
+    shared: int
+    own: int
+    outputs: int
+    sampling: int
+    arrives: int
+    leaves: int | None
+    user: str
+    priority: int
+
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        return tokens(self.shared, seed=self.family) + tokens(self.own, seed=100 + self.own)
+
+    @property
+    def params(self) -> SamplingParams:
+        return SamplingParams(max_tokens=self.outputs, ignore_eos=True, **SAMPLED[self.sampling])
+
+
+def tokens(count: int, *, seed: int) -> tuple[int, ...]:
+    return tuple(torch.randint(0, VOCAB, (count,), generator=torch.Generator().manual_seed(seed)).tolist())
+
+
+@cache
+def tokenizer() -> ChatTokenizer:
+    return ChatTokenizer(tiny_tokenizer())
+
+
+@cache
+def loaded(capacity_blocks: int, *, family: str = "llama", device: str = "cpu") -> LoadedModel:
+    """A model with room for so many blocks, if its tokens are as large as llama's."""
+    config = EngineConfig(model="tiny", block_tokens=BLOCK, kv_cache_bytes=512 * BLOCK * capacity_blocks)
+    return adopt_model(tiny_model(family, attention="eager").to(device), config)  # type: ignore[arg-type]
+
+
+class Stage:
+    """A loop that is stepped by hand, its books checked after every step."""
+
+    def __init__(
+        self,
+        *,
+        capacity_blocks: int,
+        max_running: int,
+        step_tokens: int,
+        reuse: bool,
+        drafts: bool,
+        layout: Layout,
+        capture: Capture | None = None,
+        upload: Upload = upload,
+        family: str = "llama",
+        device: str = "cpu",
+    ) -> None:
+        self.runner = ModelRunner(
+            loaded(capacity_blocks, family=family, device=device),
+            vocab_size=VOCAB,
+            block_tokens=BLOCK,
+            prefix_cache=reuse,
+            layout=layout,
+            poison=True,
+            capture=capture,
+            upload=upload,
+        )
+        self.finisher = Finisher()
+        self.counters = Counters(capacity=max_running)
+        config = EngineConfig(model="tiny", max_running=max_running, step_tokens=step_tokens, reader_grace_s=0)
+        self.loop = EngineLoop(
+            self.runner,
+            config,
+            eos_ids=frozenset(),
+            counters=self.counters,
+            finisher=self.finisher,
+            speculation=Copying() if drafts else None,
+        )
+
+    def submit(self, asked: Asked) -> tuple[SequenceState, RecordingObserver]:
+        chain = PrefixChain(salt="tenant", block_tokens=BLOCK)
+        chain.extend(asked.prompt)
+        observer = RecordingObserver()
+        sequence = SequenceState(
+            request=GenerationRequest("r", asked.prompt, asked.params, user=asked.user, priority=asked.priority),
+            seed=asked.params.seed or 0,
+            decoder=IncrementalDecoder(tokenizer().decode),
+            stream=TokenStream(on_close=lambda: None, on_drained=self.finisher.wake),
+            observer=observer,
+            chain=chain,
+        )
+        self.loop.put(sequence, check=lambda: None)
+        return sequence, observer
+
+    def turn(self) -> None:
+        self.loop.turn()
+        self.loop.scheduler.check_integrity()
+        self.runner.cache.check_integrity()
+        blocks = self.runner.blocks()
+        assert blocks.free + blocks.used + blocks.cached == self.runner.cache.pool.blocks
+
+    @property
+    def busy(self) -> bool:
+        stats = self.counters.snapshot(self.runner.blocks(), preemptions=0)
+        return bool(stats.waiting or stats.running)
+
+
+class Copying:
+    """Drafts from thin air and from what was said: some drafts are right, most are wrong."""
+
+    def propose(self, sequences: Sequence[SequenceState], *, budget: int) -> list[list[int]]:
+        drafts = []
+        for sequence in sequences:
+            known = solo_tokens(sequence.request.prompt, sequence.request.sampling)
+            at = len(sequence.generated)
+            draft = [*known[at : at + at % 4], 5][: min(budget, 4)]
+            budget -= len(draft)
+            drafts.append(draft)
+        return drafts
+
+    def observe(self, *, rows: int, seconds: float) -> None:
+        """Nothing to learn."""
+
+
+@cache
+def solo_tokens(prompt: tuple[int, ...], params: SamplingParams) -> tuple[int, ...]:
+    """What a sequence says alone, one token a step, its prompt read at once, nothing reused."""
+    stage = Stage(capacity_blocks=32, max_running=1, step_tokens=512, reuse=False, drafts=False, layout="slabs")
+    chain = PrefixChain(salt="tenant", block_tokens=BLOCK)
+    observer = RecordingObserver()
+    sequence = SequenceState(
+        request=GenerationRequest("solo", prompt, params),
+        seed=params.seed or 0,
+        decoder=IncrementalDecoder(tokenizer().decode),
+        stream=TokenStream(on_close=lambda: None, on_drained=stage.finisher.wake),
+        observer=observer,
+        chain=chain,
+    )
+    stage.loop.put(sequence, check=lambda: None)
+    while stage.busy:
+        stage.turn()
+    stage.finisher.close()
+    return observer.wait().token_ids
