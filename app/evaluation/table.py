@@ -10,6 +10,9 @@ from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Run
 
 _OVERALL = "mean of sets"
+_HEADLINES = frozenset(
+    {"ndcg@10", "recall@10", "spans", "documents", "f1", "exact_match", "citation_precision", "refusal"}
+)
 _TITLES = {"retrieval": "Retrieval", "context": "Context after compression", "answers": "Answers"}
 
 
@@ -34,12 +37,23 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _grouped(run: Run, measures: Mapping[str, Measure]) -> Iterator[Table]:
+    """One table a kind of measure: a row a group, a column for each headline. Intervals are in the report."""
     for found in run.sets:
-        if found.groups:
-            table = _table(f"{found.name} by {run.by}", list(found.groups))
-            for key in (key for key in found.summary if measures[key].unit == "share"):
-                cells = [_estimated(measures[key], summary.get(key)) for summary in found.groups.values()]
-                table.add_row(_name(measures[key]), *cells)
+        for kind, title in _TITLES.items():
+            keys = [key for key in found.summary if measures[key].group == kind and key.split("/")[-1] in _HEADLINES]
+            if not found.groups or not keys:
+                continue
+            table = _table(
+                f"{found.name} by {run.by}: {title.lower()}", ["n", *(str(_name(measures[key])) for key in keys)]
+            )
+            for group, summary in found.groups.items():
+                shown = [summary.get(key) for key in keys]
+                count = max((estimate.n for estimate in shown if estimate is not None), default=0)
+                cells = [
+                    Text("–", style="dim") if estimate is None else Text(measures[key].show(estimate.value))
+                    for key, estimate in zip(keys, shown, strict=True)
+                ]
+                table.add_row(Text(group), Text(str(count)), *cells)
             yield table
 
 
