@@ -19,11 +19,11 @@ from app.prepared import NO_EVIDENCE, Prepared
 from app.prompt import Prompt, build_prompt
 from app.question import Limits, Question
 from app.reading_order import reading_order
-from app.settlement import Settler
+from app.settlement import submit
 from app.summaries import Calls, Summarised, Summariser
-from app.types import Operation, Principal, Reservation, Settlement, UsageStatus
+from app.types import Operation, Principal
 from app.usage.ledger import Ledger
-from generation.errors import EngineFull, GenerationError
+from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer
 from generation.types import Completion, Delta, GenerationRequest
 from ingestion.types import Page
@@ -213,12 +213,9 @@ class Answerer:
     def _submit(self, prepared: Prepared, max_output: int) -> None:
         question = prepared.question
         deadline_s = _seconds_left(question)
-        reservation = Reservation(
-            event_id=f"{question.request_id}:2",
-            request_id=question.request_id,
+        reservation = question.reservation(
+            call=2,
             operation=Operation.CHAT,
-            principal=question.principal,
-            endpoint=question.endpoint,
             model=self._engine.info.model,
             tokenizer_revision=self._tokenizer_revision,
             input_tokens=prepared.prompt.components.total,
@@ -226,26 +223,17 @@ class Answerer:
             components=prepared.prompt.components,
             documents=prepared.prompt.shares(prepared.context),
         )
-        self._ledger.reserve(reservation)
-        settler = Settler(self._ledger, reservation.event_id)
-        try:
-            prepared.stream = self._engine.submit(
-                GenerationRequest(
-                    question.request_id,
-                    prepared.prompt.ids,
-                    question.sampling(max_output),
-                    salt=question.principal.tenant_id,
-                    user=question.principal.user_id or question.principal.key_id,
-                    deadline_s=deadline_s,
-                    constraint=question.constraint(len(prepared.context.sources)),
-                    sources=prepared.prompt.sources,
-                ),
-                observer=settler,
-            )
-        except GenerationError:
-            self._ledger.settle(reservation.event_id, Settlement(status=UsageStatus.SERVER_ABORT, input_tokens=0))
-            raise
-        prepared.settler = settler
+        request = GenerationRequest(
+            question.request_id,
+            prepared.prompt.ids,
+            question.sampling(max_output),
+            salt=question.principal.tenant_id,
+            user=question.principal.user_id or question.principal.key_id,
+            deadline_s=deadline_s,
+            constraint=question.constraint(len(prepared.context.sources)),
+            sources=prepared.prompt.sources,
+        )
+        prepared.stream, prepared.settler = submit(self._engine, self._ledger, reservation, request)
         self._open[question.request_id] = (question.principal.tenant_id, prepared)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.errors import InvalidRequest
 from app.question import Question
-from app.types import Operation, Reservation, Settlement, UsageStatus
+from app.types import Operation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
 from retrieval.ports import Embedder, Reranker
 from retrieval.rerank import passage, reranked
@@ -120,17 +120,8 @@ class Finder:
         self, question: Question, *, call: int, operation: Operation, model: str, revision: str, tokens: int
     ) -> str:
         """Write a call down before the model sees it; its id."""
-        event_id = f"{question.request_id}:{call}"
-        self._ledger.reserve(
-            Reservation(
-                event_id=event_id,
-                request_id=question.request_id,
-                operation=operation,
-                principal=question.principal,
-                endpoint=question.endpoint,
-                model=model,
-                tokenizer_revision=revision,
-                input_tokens=tokens,
-            )
+        reservation = question.reservation(
+            call=call, operation=operation, model=model, tokenizer_revision=revision, input_tokens=tokens
         )
-        return event_id
+        self._ledger.reserve(reservation)
+        return reservation.event_id

@@ -4,14 +4,12 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from app.db.chunks import ChunkRepository
-from app.db.lexical import search_text
 from app.db.lexical_entries import LexicalEntryRepository
 from app.db.session import Database
 from app.telemetry import logger
@@ -59,7 +57,6 @@ class LiveLexicalIndex:
             clock: Seconds, to space commits.
         """
         self._folder = folder
-        self._database = database
         self._chunks = chunks
         self._entries = LexicalEntryRepository(database)
         self._engine = engine
@@ -122,10 +119,7 @@ class LiveLexicalIndex:
                 )
             except (OSError, ValueError) as error:
                 self._give_up(error)
-        whole = replace(scope, document_ids=None, filter=None)
-        keys = self._chunks.keys_in(whole) if self._database.dialect == "sqlite" else None
-        with self._database.read() as connection:
-            return search_text(connection, query, scope=scope, k=k, keys=keys)
+        return self._chunks.search_text(query, scope=scope, k=k)
 
     def add(self, keys: Keys) -> None:
         """Take in chunks that were just committed; they are found at once, or while many come, within moments."""

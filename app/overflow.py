@@ -14,8 +14,6 @@ from retrieval.sentences import unit_spans
 from retrieval.types import Chunk, Context, Dropped, Hit, Source, Span
 from retrieval.words import word_spans
 
-_MOST_WORDS = 120  # of what is read as one sentence: a text without full stops is read in parts
-
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -108,7 +106,7 @@ def _unshown(
     """The passage's sentences outside the source's spans, as far as `most_tokens` go."""
     chosen: list[Span] = []
     for gap in _gaps(passage, source.spans if source is not None else ()):
-        for start, end in unit_spans(_slice(passage, gap), most_words=_MOST_WORDS):
+        for start, end in unit_spans(_slice(passage, gap)):
             span = Span(gap.start_char + start, gap.start_char + end)
             if not word_spans(_slice(passage, span)):
                 continue

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.prompt import Message
-from app.types import Principal
+from app.types import Components, DocumentShare, Operation, Principal, Reservation
 from generation.errors import ContextLengthExceeded
 from generation.types import CitationMarkers, Constraint, JsonSchema, SamplingParams
 from retrieval.types import Scope, SearchMode
@@ -82,6 +82,33 @@ class Question:
         if self.json_schema is not None:
             return JsonSchema(self.json_schema)
         return CitationMarkers(sources) if sources else None
+
+    def reservation(
+        self,
+        *,
+        call: int,
+        operation: Operation,
+        model: str,
+        tokenizer_revision: str,
+        input_tokens: int,
+        max_output_tokens: int = 0,
+        components: Components | None = None,
+        documents: tuple[DocumentShare, ...] = (),
+    ) -> Reservation:
+        """One of the request's model calls as the ledger writes it down; `call` numbers them within the request."""
+        return Reservation(
+            event_id=f"{self.request_id}:{call}",
+            request_id=self.request_id,
+            operation=operation,
+            principal=self.principal,
+            endpoint=self.endpoint,
+            model=model,
+            tokenizer_revision=tokenizer_revision,
+            input_tokens=input_tokens,
+            max_output_tokens=max_output_tokens,
+            components=components or Components(),
+            documents=documents,
+        )
 
     @property
     def seconds_left(self) -> float | None:

@@ -1,8 +1,10 @@
-"""Closes the books of one generation, on the engine's word alone."""
+"""Opens and closes the books of one generation, on the engine's word alone."""
 
-from app.types import Settlement, UsageStatus
+from app.types import Reservation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
-from generation.types import Completion, FinishReason
+from generation.errors import GenerationError
+from generation.ports import Engine, Stream
+from generation.types import Completion, FinishReason, GenerationRequest
 
 
 class Settler:
@@ -46,3 +48,21 @@ class Settler:
                 return UsageStatus.CLIENT_ABORT if self._client_left else UsageStatus.SERVER_ABORT
             case FinishReason.ERROR:
                 return UsageStatus.ERROR
+
+
+def submit(
+    engine: Engine, ledger: Ledger, reservation: Reservation, request: GenerationRequest
+) -> tuple[Stream, Settler]:
+    """Write a call down, then hand it to the engine; one that is not taken is settled at once, nothing read.
+
+    Raises:
+        GenerationError: The engine did not take it.
+        StoreUnavailable, StorageFull: It could not be written down, and the engine never heard of it.
+    """
+    ledger.reserve(reservation)
+    settler = Settler(ledger, reservation.event_id)
+    try:
+        return engine.submit(request, observer=settler), settler
+    except GenerationError:
+        ledger.settle(reservation.event_id, Settlement(status=UsageStatus.SERVER_ABORT, input_tokens=0))
+        raise

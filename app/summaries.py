@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from app.overflow import LeftOut, left_out, source_of, with_summaries
 from app.prompt import build_summary_prompt
 from app.question import Question
-from app.settlement import Settler
+from app.settlement import Settler, submit
 from app.support import THRESHOLD, Verifier
-from app.types import DocumentShare, Operation, Reservation, Settlement, UsageStatus
+from app.types import DocumentShare, Operation
 from app.usage.ledger import Ledger
 from generation.errors import GenerationError
 from generation.ports import Engine, Stream, Tokenizer
@@ -160,12 +160,9 @@ class Summariser:
             self._tokenizer, question=question.text, passage=item.text, document_id=document_id
         )
         chunks = len(item.passage.hits_at(item.spans))
-        reservation = Reservation(
-            event_id=f"{question.request_id}:{number}",
-            request_id=question.request_id,
+        reservation = question.reservation(
+            call=number,
             operation=Operation.REWRITE,
-            principal=question.principal,
-            endpoint=question.endpoint,
             model=self._engine.info.model,
             tokenizer_revision=self._tokenizer_revision,
             input_tokens=prompt.components.total,
@@ -173,8 +170,6 @@ class Summariser:
             components=prompt.components,
             documents=(DocumentShare(document_id, chunks, prompt.components.context),),
         )
-        self._ledger.reserve(reservation)
-        settler = Settler(self._ledger, reservation.event_id)
         request = GenerationRequest(
             reservation.event_id,
             prompt.ids,
@@ -185,9 +180,8 @@ class Summariser:
             sources=prompt.sources,
         )
         try:
-            stream = self._engine.submit(request, observer=settler)
+            stream, settler = submit(self._engine, self._ledger, reservation, request)
         except GenerationError:
-            self._ledger.settle(reservation.event_id, Settlement(status=UsageStatus.SERVER_ABORT, input_tokens=0))
             return None
         calls.add(stream, settler)
         return stream

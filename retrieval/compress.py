@@ -20,7 +20,6 @@ ELLIPSIS = " … "
 END = "\n\n"
 # A header is there to name the source; a 4 KB filename must not eat the budget.
 _LABEL_CHARS = 100
-_MOST_WORDS = 120  # of what is kept or left as one: a paragraph without a full stop is no sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ def _selected(writer: _Writer, *, query: str, worth: Worth) -> _Drafts:
 
 def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
     """The sentences of all passages, weighed; headings only where there is nothing else."""
-    spans = [unit_spans(passage.text, most_words=_MOST_WORDS) for passage in writer.found]
+    spans = [unit_spans(passage.text) for passage in writer.found]
     texts = [
         [passage.text[start:end] for start, end in of_passage]
         for passage, of_passage in zip(writer.found, spans, strict=True)

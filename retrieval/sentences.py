@@ -5,6 +5,8 @@ from itertools import pairwise
 
 from retrieval.words import word_spans
 
+MOST_WORDS = 120  # of what is read, kept or left as one: a text without full stops is taken in parts
+
 # Full stops of scripts nupunkt was not made for: CJK, Arabic, Urdu, Devanagari, Armenian, Ethiopic,
 # Burmese, Khmer. They end a sentence with or without a space behind them, closing marks included.
 _STOP = re.compile(r"[。！？｡؟۔।॥։።፧၊။។៕]+[\"'”’」』）)\]】》〉»]*")
@@ -49,7 +51,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     ]
 
 
-def unit_spans(text: str, *, most_words: int) -> list[tuple[int, int]]:
+def unit_spans(text: str, *, most_words: int = MOST_WORDS) -> list[tuple[int, int]]:
     """`[start, end)` of every sentence of `text`, one of more than `most_words` words in parts of at most so many.
 
     Thai has no full stops, logs and tables may have none, and a text may be a trap: what a reader

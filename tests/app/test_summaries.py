@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import cast
@@ -20,7 +20,6 @@ from generation.ports import Engine, Observer
 from generation.types import (
     Completion,
     Delta,
-    EngineStats,
     FinishReason,
     GenerationRequest,
     ModelInfo,
@@ -29,6 +28,7 @@ from generation.types import (
 from retrieval.arrangement import edges_first
 from retrieval.compress import compress
 from retrieval.types import Context, Scope
+from tests.app.idle_engine import IdleEngine
 from tests.app.test_prompt import CharacterTokenizer
 from tests.databases import migrated_file, sqlite_database
 from tests.generation.fakes import LetterTokenizer, ScriptedRunner, scripted_engine
@@ -80,7 +80,7 @@ class FinishedStream:
         self.closed = True
 
 
-class SummarisingEngine:
+class SummarisingEngine(IdleEngine):
     """Implements `Engine`: says the first words of the passage it is shown, or what it is told to say."""
 
     def __init__(
@@ -118,18 +118,6 @@ class SummarisingEngine:
                 break
             said = f"{said} {word}".strip()
         return said
-
-    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
-        return 0
-
-    def stats(self) -> EngineStats:
-        return EngineStats(waiting=0, running=0, capacity=1, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)
-
-    def alive(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Nothing runs."""
 
 
 @pytest.fixture

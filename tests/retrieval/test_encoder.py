@@ -27,18 +27,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
-def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("model")
-    build_tiny_model(root)
-    return root / "tiny"
-
-
-@pytest.fixture(scope="module")
-def tiny(tiny_folder: Path) -> SentenceEncoder:
-    return SentenceEncoder.load(str(tiny_folder), device="cpu", dtype="float32")
-
-
 def test_it_equals_sentence_transformers_in_the_order_of_the_texts(tiny: SentenceEncoder, tiny_folder: Path) -> None:
     np.testing.assert_allclose(tiny.embed_documents(TEXTS), reference(tiny_folder, TEXTS), atol=1e-5)
     np.testing.assert_allclose(tiny.embed_query(TEXTS[0]), reference(tiny_folder, TEXTS)[0], atol=1e-5)

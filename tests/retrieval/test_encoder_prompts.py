@@ -11,18 +11,6 @@ from retrieval.errors import EmbedderUnavailable
 from tests.retrieval.encoder_folder import TEXTS, build_tiny_model, reference
 
 
-@pytest.fixture(scope="module")
-def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("model")
-    build_tiny_model(root)
-    return root / "tiny"
-
-
-@pytest.fixture(scope="module")
-def tiny(tiny_folder: Path) -> SentenceEncoder:
-    return SentenceEncoder.load(str(tiny_folder), device="cpu", dtype="float32")
-
-
 def test_declared_prompts_are_used_and_leave_documents_less_room(tiny_folder: Path, tmp_path: Path) -> None:
     build_tiny_model(tmp_path, prompts={"query": "query : ", "passage": "passage : "})
     folder = tmp_path / "tiny"

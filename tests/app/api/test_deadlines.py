@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
 import pytest
@@ -18,13 +18,13 @@ from generation.types import (
     Completion,
     Constraint,
     Delta,
-    EngineStats,
     FinishReason,
     GenerationRequest,
     ModelInfo,
     Timings,
 )
 from tests.app.api.unhurried import EMBEDDING_TOKENS, Finding, Service, served
+from tests.app.idle_engine import IdleEngine
 from tests.generation.fakes import Gate, LetterTokenizer, Plan, ScriptedRunner, names, wait_until
 
 QUESTION = {"question": "How did revenue do?"}
@@ -58,7 +58,7 @@ class LateStream:
         """Nothing runs."""
 
 
-class LateEngine:
+class LateEngine(IdleEngine):
     """Never done in time; remembers how much of it there was."""
 
     def __init__(self) -> None:
@@ -68,18 +68,6 @@ class LateEngine:
     def submit(self, request: GenerationRequest, *, observer: Observer) -> LateStream:
         self.deadlines.append(request.deadline_s)
         return LateStream(request, observer)
-
-    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
-        return 0
-
-    def stats(self) -> EngineStats:
-        return EngineStats(waiting=0, running=0, capacity=1, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)
-
-    def alive(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Nothing runs."""
 
 
 class Anything:

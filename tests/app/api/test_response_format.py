@@ -1,7 +1,7 @@
 """POST /v1/chat/completions in JSON: the content is the engine's text, verbatim, and nothing else."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
@@ -18,7 +18,6 @@ from generation.types import (
     CitationMarkers,
     Completion,
     Delta,
-    EngineStats,
     FinishReason,
     GenerationRequest,
     JsonSchema,
@@ -29,6 +28,7 @@ from retrieval.ports import Embedder
 from retrieval.search import Search
 from retrieval.types import EmbedderInfo, Hit, Scope, SearchMode, SearchResult
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.idle_engine import IdleEngine
 from tests.app.stations import ANY_EVIDENCE, stations
 from tests.app.test_citations import CONTENT, SOURCES
 from tests.app.test_prompt import CharacterTokenizer
@@ -63,7 +63,7 @@ class ScriptedStream:
         """Nothing runs."""
 
 
-class ScriptedEngine:
+class ScriptedEngine(IdleEngine):
     """Says one text whatever is asked; compiles what is asked of its output as the real one does."""
 
     def __init__(self, says: str) -> None:
@@ -78,18 +78,6 @@ class ScriptedEngine:
             self._compiler.compile(request.constraint)
         self.requests.append(request)
         return ScriptedStream(request, self._says, observer)
-
-    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
-        return 0
-
-    def stats(self) -> EngineStats:
-        return EngineStats(waiting=0, running=0, capacity=1, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)
-
-    def alive(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Nothing runs."""
 
 
 class FixedSearch:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from app.evaluation.charts import Dot, Row, dot_chart, histogram
 from app.evaluation.comparison import compare
+from app.evaluation.record import Run
 from app.evaluation.report import html_report
 from app.evaluation.table import tables
 from tests.app.evaluation.runs import NDCG, example, run_of, scored, set_run
@@ -124,32 +125,32 @@ def test_a_histogram_counts_every_value(values: list[float], bins: int) -> None:
     assert sum(counted) == len(values)
 
 
-def test_the_terminal_shows_values_and_markup_stays_text(tmp_path) -> None:
+def test_the_terminal_shows_values_and_markup_stays_text() -> None:
     run = run_of(set_run("[red]a[/red]", scored(0, 0.5, 1)), set_run("b", scored(1)))
     run = run.model_copy(update={"comparison": compare(run, run)})
-    with (tmp_path / "out").open("w") as file:
-        console = Console(width=300, file=file)
-        for table in tables(run):
-            console.print(table)
-    shown = (tmp_path / "out").read_text()
+    shown = _shown(run, width=300)
 
     assert "[red]a[/red]" in shown
     assert re.search(r"hybrid nDCG@10 +0\.500 \[0\.000, 1\.000\] n=3 +1\.000 .* n=1 +0\.750", shown)
     assert "+0.000 [+0.000, +0.000] p=1.000" in shown
 
 
-def test_groups_are_the_rows_of_a_table_that_fits_a_narrow_terminal(tmp_path) -> None:
+def test_groups_are_the_rows_of_a_table_that_fits_a_narrow_terminal() -> None:
     values = scored(0, 0.5, 1) | {"context/50/spans": {"q0": 1.0}, "context/50/tokens": {"q0": 90.0}}
     run = run_of(set_run("a", values))
     groups = {f"l{at}": run.sets[0].summary for at in range(12)}
     run = run.model_copy(update={"sets": [run.sets[0].model_copy(update={"groups": groups})]})
-    with (tmp_path / "out").open("w") as file:
-        console = Console(width=80, file=file)
-        for table in tables(run):
-            console.print(table)
-    shown = (tmp_path / "out").read_text()
+    shown = _shown(run, width=80)
 
     assert "a by lang: retrieval" in shown
     assert re.search(r"^l11 +3 +0\.500 *$", shown, re.MULTILINE)
     assert re.search(r"^l11 +1 +1\.000 *$", shown, re.MULTILINE), "spans, and no tokens"
     assert "…" not in shown
+
+
+def _shown(run: Run, *, width: int) -> str:
+    console = Console(width=width)
+    with console.capture() as captured:
+        for table in tables(run):
+            console.print(table)
+    return captured.get()
