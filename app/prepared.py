@@ -48,8 +48,7 @@ class Prepared:
     def close(self) -> None:
         """The reader is gone; generation stops, as the client's abort unless it is our deadline that passed."""
         if self.stream is not None and self.settler is not None:
-            left = self.question.seconds_left
-            if left is None or left > 0:
+            if not self.question.late:
                 self.settler.client_left()
             self.stream.close()
 

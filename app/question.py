@@ -114,3 +114,9 @@ class Question:
     def seconds_left(self) -> float | None:
         """Seconds until its deadline, below 0 once that has passed; None where it has none."""
         return None if self.deadline is None else self.deadline - time.monotonic()
+
+    @property
+    def late(self) -> bool:
+        """Whether its deadline has passed."""
+        left = self.seconds_left
+        return left is not None and left <= 0

@@ -70,8 +70,7 @@ class Calls:
             self._end(stream, settler)
 
     def _end(self, stream: Stream, settler: Settler) -> None:
-        left = self._question.seconds_left
-        if left is None or left > 0:
+        if not self._question.late:
             settler.client_left()
         stream.close()
 
@@ -152,9 +151,9 @@ class Summariser:
         self, question: Question, item: LeftOut, max_tokens: int, *, number: int, calls: Calls
     ) -> Stream | None:
         """One summary, written down and handed to the engine; None if it was not taken."""
-        left = question.seconds_left
-        if calls.closed or (left is not None and left <= 0):
+        if calls.closed or question.late:
             return None
+        left = question.seconds_left
         document_id = item.chunk.document_id
         prompt = build_summary_prompt(
             self._tokenizer, question=question.text, passage=item.text, document_id=document_id
