@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench-engine bench-retrieval format
+.PHONY: run test check bench-engine bench-retrieval adapter format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -48,6 +48,11 @@ bench-retrieval: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.retrieval.lexical --chunks 1000000 --out docs/benchmarks/lexical.json
 	$(BIN)/python -m tests.bench.retrieval.hybrid --chunks 1000000 --out docs/benchmarks/hybrid.json
 	$(BIN)/python -m tests.bench.retrieval.embedding $(SETS)/squad2-dev/corpus.jsonl --out docs/benchmarks/embedding.json
+
+# Trains the default generator's adapter; goes on where it stopped.
+ADAPTER ?= build/grounded-smollm2-135m
+adapter: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m app.tuning.run $(SETS) $(ADAPTER) $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from app.citations import Citation
 from app.types import Components
@@ -54,7 +55,9 @@ class TextDelta:
 class TokenUsage:
     """The tokens of one answer; equal to its ledger rows. `by_document` sums to `components.context`.
 
-    `summary_tokens` were read and generated to summarise what did not fit.
+    `summary_tokens` were read and generated to summarise what did not fit, `extract_tokens` by the embedder to
+    choose what is quoted where there is no language model, `rewrite_tokens` read and generated to make the
+    question stand alone, `verify_tokens` read to verify the answer.
     """
 
     components: Components
@@ -64,6 +67,9 @@ class TokenUsage:
     embedding_tokens: int
     rerank_tokens: int = 0
     summary_tokens: int = 0
+    extract_tokens: int = 0
+    rewrite_tokens: int = 0
+    verify_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +86,29 @@ class Budget:
         return self.context_window - self.reserved_output - self.prompt_tokens
 
 
+Stage = Literal["retrieval", "model", "verifier"]
+
+
+@dataclass(frozen=True, slots=True)
+class AbstentionReport:
+    """Where answering was given up, and on what score.
+
+    `stage` is None when it was not. `score` is compared with `threshold`: before generation how much
+    evidence was found, which must reach it; afterwards the model's probability of refusing, which must
+    stay below it. `score` is None where there is none (a remote model's), `threshold` where the model decides.
+    """
+
+    stage: Stage | None = None
+    score: float | None = None
+    threshold: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed."""
+    """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
+
+    `standalone_question` is what the question was rewritten to, None where it stood alone as it was asked.
+    """
 
     id: str
     model: str
@@ -97,3 +123,6 @@ class Answer:
     budget: Budget
     timings_ms: Mapping[str, float | None]
     error: str | None = None
+    abstention: AbstentionReport = AbstentionReport()
+    conversation_id: str | None = None
+    standalone_question: str | None = None

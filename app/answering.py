@@ -6,31 +6,33 @@ yields what happens. The ledger is settled by the engine's observer, whatever th
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from functools import partial
 
-from app.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
-from app.citations import FootnoteWriter, VerbatimWriter
+from app.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
+from app.conversations import Conversations
 from app.db.contents import ContentRepository
 from app.errors import DeadlinePassed, NotFound
-from app.evidence import is_evidence
+from app.evidence import evidence_score
 from app.finding import Finder, Found
-from app.prepared import NO_EVIDENCE, Prepared
-from app.prompt import Prompt, build_prompt
+from app.prepared import Prepared
+from app.presenting import Presenter
+from app.prompt import DEFAULT_WORDING
 from app.question import Limits, Question
-from app.reading_order import reading_order
+from app.quoting import Quoter
+from app.rewriter import Rewriter, Rewritten
 from app.settlement import submit
-from app.summaries import Calls, Summarised, Summariser
+from app.summaries import Calls, Summariser
 from app.types import Operation, Principal
 from app.usage.ledger import Ledger
+from app.verification.billing import Verification
+from app.wording import REFUSAL, Wording
+from app.writing import begin, page_tables
 from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer
-from generation.types import Completion, Delta, GenerationRequest
-from ingestion.types import Page
-from retrieval.compress import compress
-from retrieval.types import Context, Hit
-
-_EMPTY = Context(sources=(), dropped=(), tokens=0)
+from generation.types import Abstention, Completion, Delta, GenerationRequest
 
 
 class Answerer:
@@ -47,8 +49,17 @@ class Answerer:
         ledger: Ledger,
         limits: Limits,
         summariser: Summariser | None = None,
+        quoter: Quoter | None = None,
+        conversations: Conversations | None = None,
+        rewriter: Rewriter | None = None,
+        verification: Verification | None = None,
+        wording: Wording = DEFAULT_WORDING,
     ) -> None:
-        """Without a summariser what does not fit is dropped."""
+        """Without a summariser what does not fit is dropped; a quoter answers in the engine's place.
+
+        Without a rewriter follow-ups stand alone by rules; without conversations there are none. Without
+        verification by models answers are verified by words alone.
+        """
         self._finder = finder
         self._engine = engine
         self._tokenizer = tokenizer
@@ -56,7 +67,18 @@ class Answerer:
         self._contents = contents
         self._ledger = ledger
         self._limits = limits
-        self._summariser = summariser
+        self._quoter = quoter
+        self._presenter = Presenter(
+            engine=engine,
+            tokenizer=tokenizer,
+            limits=limits,
+            wording=wording,
+            summariser=summariser,
+            quotes=quoter is not None,
+        )
+        self._verification = verification
+        self._conversations = conversations
+        self._rewriter = rewriter
         self._open: dict[str, tuple[str, Prepared | Calls]] = {}
 
     def prepare(self, question: Question) -> Prepared:
@@ -68,43 +90,49 @@ class Answerer:
             ContextLengthExceeded: Question, history and output leave no room in the context window.
             EngineFull: Checked before any work, and again at admission.
             EngineStopped: The engine is gone.
-            InvalidRequest: The question insists on a reranker and there is none.
+            NotFound: The question's conversation does not exist for this caller.
+            InvalidRequest: The question insists on a reranker or a language model and there is none.
             StoreUnavailable: Search or ledger cannot reach the database.
         """
         started = time.perf_counter()
         _seconds_left(question)
+        if self._quoter is not None:
+            self._quoter.check(question)
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)
-        empty = self._prompt(question, context=_EMPTY, grounded=True)
-        window = self._engine.info.context_window
-        max_output, room = self._limits.room(question, window=window, fixed=empty.components.total)
+        rewritten = self._rewritten(question)
+        question = rewritten.question
+        room = self._presenter.room(question)
         found = self._finder.find(question)
         retrieve_ms = (time.perf_counter() - started) * 1000 - found.rerank_ms
 
-        evident = is_evidence(question.text, found.hits, least_cosine=self._limits.min_evidence)
-        hits = found.hits if evident else ()
-        fitted = self._fitted(question, hits, budget=room, head=empty.head) if hits else Summarised(_EMPTY)
-        context = fitted.context
-        grounded = bool(context.sources) or question.on_no_evidence == "refuse"
-        prompt = self._prompt(question, context=context, grounded=grounded)
+        evidence = evidence_score(question.text, found.hits)
+        hits = found.hits if evidence >= self._limits.min_evidence else ()
+        presented = self._presenter.present(question, hits, room=room, running=partial(self._running, question))
+        context = presented.context
         prepared = Prepared(
             question=question,
+            evidence=AbstentionReport(score=evidence, threshold=self._limits.min_evidence),
             context=context,
-            prompt=prompt,
-            report=SourceReport.of(found.hits, context, summarised=fitted.chunk_ids),
-            budget=Budget(window, max_output, prompt.components.total),
+            prompt=presented.prompt,
+            report=SourceReport.of(found.hits, context, summarised=presented.summarised),
+            budget=Budget(room.window, room.max_output, presented.prompt.components.total),
             embedding_tokens=found.embedding_tokens,
             rerank_tokens=found.rerank_tokens,
             retrieve_ms=retrieve_ms,
             rerank_ms=found.rerank_ms,
-            summary_tokens=fitted.tokens,
+            summary_tokens=presented.summary_tokens,
+            rewrite_tokens=rewritten.tokens,
             started=started,
         )
         if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
             return prepared
-        prepared.pages = self._page_tables(context, question.principal.tenant_id)
-        self._submit(prepared, max_output)
-        if fitted.cancelled:
+        prepared.pages = page_tables(self._contents, context, tenant_id=question.principal.tenant_id)
+        if self._quoter is not None:
+            prepared.reading = self._quoter.read(question, context)
+            return prepared
+        self._submit(prepared, room.max_output)
+        if presented.cancelled or rewritten.cancelled:
             prepared.close()
         return prepared
 
@@ -119,26 +147,31 @@ class Answerer:
         """
         yield SourcesFound(prepared.report, prepared.context.sources)
         if prepared.stream is None:
-            if not prepared.question.dry_run:
-                yield TextDelta(NO_EVIDENCE)
-            yield prepared.ungenerated(model=self._engine.info.model)
+            answer = await self._ended(prepared, prepared.ungenerated(model=self._engine.info.model))
+            if answer.text:
+                yield TextDelta(answer.text)
+            yield answer
             return
-        prose = prepared.question.json_schema is None
-        writer = FootnoteWriter(prepared.context.sources, pages=prepared.pages) if prose else VerbatimWriter()
+        writer = begin(prepared, verification=self._verification)
         completion: Completion | None = None
+        shown = ""
         try:
             async for event in prepared.stream:
                 if isinstance(event, Delta):
-                    if shown := writer.feed(event.text):
+                    if shown := await writer.write(event.text):
                         yield TextDelta(shown)
                 else:
                     completion = event
-                    if shown := writer.finish():
-                        yield TextDelta(shown)
+                    shown = await writer.finish()
         finally:
             self.release(prepared)
         assert completion is not None, "a stream ends with its completion"
-        yield prepared.generated(writer, completion, model=self._engine.info.model)
+        answer = await self._ended(
+            prepared, prepared.generated(writer.footnotes, completion, model=self._engine.info.model)
+        )
+        if shown:
+            yield TextDelta(shown)
+        yield answer
 
     async def answer(self, prepared: Prepared) -> Answer:
         """The whole answer at once."""
@@ -170,45 +203,45 @@ class Answerer:
         if running is not None:
             running.close()
 
-    def _fitted(self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...]) -> Summarised:
-        """What of the hits fits, in the order that has most of it cached, and summaries of the rest by setting."""
-        salt, count = question.principal.tenant_id, self._tokenizer.count
-        order = reading_order(
-            self._tokenizer, head=head, cached=lambda prompt: self._engine.cached_tokens(prompt, salt=salt)
-        )
-
-        def fit(budget: int) -> Context:
-            return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
-
-        if self._summariser is None or question.dry_run:  # a dry run generates nothing
-            return Summarised(fit(budget))
+    def _rewritten(self, question: Question) -> Rewritten:
+        """The question with what came before it in its conversation, standing alone."""
+        if question.conversation_id is not None:
+            if self._conversations is None:
+                raise NotFound("There is no such conversation.")
+            question = self._conversations.joined(question)
+        if self._rewriter is None or question.standalone is None or question.dry_run:
+            return Rewritten(question)
         calls = Calls(question)
-        self._open[question.request_id] = (salt, calls)
+        with self._running(question, calls):
+            return self._rewriter.rewritten(question, calls=calls)
+
+    @contextmanager
+    def _running(self, question: Question, calls: Calls) -> Iterator[None]:
+        """While calls run they can be cancelled as the question."""
+        self._open[question.request_id] = (question.principal.tenant_id, calls)
         try:
-            return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
+            yield
         finally:
             del self._open[question.request_id]
 
-    def _prompt(self, question: Question, *, context: Context, grounded: bool) -> Prompt:
-        return build_prompt(
-            self._tokenizer,
-            question=question.text,
-            context=context,
-            history=question.history,
-            instructions=question.instructions,
-            grounded=grounded,
-            json_schema=question.json_schema,
-        )
+    async def _ended(self, prepared: Prepared, answer: Answer) -> Answer:
+        """The answer as its reader gets it, kept in its conversation before the end of it is told.
 
-    def _page_tables(self, context: Context, tenant_id: str) -> dict[tuple[str, int], tuple[Page, ...]]:
-        """Page tables of the documents with a source that crosses a page boundary."""
-        chunks = [source.hit.chunk for source in context.sources]
-        wanted = {(chunk.document_id, chunk.version) for chunk in chunks if chunk.page_start != chunk.page_end}
-        tables = {}
-        for document_id, version in wanted:
-            pages, _ = self._contents.structure(document_id, tenant_id=tenant_id, version=version)
-            tables[document_id, version] = pages
-        return tables
+        So a reader who leaves then changes nothing: storing it goes on.
+        """
+        question = prepared.question
+        ended = replace(answer, conversation_id=question.conversation_id, standalone_question=question.standalone)
+        if self._conversations is not None and question.conversation_id is not None:
+            await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
+        return ended
+
+    def _abstention(self, prepared: Prepared) -> Abstention | None:
+        """The refusal to watch for; none where nothing was presented or a sentence would be no JSON."""
+        question = prepared.question
+        if not prepared.context.sources or question.json_schema is not None:
+            return None
+        asked, default = question.abstention_threshold, self._limits.abstention_threshold
+        return Abstention(tuple(self._tokenizer.encode(REFUSAL)), default if asked is None else asked)
 
     def _submit(self, prepared: Prepared, max_output: int) -> None:
         question = prepared.question
@@ -232,7 +265,10 @@ class Answerer:
             deadline_s=deadline_s,
             constraint=question.constraint(len(prepared.context.sources)),
             sources=prepared.prompt.sources,
+            abstention=self._abstention(prepared),
         )
+        if request.abstention is not None:
+            prepared.abstention_threshold = request.abstention.threshold
         prepared.stream, prepared.settler = submit(self._engine, self._ledger, reservation, request)
         self._open[question.request_id] = (question.principal.tenant_id, prepared)
 

@@ -6,46 +6,45 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version as distribution_version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from app.access.authenticator import Authenticator, KeyLookup
 from app.access.first_key import ensure_first_key
 from app.access.local_key import LocalKey
 from app.answering import Answerer
 from app.consistency import remove_strays
+from app.conversations import Conversations
 from app.db.chunks import ChunkRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
+from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
 from app.db.generations import GenerationRepository
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
 from app.db.migration import upgrade
 from app.db.session import Database
-from app.errors import SetupError
 from app.files import FileStore
 from app.finding import Finder
 from app.identifiers import new_id
 from app.index import LiveIndex, transfer_to
 from app.intake import Intake
 from app.jobs.worker import Worker
+from app.loading import load_entailment, load_generator, load_reranker
 from app.lock import data_dir_lock
 from app.models.folder import resolve
 from app.question import Limits
+from app.quoting import Quoter
+from app.rewriter import Rewriter
 from app.settings import Settings
 from app.state import Models, State, Stations
 from app.summaries import Summariser
 from app.telemetry import Metrics, logger
 from app.usage.ledger import Ledger
 from app.usage.reports import UsageReports
-from generation.config import EngineConfig
-from generation.ports import Engine
-from generation.remote_config import RemoteConfig
+from app.verification.billing import Verification
+from app.wording import Wording, read_wording
 from ingestion.types import ExtractionLimits
-from retrieval.ports import Reranker
-
-if TYPE_CHECKING:
-    from generation.tokenizer import ChatTokenizer
 
 DEFAULT_TENANT = "default"
 
@@ -99,6 +98,7 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
             documents=documents,
             collections=collections,
             contents=ContentRepository(database),
+            conversations=ConversationRepository(database),
             jobs=jobs,
             keys=keys,
             reports=UsageReports(database),
@@ -126,7 +126,6 @@ def _load_models(
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
     os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
     from app.lexical_index import LiveLexicalIndex
-    from generation.tokenizer import ChatTokenizer
     from ingestion.child_extractor import ChildExtractor
     from ingestion.chunking import Chunker
     from ingestion.pipeline import Pipeline
@@ -139,11 +138,7 @@ def _load_models(
         dtype=settings.dtype if settings.embedder_dtype == "auto" else settings.embedder_dtype,
         dimensions=settings.embedder_dimensions,
     )
-    generator = resolve(settings.generator, models_dir=settings.models_dir)
-    tokenizer = ChatTokenizer.load(generator)
-    engine = (
-        _remote_engine(settings, tokenizer) if settings.remote_url else _local_engine(settings, generator, tokenizer)
-    )
+    tokenizer, revision, engine = load_generator(settings, embedder)
     stack.callback(engine.close)
 
     chunks = ChunkRepository(database)
@@ -179,7 +174,8 @@ def _load_models(
         metrics=metrics,
         boot_id=boot_id,
     )
-    summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=tokenizer.revision, ledger=ledger)
+    summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
+    rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
     answerer = Answerer(
         finder=Finder(
             search=Search(embedder, index.current, lexical, chunks),
@@ -190,16 +186,25 @@ def _load_models(
         ),
         engine=engine,
         tokenizer=tokenizer,
-        tokenizer_revision=tokenizer.revision,
+        tokenizer_revision=revision,
         contents=ContentRepository(database),
         ledger=ledger,
         limits=Limits(
             max_context_tokens=settings.max_context_tokens,
             max_output_tokens=settings.max_output_tokens,
             min_evidence=settings.min_evidence,
+            highlight_tokens=settings.highlight_tokens,
             max_waiting=settings.max_waiting,
+            abstention_threshold=None if settings.abstention_threshold == "model" else settings.abstention_threshold,
         ),
+        verification=Verification(ledger=ledger, embedder=embedder, entailment=load_entailment(settings)),
+        wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
         summariser=summariser if settings.overflow == "summarise" else None,
+        quoter=Quoter(embedder=embedder, ledger=ledger) if settings.extractive else None,
+        conversations=Conversations(
+            ConversationRepository(database), count_tokens=tokenizer.count, history_tokens=settings.history_tokens
+        ),
+        rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
     )
     metrics.watch_engine(engine)
     metrics.watch_index(index)
@@ -213,77 +218,4 @@ def _load_models(
         lexical=lexical,
         answerer=answerer,
         worker=worker,
-    )
-
-
-def load_reranker(settings: Settings) -> Reranker | None:
-    """The reranker the settings name; None when they name none.
-
-    Raises:
-        SetupError: The setting leads nowhere.
-        RerankerUnavailable: The model is not installed, cannot be loaded, or is no reranker.
-    """
-    if not settings.reranker:
-        return None
-    from retrieval.cross_encoder import CrossEncoderReranker
-
-    return CrossEncoderReranker.load(
-        resolve(settings.reranker, models_dir=settings.models_dir), device=settings.device, dtype=settings.dtype
-    )
-
-
-def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer") -> Engine:
-    """The engine in this process; its weights are loaded once, and it is restarted when it dies."""
-    from generation.engine import LocalEngine
-    from generation.supervisor import SupervisedEngine
-
-    return SupervisedEngine(LocalEngine.loader(engine_config(settings, generator=generator), tokenizer))
-
-
-def _remote_engine(settings: Settings, tokenizer: "ChatTokenizer") -> Engine:
-    """An engine over another server; the tokenizer must be its model's."""
-    from generation.remote import RemoteEngine
-
-    return RemoteEngine.load(remote_config(settings), tokenizer)
-
-
-def remote_config(settings: Settings) -> RemoteConfig:
-    """How the settings want the remote server reached.
-
-    Raises:
-        SetupError: They cannot be used.
-    """
-    key = settings.remote_api_key
-    try:
-        return RemoteConfig(
-            base_url=settings.remote_url,
-            model=settings.remote_model,
-            api_key=key.get_secret_value() if key is not None else None,
-            context_window=settings.context_window,
-            max_running=settings.max_running,
-            max_waiting=settings.max_waiting,
-        )
-    except ValueError as error:
-        raise SetupError(f"The remote server's settings are not usable: {error}.") from None
-
-
-def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
-    """How the settings want the local engine run.
-
-    Raises:
-        SetupError: The draft model is not on this machine.
-    """
-    draft_model = resolve(settings.draft_model, models_dir=settings.models_dir) if settings.draft_model else None
-    return EngineConfig(
-        model=generator,
-        device=settings.device,
-        dtype=settings.dtype,
-        max_running=settings.max_running,
-        max_waiting=settings.max_waiting,
-        step_tokens=settings.step_tokens,
-        context_window=settings.context_window,
-        kv_cache_bytes=settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else None,
-        weights=settings.weights,
-        speculation=settings.speculation,
-        draft_model=draft_model,
     )

@@ -2,7 +2,8 @@
 
 `FootnoteWriter` reads text as it is generated and writes the answer: markers the model wrote are
 mapped to passages, markers of sources that were never presented are left out, and a finished
-sentence without a marker gets one when a presented source supports it (docs/adr/0009).
+sentence without a marker gets one when a presented source supports it (docs/adr/0009). A strict one
+leaves out the sentences that no passage supports.
 """
 
 import re
@@ -10,11 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.support import THRESHOLD, Evidence, Verifier
+from app.language import is_refusal
+from app.support import Evidence
+from app.verification.calibration import THRESHOLD
+from app.verification.verifier import Verifier
 from ingestion.types import Page
 from retrieval.types import Chunk, Source, Span
 
 _MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
+# What a "]" would make a marker of: what is left around one that was dropped, as in "[[9]1]".
+_ALMOST_MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\Z")
 _UNFINISHED_MARKER = re.compile(r"\[[\d\s,;]{0,24}\Z")
 _TERMINATORS = ".!?…。！？।؟"
 _UNSPACED_TERMINATORS = "。！？"
@@ -61,11 +67,19 @@ class FootnoteWriter:
     """Turns generated text into the answer, piece by piece.
 
     What `feed` and `finish` return, joined, is `answer`. Text is held back only while it could
-    still become a marker or while it is undecided whether a marker follows a finished sentence.
+    still become a marker or while it is undecided whether a marker follows a finished sentence; by a
+    strict writer, until its sentence is verified. A sentence is when one of its footnotes is; what claims
+    nothing, as the number of a list's item, shares the fate of the sentence behind it.
     """
 
     def __init__(
-        self, sources: Sequence[Source], *, pages: Mapping[tuple[str, int], Sequence[Page]] | None = None
+        self,
+        sources: Sequence[Source],
+        *,
+        pages: Mapping[tuple[str, int], Sequence[Page]] | None = None,
+        verifier: Verifier | None = None,
+        strict: bool = False,
+        refusal: str = "",
     ) -> None:
         """Write against `sources`.
 
@@ -73,10 +87,18 @@ class FootnoteWriter:
             sources: What was presented to the model.
             pages: Page tables by (document id, version), needed where a chunk crosses a page
                 boundary; without one such a citation carries the chunk's whole page range.
+            verifier: Over the same sources; by default one that knows words only, and no question.
+            strict: Leave out what is not verified.
+            refusal: What a strict answer says when nothing is left of it.
         """
         self._pages = pages or {}
         self._sources = {source.number: source for source in sources}
-        self._verifier = Verifier(sources)
+        self._verifier = verifier or Verifier(sources)
+        self._strict = strict
+        self._refusal = refusal
+        self._removed = ""
+        self._kept = 0  # end of what a strict writer has decided to show
+        self._shown = 0
         self._held = ""
         self._written = ""
         self._sentence_start = 0
@@ -87,22 +109,38 @@ class FootnoteWriter:
 
     @property
     def answer(self) -> str:
-        """Everything written so far."""
-        return self._written
+        """Everything shown so far."""
+        return self._written[: self._shown]
+
+    @property
+    def withheld(self) -> bool:
+        """Whether all of an answer was left out because nothing of it was verified; a refusal is no answer."""
+        return self._kept == 0 and bool(self._removed.strip()) and not is_refusal(self._removed)
+
+    def closes(self, text: str) -> bool:
+        """Whether feeding `text` may finish a sentence, which is then verified: that may take a while."""
+        return self._ended or any(char in _TERMINATORS or char == "\n" for char in self._held + text)
 
     def feed(self, text: str) -> str:
         """Take generated text, return what can be shown of it now."""
-        before = len(self._written)
         self._held += text
         self._advance(final=False)
-        return self._written[before:]
+        return self._show(self._kept if self._strict else len(self._written))
 
     def finish(self) -> str:
         """No more text comes: decide what was held back, close the last sentence."""
-        before = len(self._written)
         self._advance(final=True)
-        self._close_sentence()
-        return self._written[before:]
+        self._close_sentence(last=True)
+        if self._strict:
+            self._removed += self._written[self._kept :]
+            self._written = self._written[: self._kept]
+            if not self._kept and self._removed.strip():
+                self._written = self._refusal
+        return self._show(len(self._written))
+
+    def _show(self, end: int) -> str:
+        start, self._shown = self._shown, end
+        return self._written[start:end]
 
     def _advance(self, *, final: bool) -> None:
         while self._held:
@@ -125,6 +163,8 @@ class FootnoteWriter:
             if self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
                 self._close_sentence()
             self._ended = False
+        if char == "]" and _ALMOST_MARKER.search(self._written[-32:]):
+            return 1
         abbreviated = char == "." and _ABBREVIATION.search(self._written[self._sentence_start :])
         self._plain(char)
         self._ended = self._ended or (char in _TERMINATORS and not abbreviated)
@@ -166,6 +206,8 @@ class FootnoteWriter:
         return match.end()
 
     def _plain(self, text: str) -> None:
+        if self._strict and not self._written and text.isspace():
+            return  # what stood before it is left out
         self._written += text
 
     def _mark(self, number: int) -> _Marker:
@@ -175,18 +217,19 @@ class FootnoteWriter:
         self._sentence_markers.append(marker)
         return marker
 
-    def _close_sentence(self) -> None:
+    def _close_sentence(self, *, last: bool = False) -> None:
         """Tie the sentence since the last boundary to its evidence."""
         start, end = self._sentence_start, len(self._written)
         markers, self._sentence_markers = self._sentence_markers, []
         self._ended = False
         claim = _without(self._written, start, end, markers).strip()
+        known = len(self.citations)
         if markers:
             for marker in markers:
                 evidence = self._verifier.best(claim, number=marker.number)
                 assert evidence is not None, "a presented source has at least one passage"
                 self.citations.append(self._citation(marker, evidence, "model"))
-        elif self._verifier.is_claim(claim):
+        elif self._verifier.is_claim(claim, last=last):
             evidence = self._verifier.best(claim)
             if evidence is not None and evidence.support >= THRESHOLD:
                 marker = self._mark(evidence.source.number)
@@ -195,7 +238,22 @@ class FootnoteWriter:
             else:
                 lead = len(self._written[start:end]) - len(self._written[start:end].lstrip())
                 self.uncited.append(Span(start + lead, start + lead + len(claim)))
+        else:
+            self._sentence_start = len(self._written)
+            return  # claims nothing
+        if self._strict:
+            self._keep_or_remove(known)
         self._sentence_start = len(self._written)
+
+    def _keep_or_remove(self, known: int) -> None:
+        """Show the sentence just closed if one of its citations, those from `known` on, is verified."""
+        self.uncited.clear()
+        if any(citation.verified for citation in self.citations[known:]):
+            self._kept = len(self._written)
+        else:
+            del self.citations[known:]
+            self._removed += self._written[self._kept :]
+            self._written = self._written[: self._kept]
 
     def _citation(self, marker: _Marker, evidence: Evidence, origin: Literal["model", "attributed"]) -> Citation:
         chunk, span = evidence.source.hit.chunk, evidence.span
@@ -235,7 +293,11 @@ class VerbatimWriter(FootnoteWriter):
     def feed(self, text: str) -> str:
         """Take generated text, return all of it."""
         self._written += text
-        return text
+        return self._show(len(self._written))
+
+    def closes(self, text: str) -> bool:  # noqa: ARG002 - no text of no prose is verified
+        """Nothing is verified."""
+        return False
 
     def finish(self) -> str:
         """Nothing was held back."""

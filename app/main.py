@@ -10,7 +10,19 @@ from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 
 from app.access.policy import is_public
-from app.api import admin, answers, chat_completions, collections, contents, documents, health, search, tokens, usage
+from app.api import (
+    admin,
+    answers,
+    chat_completions,
+    collections,
+    contents,
+    conversations,
+    documents,
+    health,
+    search,
+    tokens,
+    usage,
+)
 from app.api.errors import install_error_handlers
 from app.api.middleware import RequestGate
 from app.api.schemas.shape import PROBLEMS
@@ -52,7 +64,19 @@ def create_app(build: Callable[[], AbstractContextManager[State]], *, version: s
         redoc_url=None,
         static_url="/docs/static",
     )
-    for module in (documents, contents, collections, search, answers, chat_completions, tokens, usage, admin, health):
+    for module in (
+        documents,
+        contents,
+        collections,
+        search,
+        answers,
+        conversations,
+        chat_completions,
+        tokens,
+        usage,
+        admin,
+        health,
+    ):
         app.include_router(module.router)
     install_error_handlers(app)
     app.add_middleware(RequestGate)

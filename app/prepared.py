@@ -3,26 +3,31 @@
 import time
 from dataclasses import dataclass, field, replace
 
-from app.answer import Answer, Budget, SourceReport, TokenUsage
-from app.citations import FootnoteWriter
+from app.answer import AbstentionReport, Answer, Budget, SourceReport, Stage, TokenUsage
+from app.citations import Citation, FootnoteWriter
 from app.errors import DeadlinePassed
-from app.prompt import REFUSAL, Prompt
+from app.extractive import Reading
+from app.formats import ANSWER_SCHEMA, json_answer
+from app.language import is_refusal, no_evidence, refusal
+from app.prompt import Prompt
 from app.question import Question
+from app.quotation import quotation
 from app.settlement import Settler
 from app.types import Components
+from app.verification.billing import BilledModels
 from generation.ports import Stream
 from generation.types import Completion, FinishReason
 from ingestion.types import Page
 from retrieval.types import Context
 
-NO_EVIDENCE = "The documents do not hold an answer to this question."
+_STAGES: dict[str, Stage] = {"not_in_sources": "model", "not_verified": "verifier"}
 
 
 @dataclass(slots=True)
 class Prepared:
     """A question that was accepted, and the answer it becomes.
 
-    `stream` is None when nothing is generated: no evidence, or a dry run.
+    `stream` is None when nothing is generated: no evidence, a dry run, or an answer by quoting, which is `reading`.
     """
 
     question: Question
@@ -36,14 +41,24 @@ class Prepared:
     rerank_tokens: int = 0
     rerank_ms: float = 0.0
     summary_tokens: int = 0
+    rewrite_tokens: int = 0
     pages: dict[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
     stream: Stream | None = None
     settler: Settler | None = None
+    reading: Reading | None = None
+    verification: BilledModels | None = None
+    evidence: AbstentionReport = field(default_factory=AbstentionReport)
+    abstention_threshold: float | None = None
 
     @property
     def generates(self) -> bool:
         """Whether the engine was asked."""
         return self.stream is not None
+
+    @property
+    def quotes(self) -> bool:
+        """Whether the answer is there already, quoted without a language model."""
+        return self.reading is not None and bool(self.reading.quotes)
 
     def close(self) -> None:
         """The reader is gone; generation stops, as the client's abort unless it is our deadline that passed."""
@@ -53,28 +68,38 @@ class Prepared:
             self.stream.close()
 
     def ungenerated(self, *, model: str) -> Answer:
-        """The answer when the engine was not asked: a dry run, or no evidence."""
+        """The answer when the engine was not asked: a dry run, no evidence, or what was quoted."""
         dry = self.question.dry_run
         components = self.prompt.components if dry else Components()
+        text, reason = self._refusal(), "dry_run" if dry else "no_evidence"
+        citations: tuple[Citation, ...] = ()
+        abstention = self.evidence if self.context.sources else replace(self.evidence, stage="retrieval")
+        if self.reading is not None:
+            stage: Stage | None = None if self.reading.quotes else "model"
+            reason = "not_in_sources"
+            abstention = AbstentionReport(stage, score=1 - self.reading.score, threshold=1 - self.reading.threshold)
+            if self.reading.quotes:
+                text, citations = quotation(self.reading.quotes, form=self.question.format, pages=self.pages)
         return Answer(
             id=self.question.request_id,
             model=model,
-            answered=False,
-            reason="dry_run" if dry else "no_evidence",
-            text="" if dry else NO_EVIDENCE,
+            answered=bool(citations),
+            reason=None if citations else reason,
+            text=text,
             finish_reason="stop",
-            citations=(),
+            citations=citations,
             uncited=(),
-            sources=self.report,
+            sources=replace(self.report, cited=tuple(dict.fromkeys(citation.chunk_id for citation in citations))),
             usage=self._usage(components, completion=None),
             budget=self.budget,
             timings_ms=self._timings(None),
+            abstention=abstention,
         )
 
     def generated(self, writer: FootnoteWriter, completion: Completion, *, model: str) -> Answer:
         """The answer from what was written and how generation ended."""
-        refused = bool(self.context.sources) and not writer.citations and _is_refusal(writer.answer)
-        reason = "not_in_sources" if refused else None
+        refused = writer.withheld or (bool(self.context.sources) and not writer.citations and is_refusal(writer.answer))
+        reason = ("not_verified" if writer.withheld else "not_in_sources") if refused else None
         error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
         report = replace(self.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))
         return Answer(
@@ -94,7 +119,20 @@ class Prepared:
             budget=self.budget,
             timings_ms=self._timings(completion),
             error=error,
+            abstention=AbstentionReport(
+                stage=_STAGES.get(reason) if reason is not None and error is None else None,
+                score=completion.abstention,
+                threshold=self.abstention_threshold if completion.abstention is not None else None,
+            ),
         )
+
+    def _refusal(self) -> str:
+        """What is said without asking a model when there is nothing to say, in the question's language; "" dry."""
+        if self.question.dry_run:
+            return ""
+        asked = self.question.text
+        said = no_evidence(asked) if self.reading is None else refusal(asked)
+        return json_answer(said) if self.question.json_schema == ANSWER_SCHEMA else said
 
     def _usage(self, components: Components, *, completion: Completion | None) -> TokenUsage:
         return TokenUsage(
@@ -107,6 +145,9 @@ class Prepared:
             embedding_tokens=self.embedding_tokens,
             rerank_tokens=self.rerank_tokens,
             summary_tokens=self.summary_tokens,
+            rewrite_tokens=self.rewrite_tokens,
+            verify_tokens=self.verification.tokens if self.verification is not None else 0,
+            extract_tokens=self.reading.tokens if self.reading is not None else 0,
         )
 
     def _timings(self, completion: Completion | None) -> dict[str, float | None]:
@@ -121,7 +162,3 @@ class Prepared:
             "first_token": round(first, 1) if first is not None else None,
             "total": round(total, 1),
         }
-
-
-def _is_refusal(answer: str) -> bool:
-    return answer.strip().casefold().replace("’", "'").startswith(REFUSAL.rstrip(".").casefold())

@@ -4,24 +4,27 @@ Each piece is tokenised apart and tagged with what it is for, so the counts on t
 construction, and no text of a document or a person can become a special token (docs/adr/0007).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from app.types import Components, DocumentShare
+from app.wording import Wording
 from generation.ports import Tokenizer
+from retrieval.highlights import Highlight
 from retrieval.types import Context
 
-SYSTEM = (
-    "Answer the question using only the numbered sources. Be brief and use the sources' own words. "
-    "After each statement put the number of its source in brackets, like [1]. "
-    "If the sources do not contain the answer, reply exactly: I don't know."
-)
-SYSTEM_WITHOUT_SOURCES = "You are a careful assistant. Answer briefly."
-# Markers would break the document, so a JSON answer has none.
-SYSTEM_JSON = "Answer the question using only the numbered sources, without their numbers. "
 JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
-REFUSAL = "I don't know."
+DEFAULT_WORDING = Wording()
+# An adapter is trained with one layout and wording, and belongs to it. Another needs another number.
+LAYOUT = "1"
+# A source's text stands between fences, and cannot write one: instructions inside are quoted.
+FENCE = '"""'
+_GAPS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+_TRAILING = re.compile(r"[ \t]+(?=\n)")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_OPENING, _CLOSING = f"{FENCE}\n", f"{FENCE}\n\n"
 SYSTEM_SUMMARY = (
     "Shorten the passage to what concerns the question, in the passage's own words. "
     "Keep names, numbers and dates. Reply with the shortened text alone. "
@@ -121,8 +124,10 @@ def build_prompt(
     instructions: str = "",
     grounded: bool = True,
     json_schema: str | None = None,
+    highlights: Sequence[Highlight] = (),
+    wording: Wording = DEFAULT_WORDING,
 ) -> Prompt:
-    """Lay out system, history, sources and question in the model's chat template.
+    """Lay out system, history, sources, question and highlights in the model's chat template.
 
     Args:
         tokenizer: The serving tokenizer.
@@ -132,9 +137,11 @@ def build_prompt(
         instructions: The caller's own system text, put after ours.
         grounded: Whether the answer must come from the sources; otherwise the prompt has none.
         json_schema: What the answer must satisfy, as JSON text; None asks for prose with markers.
+        highlights: Sentences of the sources to be read once more, now that the question is known.
+        wording: What is said around all of that.
     """
     assert grounded or not context.sources, "sources are only shown to a grounded prompt"
-    system = _system(grounded=grounded, json_schema=json_schema)
+    system = _system(wording, grounded=grounded, json_schema=json_schema)
     if instructions:
         system = f"{system}\n{instructions}"
     frame = tokenizer.chat_frame(["system", *(message.role for message in history), "user"])
@@ -147,14 +154,41 @@ def build_prompt(
         segments += [Segment(Component.TEMPLATE, piece), text(Component.HISTORY, message.content)]
     segments.append(Segment(Component.TEMPLATE, frame[-2]))
     if grounded:
-        segments.append(replace(text(Component.TEMPLATE, "Sources:\n\n"), opens_sources=True))
+        segments.append(replace(text(Component.TEMPLATE, f"{wording.sources}\n\n"), opens_sources=True))
         for source in context.sources:
             document = source.hit.chunk.document_id
-            segments.append(text(Component.CONTEXT, source.header, document))
-            segments.append(replace(text(Component.CONTEXT, source.body, document), body=True))
-        segments.append(text(Component.TEMPLATE, "Question: "))
-    segments += [text(Component.QUESTION, question), Segment(Component.TEMPLATE, frame[-1])]
+            segments += [text(Component.CONTEXT, source.header, document), text(Component.TEMPLATE, _OPENING)]
+            segments.append(replace(text(Component.CONTEXT, quoted(source.body), document), body=True))
+            segments.append(text(Component.TEMPLATE, _CLOSING))
+        reminder = wording.reminder if json_schema is None else wording.reminder_json
+        segments.append(text(Component.SYSTEM, f"{reminder}\n\n"))
+        segments.append(text(Component.TEMPLATE, f"{wording.question} "))
+    segments.append(text(Component.QUESTION, question))
+    if highlights:
+        segments.append(text(Component.TEMPLATE, f"\n\n{wording.highlights}\n"))
+        segments += [text(Component.CONTEXT, highlight.line, highlight.document_id) for highlight in highlights]
+    segments.append(Segment(Component.TEMPLATE, frame[-1]))
     return Prompt(tuple(segments))
+
+
+def quoted(text: str) -> str:
+    """What of a document is put between fences: its text without any, and without white space that says nothing.
+
+    Indentation stays, since in code it speaks.
+    """
+    text = _GAPS.sub(" ", _TRAILING.sub("", text))
+    return _BLANK_LINES.sub("\n\n", text).replace(FENCE, "'''")
+
+
+def shown(tokenizer: Tokenizer, *, header: str, body: str) -> list[int]:
+    """Token ids of one source in a grounded prompt."""
+    pieces = (header, _OPENING, quoted(body), _CLOSING)
+    return [token for piece in pieces for token in tokenizer.encode(piece)]
+
+
+def fence_tokens(tokenizer: Tokenizer) -> int:
+    """What a source costs beside its header and body."""
+    return tokenizer.count(_OPENING) + tokenizer.count(_CLOSING)
 
 
 def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, document_id: str) -> Prompt:
@@ -180,7 +214,7 @@ def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, d
     )
 
 
-def _system(*, grounded: bool, json_schema: str | None) -> str:
+def _system(wording: Wording, *, grounded: bool, json_schema: str | None) -> str:
     if json_schema is None:
-        return SYSTEM if grounded else SYSTEM_WITHOUT_SOURCES
-    return f"{SYSTEM_JSON if grounded else ''}{JSON_FORM}{json_schema}"
+        return wording.system if grounded else wording.without_sources
+    return f"{wording.system_json} {JSON_FORM}{json_schema}" if grounded else f"{JSON_FORM}{json_schema}"

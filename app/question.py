@@ -1,9 +1,10 @@
 """What is asked, and within which limits."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from app.formats import ANSWER_SCHEMA, Format, answer_schema
 from app.prompt import Message
 from app.types import Components, DocumentShare, Operation, Principal, Reservation
 from generation.errors import ContextLengthExceeded
@@ -13,12 +14,18 @@ from retrieval.types import Scope, SearchMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Defaults: tokens of context and output, the least cosine that counts as evidence, the longest waiting line."""
+    """Defaults: tokens of context and output, the least score that counts as evidence, the longest waiting line.
+
+    `abstention_threshold` is the probability of refusing from which on an answer is refused; None leaves that to the
+    model. `highlight_tokens`, of those of the context, repeat sentences behind the question.
+    """
 
     max_context_tokens: int
     max_output_tokens: int
     min_evidence: float
     max_waiting: int
+    abstention_threshold: float | None = None
+    highlight_tokens: int = 120
 
     def room(self, question: "Question", *, window: int, fixed: int) -> tuple[int, int]:
         """Output tokens and context tokens the question may use of a context window, `fixed` being taken.
@@ -40,8 +47,9 @@ class Question:
     """What is asked, by whom, of which documents, and how the answer is to be generated.
 
     `rerank` None reranks where there is a reranker. `json_schema` (JSON text) asks for one JSON document
-    that satisfies it, instead of prose with footnotes. `deadline` is the `time.monotonic` second by which
-    the answer must be finished.
+    that satisfies it, instead of prose with footnotes; `format` is "json" then. `deadline` is the
+    `time.monotonic` second by which the answer must be finished. `asked` is what the person asked, where
+    `text` is that rewritten to stand alone. `strict` leaves out of the answer what is not verified.
     """
 
     request_id: str
@@ -60,11 +68,30 @@ class Question:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     history: tuple[Message, ...] = ()
+    conversation_id: str | None = None
+    asked: str | None = None
     instructions: str = ""
     on_no_evidence: Literal["refuse", "answer"] = "refuse"
     dry_run: bool = False
+    format: Format = "markdown"
     json_schema: str | None = None
+    abstention_threshold: float | None = None
     deadline: float | None = None
+    strict: bool = False
+
+    @property
+    def as_asked(self) -> str:
+        """What the person asked, character for character."""
+        return self.text if self.asked is None else self.asked
+
+    @property
+    def standalone(self) -> str | None:
+        """What it was rewritten to; None where it stood alone as it was asked."""
+        return self.text if self.asked is not None else None
+
+    def standing_alone(self, text: str) -> "Question":
+        """The question rewritten as `text`; itself where that changes nothing."""
+        return self if text == self.text else replace(self, text=text, asked=self.as_asked)
 
     def sampling(self, max_tokens: int) -> SamplingParams:
         """How its answer's tokens are chosen, `max_tokens` of them at most."""
@@ -80,7 +107,7 @@ class Question:
     def constraint(self, sources: int) -> Constraint | None:
         """JSON where it was asked for; else markers of presented sources only, where there are sources."""
         if self.json_schema is not None:
-            return JsonSchema(self.json_schema)
+            return JsonSchema(answer_schema(sources) if self.json_schema == ANSWER_SCHEMA else self.json_schema)
         return CitationMarkers(sources) if sources else None
 
     def reservation(

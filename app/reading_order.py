@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from app.prompt import shown
 from generation.planning import order_for_reuse
 from generation.ports import Tokenizer
 from retrieval.arrangement import Order, edges_first
@@ -22,10 +23,9 @@ def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable
     """
 
     def order(sources: Sequence[Source]) -> list[int]:
-        bodies = [tokenizer.encode(source.body) for source in sources]
-
         def render(source: int, place: int) -> list[int]:
-            return [*tokenizer.encode(header_of(place + 1, sources[source].hit.chunk)), *bodies[source]]
+            found = sources[source]
+            return shown(tokenizer, header=header_of(place + 1, found.hit.chunk), body=found.body)
 
         planned = order_for_reuse(len(sources), head=head, render=render, cached=cached)
         known = bool(planned) and cached([*head, *render(planned[0], 0)]) > len(head)

@@ -1,7 +1,7 @@
 """The one place that reads the environment. Values are frozen, checked once, and say their unit."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -11,6 +11,7 @@ from app.errors import SetupError
 
 DEFAULT_EMBEDDER = "all-MiniLM-L6-v2"
 DEFAULT_GENERATOR = "SmolLM2-135M-Instruct"
+EXTRACTIVE = "extractive"
 
 
 class Settings(BaseSettings):
@@ -34,11 +35,26 @@ class Settings(BaseSettings):
         default=DEFAULT_EMBEDDER, description="Embedding model: a default's name, a folder, or a Hugging Face id."
     )
     generator: str = Field(
-        default=DEFAULT_GENERATOR, description="Generation model: a default's name, a folder, or a Hugging Face id."
+        default=DEFAULT_GENERATOR,
+        description="Generation model: a default's name, a folder, or a Hugging Face id; extractive quotes the best "
+        "sentences without a language model.",
+    )
+    adapter: str = Field(
+        default="auto",
+        description="LoRA adapter merged into the generator: auto (the one that comes with Footnote, where the "
+        "generator is its base model), none, or a folder.",
     )
     reranker: str = Field(
         default="",
         description="Cross-encoder that puts the best hits in order: a folder or a Hugging Face id; empty is off.",
+    )
+    verifier: str = Field(
+        default="",
+        description="Cross-encoder that judges whether passages support an answer: a folder or a Hugging Face id; "
+        "empty leaves that to words and the embedder.",
+    )
+    strict: bool = Field(
+        default=False, description="Leave out of answers what no passage is found to support, unless a request says no."
     )
     rerank_candidates: int = Field(default=20, ge=2, le=1000, description="Hits the reranker reads per question.")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where the models run.")
@@ -86,10 +102,29 @@ class Settings(BaseSettings):
     max_context_tokens: int = Field(
         default=3000, ge=64, description="Default token budget of the sources in a prompt (generator tokens)."
     )
+    prompt_file: str = Field(
+        default="", description="TOML file with your own wording of the prompt; what it leaves out stays."
+    )
+    highlight_tokens: int = Field(
+        default=120,
+        ge=0,
+        description="Tokens of the context that repeat its most fitting sentences behind the question; 0 is off.",
+    )
     overflow: Literal["drop", "summarise"] = Field(
         default="drop",
         description="What becomes of passages the token budget has no room for: left out, or summarised by the "
         "generator, which takes its time and is on the bill.",
+    )
+    history_tokens: int = Field(
+        default=500,
+        ge=0,
+        le=1_000_000,
+        description="Most tokens of earlier turns that a question in a conversation brings along (generator tokens).",
+    )
+    followup: Literal["rules", "model"] = Field(
+        default="rules",
+        description="What rewrites follow-up questions to stand alone: rules, or the generator where the rules find "
+        "something to rewrite, which takes its time and is on the bill.",
     )
     max_output_tokens: int = Field(default=512, ge=1, description="Default limit of generated tokens per answer.")
     context_window: int | None = Field(
@@ -125,7 +160,13 @@ class Settings(BaseSettings):
         default=0.3,
         ge=-1.0,
         le=1.0,
-        description="Cosine similarity a passage must reach to count as evidence; below it no answer is generated.",
+        description="Score in [0, 1], of cosine similarity and shared words, that a passage must reach to count as "
+        "evidence; below it no answer is generated.",
+    )
+    abstention_threshold: Literal["model"] | Annotated[float, Field(gt=0, le=1)] = Field(
+        default="model",
+        description="Probability of refusing, by the model's own reckoning before its first word, from which on it "
+        "refuses and below which it answers; model leaves it to the model.",
     )
     chunk_tokens: int = Field(
         default=256,
@@ -156,11 +197,28 @@ class Settings(BaseSettings):
             raise ValueError("FOOTNOTE_REMOTE_URL needs FOOTNOTE_REMOTE_MODEL")
         if not self.remote_url and (self.remote_model or self.remote_api_key is not None):
             raise ValueError("FOOTNOTE_REMOTE_MODEL and FOOTNOTE_REMOTE_API_KEY need FOOTNOTE_REMOTE_URL")
+        if self.remote_url and self.adapter not in ("auto", "none"):
+            raise ValueError("FOOTNOTE_ADAPTER names a folder, which FOOTNOTE_REMOTE_URL cannot use")
+        if self.extractive:
+            for name, given in (
+                ("REMOTE_URL", self.remote_url),
+                ("DRAFT_MODEL", self.draft_model),
+                ("ADAPTER", self.adapter not in ("auto", "none")),
+                ("OVERFLOW=summarise", self.overflow == "summarise"),
+                ("FOLLOWUP=model", self.followup == "model"),
+            ):
+                if given:
+                    raise ValueError(f"FOOTNOTE_{name} needs a language model, FOOTNOTE_GENERATOR=extractive has none")
         if self.draft_model and not self.speculation:
             raise ValueError("FOOTNOTE_DRAFT_MODEL needs FOOTNOTE_SPECULATION")
         if self.step_tokens < self.max_running:
             raise ValueError("FOOTNOTE_STEP_TOKENS must be at least FOOTNOTE_MAX_RUNNING")
         return self
+
+    @property
+    def extractive(self) -> bool:
+        """Whether answers are quoted and no language model is loaded."""
+        return self.generator == EXTRACTIVE
 
     @property
     def resolved_database_url(self) -> str:

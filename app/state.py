@@ -6,6 +6,7 @@ from app.access.authenticator import Authenticator
 from app.answering import Answerer
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
+from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
@@ -44,6 +45,7 @@ class State:
     documents: DocumentRepository
     collections: CollectionRepository
     contents: ContentRepository
+    conversations: ConversationRepository
     jobs: JobRepository
     keys: KeyRepository
     reports: UsageReports

@@ -1,5 +1,6 @@
 """The nouns of the application. Imports only lower `types`, so everyone in `app` may import it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -51,6 +52,48 @@ class Collection:
     metadata: Metadata
     created_at: float
     documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Questions and answers that follow each other, of one user. Times are Unix seconds.
+
+    `key_id` is set where the key that began it is limited to collections; then no other key adds to it.
+    """
+
+    id: str
+    tenant_id: str
+    user_id: str
+    key_id: str | None
+    title: str | None
+    metadata: Metadata
+    created_at: float
+    updated_at: float
+    turns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A question as it was asked and its answer.
+
+    `standalone` is the question rewritten to be understood without the turns before it; None where it was
+    so already. `citations` are the answer's footnotes in JSON's types.
+    """
+
+    request_id: str
+    question: str
+    standalone: str | None
+    answer: str
+    answered: bool
+    citations: tuple[Mapping[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTurn(Turn):
+    """A turn in its conversation: the `ordinal`th, from 1. `created_at` is Unix seconds."""
+
+    ordinal: int
+    created_at: float
 
 
 class DocumentStatus(StrEnum):
@@ -162,6 +205,7 @@ class Operation(StrEnum):
     EMBED_DOC = "embed_doc"
     RERANK = "rerank"
     REWRITE = "rewrite"
+    JUDGE = "judge"
 
     @property
     def generates(self) -> bool:

@@ -3,6 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")  # peft's names: settings, tensors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterConfig:
+    """A LoRA adapter to merge into the model: the folder it lies in, and what its name adds to the model's."""
+
+    folder: str
+    name: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
@@ -10,6 +20,7 @@ class EngineConfig:
 
     Attributes:
         model: A local folder or a Hugging Face id.
+        adapter: What is merged into its weights before they are packed or quantised; None leaves them.
         device: Where the model runs; "auto" takes a CUDA device when there is one.
         dtype: The weights' number format. "auto" is bfloat16 where the device multiplies it natively
             (CUDA, CPUs with AMX or AVX512-BF16), else float32. Logits are float32 always.
@@ -33,6 +44,7 @@ class EngineConfig:
     """
 
     model: str
+    adapter: AdapterConfig | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_running: int = 8

@@ -8,9 +8,10 @@ from itertools import islice
 import torch
 from torch import Tensor
 
+from generation.abstention import decide, refusal_probability
 from generation.logits import process
 from generation.sampling import is_greedy, sample
-from generation.types import SamplingParams, TokenLogprob
+from generation.types import Abstention, SamplingParams, TokenLogprob
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +25,7 @@ class SamplingRow:
         prompt: Token ids of the prompt.
         output: Token ids generated so far.
         mask: [V] bool, True where the constraint allows the token; None allows all.
+        abstention: The refusal to watch for; None after the first position.
     """
 
     params: SamplingParams
@@ -32,17 +34,20 @@ class SamplingRow:
     prompt: Sequence[int]
     output: Sequence[int]
     mask: Tensor | None = None
+    abstention: Abstention | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
     """What was drawn for a row; `token` is None when its logits were not numbers or nothing is allowed.
 
-    `logprob` is there when `SamplingParams.logprobs` asked for it and a token was drawn.
+    `logprob` is there when `SamplingParams.logprobs` asked for it and a token was drawn, `abstention`
+    (how probable the refusal was) when the row watched for it and a token was drawn.
     """
 
     token: int | None
     logprob: TokenLogprob | None = None
+    abstention: float | None = None
 
 
 def draw_rows(logits: Tensor, rows: Sequence[SamplingRow]) -> list[Draw]:
@@ -62,12 +67,25 @@ def draw_rows(logits: Tensor, rows: Sequence[SamplingRow]) -> list[Draw]:
         process(raw, row.params, prompt=row.prompt, output=row.output, mask=row.mask)
         for raw, row in zip(logits.unbind(), rows, strict=True)
     ]
+    refusals = _refusals(logits, rows, processed)
     usable = _usable(logits, processed)
     tokens = _greedy_tokens(logits, processed, [n for n, row in enumerate(rows) if usable[n] and is_greedy(row.params)])
     for n, row in enumerate(rows):
         if usable[n] and n not in tokens:
             tokens[n] = sample(processed[n], row.params, seed=row.seed, position=row.position)
-    return _report(logits, rows, tokens)
+    return _report(logits, rows, tokens, refusals)
+
+
+def _refusals(logits: Tensor, rows: Sequence[SamplingRow], processed: list[Tensor]) -> dict[int, Tensor]:
+    """[] float64 probability of the refusal by row number; where a threshold is set, what it decides is `processed`."""
+    probabilities: dict[int, Tensor] = {}
+    for n, row in enumerate(rows):
+        if row.abstention is not None:
+            first, threshold = row.abstention.tokens[0], row.abstention.threshold
+            probabilities[n] = refusal_probability(logits[n], first, mask=row.mask)
+            if threshold is not None:
+                processed[n] = decide(processed[n], first, probability=probabilities[n], threshold=threshold)
+    return probabilities
 
 
 def _usable(logits: Tensor, processed: Sequence[Tensor]) -> list[bool]:
@@ -98,7 +116,9 @@ def _is_row(row: Tensor, logits: Tensor, n: int) -> bool:
     return row.data_ptr() == logits[n].data_ptr()
 
 
-def _report(logits: Tensor, rows: Sequence[SamplingRow], tokens: dict[int, Tensor]) -> list[Draw]:
+def _report(
+    logits: Tensor, rows: Sequence[SamplingRow], tokens: dict[int, Tensor], refusals: dict[int, Tensor]
+) -> list[Draw]:
     """The draws on the host, brought there in one copy: float64 holds ids and float32 values exactly."""
     pieces: list[Tensor] = []
     for n, token in tokens.items():
@@ -106,6 +126,8 @@ def _report(logits: Tensor, rows: Sequence[SamplingRow], tokens: dict[int, Tenso
         pieces.append(token.double().view(1))
         if top is not None:
             pieces += _logprobs(logits[n], token, top)
+        if n in refusals:
+            pieces.append(refusals[n].view(1))
     numbers = iter(torch.cat(pieces).tolist() if pieces else [])
     draws = [Draw(token=None)] * len(rows)
     for n in tokens:
@@ -118,7 +140,7 @@ def _report(logits: Tensor, rows: Sequence[SamplingRow], tokens: dict[int, Tenso
             ids, values = list(islice(numbers, top)), list(islice(numbers, top))
             likeliest = tuple((int(i), value) for i, value in zip(ids, values, strict=True) if value > -math.inf)
             logprob = TokenLogprob(token_id=token_id, logprob=chosen, top=likeliest)
-        draws[n] = Draw(token=token_id, logprob=logprob)
+        draws[n] = Draw(token=token_id, logprob=logprob, abstention=next(numbers) if n in refusals else None)
     return draws
 
 

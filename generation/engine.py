@@ -67,6 +67,7 @@ class LocalEngine:
         self._tokenizer = tokenizer
         self._config = config
         self._info = info
+        self._eos_ids = eos_ids
         self._vocab_size = vocab_size
         self._constraints = constraints
         self._speculation = speculation
@@ -156,12 +157,15 @@ class LocalEngine:
         """See `ports.Engine.submit`.
 
         Raises:
-            ValueError: the prompt is empty or holds an id the model does not have.
+            ValueError: the prompt is empty, or it or the refusal holds an id the model does not have.
             ConstraintInvalid: what is asked of the output cannot be compiled.
         """
         prompt_tokens, max_tokens = len(request.prompt), request.sampling.max_tokens
         if not request.prompt or not 0 <= min(request.prompt) <= max(request.prompt) < self._vocab_size:
             raise ValueError(f"a prompt is at least one token id, each from 0 to {self._vocab_size - 1}")
+        refusal = request.abstention.tokens if request.abstention is not None else ()
+        if not all(0 <= token < self._vocab_size for token in refusal):
+            raise ValueError(f"a refusal's token ids go from 0 to {self._vocab_size - 1}")
         if prompt_tokens + max_tokens > self._info.context_window:
             raise ContextLengthExceeded(
                 prompt_tokens=prompt_tokens, max_tokens=max_tokens, context_window=self._info.context_window
@@ -196,11 +200,6 @@ class LocalEngine:
             raise EngineFull(retry_after_s=min(60, max(1, math.ceil(rounds * self._counters.service_s))))
 
     def _sequence(self, request: GenerationRequest, observer: Observer) -> SequenceState:
-        constraint = None
-        if request.constraint is not None:
-            if self._constraints is None:
-                raise ConstraintInvalid("This engine cannot constrain its output.")
-            constraint = self._constraints.compile(request.constraint)
         chain = PrefixChain(salt=request.salt, block_tokens=self._runner.block_tokens)
         chain.extend(request.prompt)
         seed = request.sampling.seed
@@ -214,9 +213,23 @@ class LocalEngine:
             stream=TokenStream(on_close=self._on_close, on_drained=self._finisher.wake),
             observer=observer,
             chain=chain,
-            constraint=constraint,
+            constraint=self._constraint(request),
             drafter=drafter,
             acceptance=acceptance,
+        )
+
+    def _constraint(self, request: GenerationRequest) -> "TokenConstraint | None":
+        constraint, abstention = None, request.abstention
+        if request.constraint is not None:
+            if self._constraints is None:
+                raise ConstraintInvalid("This engine cannot constrain its output.")
+            constraint = self._constraints.compile(request.constraint)
+        if abstention is None or abstention.threshold is None:
+            return constraint
+        from generation.abstention import RefusalConstraint
+
+        return RefusalConstraint(
+            abstention.tokens, otherwise=constraint, eos_ids=self._eos_ids, vocab_size=self._vocab_size
         )
 
     def _on_close(self) -> None:

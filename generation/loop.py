@@ -222,6 +222,8 @@ class EngineLoop:
             return
         checkpoints, last = len(sequence.generated) // _CHECKPOINT_TOKENS, sequence.last_token_at
         reason: FinishReason | None = None
+        if sample.abstention is not None:
+            sequence.abstention = sample.abstention
         try:
             for token, logprob in zip(sample.tokens, sample.logprobs, strict=True):
                 reason = sequence.append(token, eos_ids=self._eos_ids, logprob=logprob)

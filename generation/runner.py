@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from generation.constraints import TokenConstraint
-from generation.draws import SamplingRow, draw_rows
+from generation.draws import Draw, SamplingRow, draw_rows
 from generation.graphs import Capture, DecodeGraphs
 from generation.memory import Layout, Pages, Span, StepInputs, memory_of
 from generation.paged_index import Upload, upload
@@ -167,6 +167,7 @@ class _Candidate:
     first_row: int
     tokens: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprob | None] = field(default_factory=list)
+    abstention: float | None = None
     constraint: TokenConstraint | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -190,14 +191,19 @@ class _Candidate:
             prompt=sequence.request.prompt,
             output=[*sequence.generated, *self.tokens] if self.tokens else sequence.generated,
             mask=None if constraint is None else constraint.mask(),
+            abstention=None if sequence.generated or self.tokens else sequence.request.abstention,
         )
 
-    def take(self, token: int, logprob: TokenLogprob | None, *, eos_ids: frozenset[int]) -> bool:
-        """Keep a drawn token; whether the next row of logits is after the very same token."""
-        drafts = self.work.drafts
+    def take(self, draw: Draw, *, eos_ids: frozenset[int]) -> bool:
+        """Keep what was drawn; whether the next row of logits is after the very same token."""
+        drafts, token = self.work.drafts, draw.token
+        if token is None:
+            return False
         expected = drafts[len(self.tokens)] if len(self.tokens) < len(drafts) else None
+        if not self.tokens:
+            self.abstention = draw.abstention
         self.tokens.append(token)
-        self.logprobs.append(logprob)
+        self.logprobs.append(draw.logprob)
         if token != expected or token in eos_ids:
             return False
         if self.constraint is not None:
@@ -224,12 +230,16 @@ def _draw(plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: froze
         chosen = logits if len(rows_wanted) == len(logits) else logits[rows_wanted]
         draws = draw_rows(chosen, [candidate.sampling_row() for candidate in active])
         active = [
-            candidate
-            for candidate, draw in zip(active, draws, strict=True)
-            if draw.token is not None and candidate.take(draw.token, draw.logprob, eos_ids=eos_ids)
+            candidate for candidate, draw in zip(active, draws, strict=True) if candidate.take(draw, eos_ids=eos_ids)
         ]
     return [
-        Sample(candidate.work.sequence, tuple(candidate.tokens), tuple(candidate.logprobs)) for candidate in candidates
+        Sample(
+            candidate.work.sequence,
+            tuple(candidate.tokens),
+            tuple(candidate.logprobs),
+            abstention=candidate.abstention,
+        )
+        for candidate in candidates
     ]
 
 

@@ -46,6 +46,7 @@ class SequenceState:
     preempted: bool = False
     text: list[str] = field(default_factory=list)
     covered_tokens: int = 0
+    abstention: float | None = None
 
     @property
     def user(self) -> str:
@@ -163,6 +164,7 @@ class SequenceState:
             drafted_tokens=self.drafted,
             accepted_tokens=self.accepted,
             logprobs=tuple(self.logprobs),
+            abstention=self.abstention,
         )
 
     def _emit(self, text: str, *, last: bool = False) -> None:

@@ -18,12 +18,14 @@ class DeviceLost(Exception):
 class Sample:
     """The tokens drawn for a sequence, at least one: accepted drafts, then a token of its own.
 
-    No token at all says that the logits were not numbers, or that nothing was allowed.
+    No token at all says that the logits were not numbers, or that nothing was allowed. `abstention` comes
+    with the first token of a sequence that watches for a refusal.
     """
 
     sequence: SequenceState
     tokens: tuple[int, ...]
     logprobs: tuple[TokenLogprob | None, ...] = ()
+    abstention: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,26 @@ Constraint = CitationMarkers | JsonSchema
 
 
 @dataclass(frozen=True, slots=True)
+class Abstention:
+    """When to refuse: the model's probability of beginning the refusal decides, at the first position alone.
+
+    Attributes:
+        tokens: Token ids of the refusal's text, at least one.
+        threshold: Above 0, at most 1: from this probability on the output is the refusal and ends, below it
+            the output does not begin with the refusal's first token. None leaves it to the model.
+    """
+
+    tokens: tuple[int, ...]
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.tokens:
+            raise ValueError("a refusal is at least one token")
+        if self.threshold is not None and not 0.0 < self.threshold <= 1.0:  # also refuses NaN
+            raise ValueError(f"the threshold of abstention must be above 0 and at most 1, got {self.threshold}")
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationRequest:
     """One sequence to generate.
 
@@ -124,6 +144,7 @@ class GenerationRequest:
         sources: (start, stop) spans of the prompt that hold the presented sources: where an answer
             is likely to be copied from.
         speculate: Whether tokens may be drafted and verified; the output is the same either way.
+        abstention: What to watch the first position for; not together with `sampling.allowed_tokens`.
     """
 
     id: str
@@ -136,6 +157,11 @@ class GenerationRequest:
     constraint: Constraint | None = None
     sources: tuple[tuple[int, int], ...] = ()
     speculate: bool = True
+    abstention: Abstention | None = None
+
+    def __post_init__(self) -> None:
+        if self.abstention is not None and self.sampling.allowed_tokens is not None:
+            raise ValueError("allowed_tokens would keep a refusal from being given")
 
     @property
     def turn(self) -> str:
@@ -187,6 +213,8 @@ class Completion:
     `prompt_tokens` is 0 when nothing of the prompt was read, as in the waiting line: it goes on no bill.
     `cached_tokens` of the prompt were not computed but found. `drafted_tokens` were proposed and
     `accepted_tokens` of them came to stand in the output. `error` is a sentence when `finish_reason` is ERROR.
+    `abstention` is the model's probability of beginning the refusal, in [0, 1]: None unless it was asked
+    for, a first token was drawn, and the engine sees probabilities (a remote one does not).
     """
 
     id: str
@@ -202,6 +230,7 @@ class Completion:
     accepted_tokens: int = 0
     logprobs: tuple[TokenLogprob, ...] = ()
     reported_tokens: int | None = None
+    abstention: float | None = None
 
     @property
     def generated_tokens(self) -> int:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from generation.adapter import merge_adapter, read_adapter
 from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
-from generation.config import EngineConfig
+from generation.config import ADAPTER_FILES, EngineConfig
 from generation.errors import ModelUnavailable
 from generation.kv_cache import Slab
 from generation.model_shape import ModelShape
@@ -44,8 +45,8 @@ def load_model(config: EngineConfig) -> LoadedModel:
     """Load a model and check that it computes the same through our attention as through its own.
 
     Raises:
-        ModelUnavailable: it is not on this machine, cannot be read, its device is missing, or its
-            attention cannot be served.
+        ModelUnavailable: it is not on this machine, cannot be read, its device is missing, its
+            attention cannot be served, or the adapter does not fit it.
     """
     from transformers import AutoModelForCausalLM, GgufConfig
 
@@ -71,6 +72,8 @@ def load_model(config: EngineConfig) -> LoadedModel:
         ) from error
     if gguf is not None and hasattr(model.config, "quantization_config"):
         del model.config.quantization_config  # the weights are plain now
+    if config.adapter is not None:
+        merge_adapter(model, read_adapter(Path(config.adapter.folder)))
     loaded = adopt_model(model.to(device), config)  # type: ignore[arg-type]
     if config.weights == "native":
         prepare_linears(loaded.model)
@@ -80,7 +83,7 @@ def load_model(config: EngineConfig) -> LoadedModel:
 
 
 def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
-    """Prepare a model that is in memory already, on its device and in its format; see `load_model`.
+    """Prepare a model that is in memory already, on its device, in its format, its adapter merged; see `load_model`.
 
     Raises:
         ModelUnavailable: its attention cannot be served.
@@ -92,8 +95,8 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
     _use_our_attention(model, name, slab_shape=(shape.layers, 2, shape.kv_heads, _PROBE_TOKENS, shape.head_dim))
     capacity = _kv_budget(config, device) // shape.kv_bytes(1, number_bytes=dtype.itemsize)
     info = ModelInfo(
-        model=name,
-        revision=_revision(config.model, model),
+        model=name if config.adapter is None else f"{name}+{config.adapter.name}",
+        revision=_revision(config, model),
         context_window=min(shape.context_window, capacity // config.block_tokens * config.block_tokens),
         device=str(device),
         dtype=str(dtype).removeprefix("torch."),
@@ -192,15 +195,18 @@ def _eos_ids(model: "PreTrainedModel") -> frozenset[int]:
     return frozenset(map(int, eos)) if isinstance(eos, list | tuple) else frozenset((int(eos),))
 
 
-def _revision(model_name: str, model: "PreTrainedModel") -> str:
-    """12 hexadecimal digits that change with the configuration or the weight files (by name and size)."""
+def _revision(config: EngineConfig, model: "PreTrainedModel") -> str:
+    """12 hexadecimal digits that change with the configuration, the weight files (by name and size) or the adapter."""
     digest = hashlib.sha256(model.config.to_json_string(use_diff=False).encode())
     digest.update(str(getattr(model.config, "_commit_hash", None)).encode())
-    folder = Path(model_name)
+    folder = Path(config.model)
     if folder.is_dir():
         for file in sorted([*folder.glob("*.safetensors"), *folder.glob("*.gguf")]):
             digest.update(f"{file.name} {file.stat().st_size}\n".encode())
         manifest = folder / "footnote-model.json"
         if manifest.is_file():
             digest.update(manifest.read_bytes())
+    if config.adapter is not None:
+        for name in ADAPTER_FILES:
+            digest.update((Path(config.adapter.folder) / name).read_bytes())
     return digest.hexdigest()[:12]

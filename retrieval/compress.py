@@ -17,7 +17,7 @@ from retrieval.types import Chunk, Context, Dropped, Hit, Source, Span
 from retrieval.words import terms, word_spans
 
 ELLIPSIS = " … "
-END = "\n\n"
+END = "\n"
 # A header is there to name the source; a 4 KB filename must not eat the budget.
 _LABEL_CHARS = 100
 

@@ -98,7 +98,7 @@ class CrossEncoderReranker:
             "`footnote models` lists what is installed."
         )
         try:
-            if not _is_reranker(folder):
+            if not has_pair_head(folder):
                 # The library would give it a head of random weights and a warning.
                 raise RerankerUnavailable(f'The model "{name}" is no reranker: it has no head that scores pairs.')
             loaded = CrossEncoder(
@@ -201,7 +201,7 @@ def _rows(value: Any, rows: list[int], mask: "torch.Tensor") -> Any:
     return value[rows][:, columns]
 
 
-def _is_reranker(folder: Path) -> bool:
+def has_pair_head(folder: Path) -> bool:
     """Whether the weights come with a head for pairs: by their architecture, or saved as a cross-encoder."""
     about = folder / "config_sentence_transformers.json"
     if about.is_file():

@@ -23,3 +23,7 @@ class EmbedderUnavailable(RetrievalError):
 
 class RerankerUnavailable(RetrievalError):
     """The reranking model is missing, cannot be loaded, or is no reranker."""
+
+
+class VerifierUnavailable(RetrievalError):
+    """The verifying model is missing, cannot be loaded, or judges no pairs."""

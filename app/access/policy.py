@@ -7,11 +7,13 @@ from app.types import Role
 _PUBLIC = frozenset({"/", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"})
 _RANK = {Role.READER: 0, Role.MEMBER: 1, Role.ADMIN: 2}
 
-# First match wins. POSTs that only read (ask, search, …) are a reader's; other writes are a member's.
+# First match wins. POSTs that only read (ask, search, …) are a reader's, and so are everyone's own conversations;
+# other writes are a member's.
 _RULES: tuple[tuple[str, re.Pattern[str], Role], ...] = (
     ("*", re.compile(r"/v1/admin(/|$)"), Role.ADMIN),
     ("POST", re.compile(r"/v1/(search|ask|chat/completions|tokens/count)$"), Role.READER),
     ("POST", re.compile(r"/v1/requests/[^/]+/cancel$"), Role.READER),
+    ("*", re.compile(r"/v1/conversations(/|$)"), Role.READER),
     ("GET", re.compile(r"/v1/"), Role.READER),
     ("*", re.compile(r"/v1/(documents|collections)(/|$)"), Role.MEMBER),
     ("*", re.compile(r""), Role.ADMIN),

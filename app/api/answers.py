@@ -15,8 +15,10 @@ from app.answering import Answerer, prepare
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
-from app.api.schemas.answers import AnswerBody, AskRequest, CitationBody, SourcesBody, UsageBody
+from app.api.schemas.answers import AbstentionBody, AnswerBody, AskRequest, CitationBody, SourcesBody, UsageBody
 from app.api.schemas.shape import ResponseBody, problems
+from app.errors import InvalidRequest
+from app.formats import ANSWER_SCHEMA, schema_text
 from app.prepared import Prepared
 from app.question import Question
 from app.state import State
@@ -91,6 +93,7 @@ def _question(body: AskRequest, state: State, principal: Principal, request_id: 
             document_ids=body.document_ids,
             raw_filter=body.filter,
         ),
+        conversation_id=body.conversation_id,
         top_k=body.top_k,
         mode=body.mode,
         rerank=body.rerank,
@@ -99,9 +102,26 @@ def _question(body: AskRequest, state: State, principal: Principal, request_id: 
         temperature=body.temperature,
         top_p=body.top_p,
         seed=body.seed,
+        abstention_threshold=body.abstention_threshold,
+        strict=state.settings.strict if body.strict is None else body.strict,
         on_no_evidence=body.on_no_evidence,
         dry_run=body.dry_run,
+        format=body.format,
+        json_schema=_json_schema(body),
     )
+
+
+def _json_schema(body: AskRequest) -> str | None:
+    """The schema of the answer as JSON text, None for prose.
+
+    Raises:
+        InvalidRequest: There is one, but no JSON was asked for.
+    """
+    if body.format != "json":
+        if body.json_schema is not None:
+            raise InvalidRequest("json_schema needs format json.", param="json_schema")
+        return None
+    return ANSWER_SCHEMA if body.json_schema is None else schema_text(body.json_schema, param="json_schema")
 
 
 async def _events(answerer: Answerer, prepared: Prepared) -> AsyncGenerator[bytes, None]:
@@ -123,6 +143,8 @@ def _last(answer: Answer) -> bytes:
     if (failure := failure_of(answer)) is not None:
         return _error_event(problem_of(failure, answer.id)[1])
     body = AnswerBody.of(answer).model_dump(include={"id", "model", "answered", "reason", "finish_reason"})
+    body["conversation_id"], body["standalone_question"] = answer.conversation_id, answer.standalone_question
+    body["abstention"] = AbstentionBody.of(answer.abstention).model_dump()
     body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
     body["timings_ms"] = dict(answer.timings_ms)
     return sse("done", json.dumps(body))

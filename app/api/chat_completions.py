@@ -29,6 +29,8 @@ from app.api.schemas.chat import (
 from app.api.schemas.shape import problems
 from app.citations import Citation
 from app.errors import InvalidRequest, NotFound
+from app.followup import exchanges_of, stand_alone
+from app.formats import ANY_OBJECT, schema_text
 from app.prepared import Prepared
 from app.prompt import Message
 from app.question import Question
@@ -38,6 +40,7 @@ from app.types import Principal
 router = APIRouter(tags=["openai"])
 
 _NAME = "footnote"
+_REFUSALS = frozenset({"no_evidence", "not_in_sources"})
 
 
 @router.post(
@@ -78,7 +81,7 @@ async def create_chat_completion(
     answer = await unless_disconnected(request, whole)
     if (failure := failure_of(answer)) is not None:
         raise failure
-    refused = question.json_schema is not None and answer.reason == "no_evidence"  # a sentence would be no JSON
+    refused = question.json_schema is not None and answer.reason in _REFUSALS  # a sentence would be no JSON
     message = {
         "role": "assistant",
         "content": None if refused else answer.text,
@@ -146,8 +149,10 @@ def _question(body: ChatCompletionRequest, state: State, principal: Principal, r
     turns = [message for message in body.messages if message.role in {"user", "assistant"}]
     if not turns or turns[-1].role != "user" or not turns[-1].text.strip():
         raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
+    schema = _json_schema(body.response_format)
+    history = tuple(Message(turn.role, turn.text) for turn in turns[:-1])
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
-    return Question(
+    question = Question(
         request_id=request_id,
         endpoint="chat.completions",
         principal=principal,
@@ -166,10 +171,13 @@ def _question(body: ChatCompletionRequest, state: State, principal: Principal, r
         top_p=body.top_p if body.top_p is not None else 1.0,
         seed=body.seed,
         stop=tuple(text for text in stop if text),
-        history=tuple(Message(turn.role, turn.text) for turn in turns[:-1]),
+        history=history,
         instructions=instructions,
-        json_schema=_json_schema(body.response_format),
+        strict=state.settings.strict,
+        format="markdown" if schema is None else "json",
+        json_schema=schema,
     )
+    return question.standing_alone(stand_alone(question.text, exchanges_of(history)))
 
 
 def _json_schema(form: TextFormat | JsonObjectFormat | JsonSchemaFormat | None) -> str | None:
@@ -180,12 +188,9 @@ def _json_schema(form: TextFormat | JsonObjectFormat | JsonSchemaFormat | None) 
     """
     match form:
         case JsonObjectFormat():
-            return '{"type": "object"}'
+            return ANY_OBJECT
         case JsonSchemaFormat(json_schema=named):
-            text = json.dumps(named.json_schema, ensure_ascii=False)
-            if any("\ud800" <= char <= "\udfff" for char in text):
-                raise InvalidRequest("The schema is not Unicode text.", param="response_format")
-            return text
+            return schema_text(named.json_schema, param="response_format")
         case _:
             return None
 
@@ -211,7 +216,7 @@ async def _chunks(
             body["usage"] = usage
         return sse(None, json.dumps(body, ensure_ascii=False))
 
-    refused = prepared.question.json_schema is not None and not prepared.generates
+    refused = prepared.question.json_schema is not None and not (prepared.generates or prepared.quotes)
     yield chunk({"role": "assistant", "content": None if refused else ""})
     async with aclosing(answerer.stream(prepared)) as stream:
         async for event in stream:

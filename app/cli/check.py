@@ -89,13 +89,18 @@ def _index(settings: Settings) -> tuple[bool, str]:
 
 
 def _models(settings: Settings) -> tuple[bool, str]:
+    from app.models.adapter import configured_adapter
     from app.models.folder import resolve, status
 
-    names = [resolve(setting, models_dir=settings.models_dir) for setting in (settings.embedder, settings.generator)]
+    wanted = (settings.embedder,) if settings.extractive else (settings.embedder, settings.generator)
+    names = [resolve(setting, models_dir=settings.models_dir) for setting in wanted]
     damaged = [model.name for model in status(settings.models_dir) if model.present and not model.sound]
     if damaged:
         return False, f"{', '.join(damaged)}: damaged. Run `footnote models fetch`."
-    return True, ", ".join(names)
+    if settings.extractive:
+        names.append("no generator: answers are quoted")
+    adapter = configured_adapter(settings)
+    return True, ", ".join([*names, f"adapter {adapter.name}"] if adapter else names)
 
 
 _CHECKS: tuple[tuple[str, Callable[[Settings], tuple[bool, str]]], ...] = (

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from app.cli.progress import Bar
 from app.errors import SetupError
 from app.settings import load_settings
 from retrieval.types import SearchMode
 
 if TYPE_CHECKING:
+    from app.evaluation.floor import Reader
     from app.evaluation.record import Run
     from app.evaluation.types import Options
+    from app.state import State
 
 
 def register(cli: typer.Typer) -> None:
@@ -39,6 +41,25 @@ def evaluate(
     context_top_k: Annotated[int, typer.Option(min=1, help="Chunks that become the context.")] = 8,
     answers: Annotated[bool, typer.Option("--answers/--no-answers", help="Generate answers too.")] = False,
     answer_questions: Annotated[int, typer.Option(min=1, help="Most questions a set to answer.")] = 100,
+    answers_only: Annotated[bool, typer.Option("--answers-only", help="Answers, no rankings or contexts.")] = False,
+    presented: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Ask of this many documents: the gold ones and the best ranked others; and of others."
+        ),
+    ] = None,
+    floor: Annotated[
+        bool, typer.Option("--floor/--no-floor", help="Compare answers with the extractive reader's.")
+    ] = True,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=32, help="Questions answered at a time; latencies are honest at 1.")
+    ] = 1,
+    abstention_threshold: Annotated[
+        float | None, typer.Option(min=1e-6, max=1, help="Probability of refusing that refuses; 1 answers everything.")
+    ] = None,
+    strict: Annotated[
+        bool | None, typer.Option("--strict/--no-strict", help="Leave out what is not verified; default: as set.")
+    ] = None,
     context_tokens: Annotated[int | None, typer.Option(min=1, help="Token budget of the sources.")] = None,
     output_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
     by: Annotated[str | None, typer.Option(help="Scores by this metadata of the queries; default: lang.")] = None,
@@ -52,14 +73,20 @@ def evaluate(
     from app.evaluation.scratch import scratch_application
     from app.evaluation.types import Options
 
+    settings = load_settings()
     options = Options(
         questions=questions,
         seed=seed,
         modes=_modes(modes),
         top_k=top_k,
         context_top_k=context_top_k,
-        answers=answers,
+        answers=answers or answers_only or presented is not None,
         answer_questions=answer_questions,
+        answers_only=answers_only,
+        presented=presented,
+        concurrency=concurrency,
+        abstention_threshold=abstention_threshold,
+        strict=settings.strict if strict is None else strict,
         context_tokens=context_tokens,
         output_tokens=output_tokens,
         by=by,
@@ -71,15 +98,26 @@ def evaluate(
         console.print(Text(f"{found.name}: {len(found.documents):,} documents, {len(found.questions):,} questions"))
     console.print(Text(_plan(options), style="dim"))
     out.mkdir(parents=True, exist_ok=True)
-    with _data_dir(keep) as data_dir, _Bar(console) as bar:
+    with _data_dir(keep) as data_dir, Bar(console) as bar:
         bar("loading the models", 0, 1)
-        with scratch_application(load_settings(), data_dir=data_dir) as state:
-            run = run_evaluation(state, question_sets, options, on_progress=bar)
+        with scratch_application(settings, data_dir=data_dir) as state:
+            reader = _floor(state) if floor and options.answers else None
+            run = run_evaluation(state, question_sets, options, floor=reader, on_progress=bar)
     if earlier is not None:
         from app.evaluation.comparison import compare as compare_runs
 
         run = run.model_copy(update={"comparison": compare_runs(earlier, run, seed=seed)})
     _write(run, out, console)
+
+
+def _floor(state: "State") -> "Reader | None":
+    """The extractive reader, unless it is what answers anyway."""
+    from app.extractive import ExtractiveReader
+
+    assert state.models is not None, "the scratch application has models"
+    if state.settings.extractive:
+        return None
+    return ExtractiveReader(state.models.embedder)
 
 
 def _write(run: "Run", out: Path, console: Console) -> None:
@@ -101,8 +139,13 @@ def _write(run: "Run", out: Path, console: Console) -> None:
 
 
 def _plan(options: "Options") -> str:
-    plan = f"At most {options.questions} questions a set, seed {options.seed}"
-    return plan + (f"; at most {options.answer_questions} are answered." if options.answers else "; none is answered.")
+    """What will be asked, in a sentence."""
+    if not options.answers:
+        return f"At most {options.questions} questions a set, seed {options.seed}; none is answered."
+    ranked = "" if options.answers_only else f"at most {options.questions} questions a set are ranked, "
+    answered = f"at most {options.answer_questions} a set are answered"
+    sources = "" if options.presented is None else f", each from {options.presented} documents"
+    return f"Seed {options.seed}; {ranked}{answered}{sources}."
 
 
 def _modes(names: str) -> tuple[SearchMode, ...]:
@@ -120,34 +163,3 @@ def _data_dir(keep: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="footnote-eval-") as folder:
         yield Path(folder)
-
-
-class _Bar:
-    """One bar at a time, for what is being done now."""
-
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}", justify="left", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-        )
-        self._what = ""
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> "_Bar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if what != self._what:
-            if self._task is not None:
-                self._progress.remove_task(self._task)
-            self._what, self._task = what, self._progress.add_task(what, total=total)
-        assert self._task is not None, "the first call makes a task"
-        self._progress.update(self._task, completed=done, total=total)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli import ask, check, documents, evaluate, keys, models, serve, usage
+from app.cli import ask, check, documents, evaluate, injections, keys, models, serve, usage
 from app.cli.connection import Target
 from app.errors import AppError
 from generation.errors import GenerationError
@@ -28,6 +28,7 @@ ask.register(cli)
 usage.register(cli)
 check.register(cli)
 evaluate.register(cli)
+injections.register(cli)
 cli.add_typer(keys.commands, name="keys")
 cli.add_typer(models.commands, name="models")
 

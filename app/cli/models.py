@@ -16,13 +16,19 @@ commands = typer.Typer(help="The default models.", no_args_is_help=True)
 def fetch(
     verify: Annotated[bool, typer.Option("--verify", help="Also check the SHA-256 of what is there already.")] = False,
 ) -> None:
-    """Put the default embedder and generator on this machine; what is there already is kept."""
-    from app.models.catalog import DEFAULT_MODELS
+    """Put the default embedder and generator on this machine; what is there already is kept.
+
+    Where FOOTNOTE_GENERATOR is extractive, the embedder alone.
+    """
+    from app.models.catalog import DEFAULT_MODELS, Kind
     from app.models.fetch import fetch as fetch_model
 
     console = Console()
-    models_dir = load_settings().models_dir
+    settings = load_settings()
+    models_dir = settings.models_dir
     for model in DEFAULT_MODELS:
+        if settings.extractive and model.kind is Kind.GENERATOR:
+            continue
         with console.status(model.name) as status:
             folder = fetch_model(
                 model,
@@ -35,8 +41,9 @@ def fetch(
 
 @commands.command("list")
 def list_models() -> None:
-    """The default models, checked by SHA-256, what the settings name, and what a sequence costs in memory."""
+    """The default models and adapters, checked by SHA-256, what is in use, and what a sequence costs in memory."""
     from app.errors import SetupError
+    from app.models.adapter import adapter_status, configured_adapter
     from app.models.folder import status
     from app.models.memory import sequence_memory
 
@@ -45,14 +52,28 @@ def list_models() -> None:
     for model in status(settings.models_dir):
         state = "sound" if model.sound else "damaged: run `footnote models fetch`" if model.present else "not fetched"
         table.add_row(model.name, model.kind, model.licence, f"{model.bytes / 1e6:.0f} MB", state)
+    trouble = ""
+    try:
+        loaded = configured_adapter(settings)
+    except SetupError as error:
+        loaded, trouble = None, str(error)
+    for adapter in adapter_status(settings.adapter):
+        in_use = loaded is not None and loaded.folder == str(adapter.folder)
+        state = f"sound, {'loaded' if in_use else 'not loaded'}" if adapter.sound else "damaged"
+        size = f"{adapter.bytes / 1e6:.0f} MB"
+        table.add_row(f"{adapter.base}+{adapter.name}", "adapter", adapter.licence, size, state)
     console = Console()
     console.print(table)
-    if settings.remote_url:
+    if settings.extractive:
+        generator = "no generator: answers are quoted (extractive)"
+    elif settings.remote_url:
         generator = f"generator {settings.remote_model} at a remote server, tokenizer {settings.generator}"
     else:
-        generator = f"generator {settings.generator}"
+        generator = f"generator {settings.generator}" + (f" with adapter {loaded.name}" if loaded else "")
     console.print(Text(f"In use: embedder {settings.embedder}, {generator}"), soft_wrap=True)
-    if not settings.remote_url:
+    if trouble:
+        console.print(Text(f"Adapter: {trouble}"), soft_wrap=True)
+    if not settings.remote_url and not settings.extractive:
         try:
             memory = str(sequence_memory(settings))
         except SetupError as error:

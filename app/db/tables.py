@@ -1,4 +1,4 @@
-"""The tables of documents and access. The ledger's are in `app.db.tables_ledger`, on the same metadata.
+"""The tables of documents, access and conversations. The ledger's are in `app.db.tables_ledger`, on the same metadata.
 
 Times are Unix seconds. Ids are text we make. The full-text indexes over `chunk` differ by database
 and live in the migrations alone.
@@ -194,4 +194,33 @@ job = sa.Table(
     sa.Column("finished_at", sa.Double),
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
     sa.Index(None, "status", "created_at", "id"),
+)
+
+conversation = sa.Table(
+    "conversation",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("key_id", sa.Text),  # set where that key is limited to collections: no other key adds turns
+    sa.Column("title", sa.Text),  # NULL until it is given or the first turn gives it
+    sa.Column("metadata", _Queryable, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
+    sa.Index(None, "tenant_id", "created_at", "id"),
+)
+
+conversation_turn = sa.Table(
+    "conversation_turn",
+    metadata,
+    sa.Column("conversation_id", sa.Text, sa.ForeignKey("conversation.id"), primary_key=True),
+    sa.Column("ordinal", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("request_id", sa.Text, nullable=False, unique=True),  # an answer is one turn, however often it is told
+    sa.Column("answered", sa.Boolean, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("standalone", sa.Text),  # NULL where the question stands alone as it was asked
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("citations", _Json, nullable=False),
 )

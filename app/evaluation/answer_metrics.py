@@ -1,76 +1,146 @@
 """Scores of an answer: its words, its citations, whether it rightly refuses, and what it cost."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from app.answer import Answer
 from app.citations import Citation
-from app.evaluation.squad import contains_any, exact_match, f1
-from app.evaluation.types import GoldSpan, SetQuestion
+from app.evaluation.said import Footnote, Said
+from app.evaluation.squad import contains_any, exact_match, f1, longest_common_f1
+from app.evaluation.types import GoldSpan
+from retrieval.types import Source
+
+_MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")
 
 
 def answer_scores(
-    answer: Answer,
-    question: SetQuestion,
+    said: Said,
+    answers: Sequence[str],
     *,
     relevant: Collection[str],
     spans: Sequence[GoldSpan],
     external_ids: Mapping[str, str],
 ) -> dict[str, float]:
-    """The scores that apply to this question, each in [0, 1] but for tokens and milliseconds.
+    """The scores of an answerable question that apply, each in [0, 1].
 
-    An unanswerable question has `refusal` alone. An answerable one has `false_refusal`; word scores
-    where there are gold answers (a refusal scores 0); and, when answered and there are judgments,
-    `citation_recall` (any citation is of a relevant document), `citation_precision` (share of the
-    citations that are) and `citation_span` (share that overlap a gold span), the last two only with
-    citations.
+    Always `false_refusal`; word scores where there are gold answers (a refusal scores 0); when answered,
+    `verified` (any citation is); when answered and there are judgments, `citation_recall` (any citation is of
+    a relevant document) and, with citations, `citation_precision` (share of the citations that are); when
+    answered and there is a gold document or answer to go by, `right_recall` (any citation is right: of a
+    relevant document, or its passage holds a gold answer) and, with citations, `right_precision`. With
+    citations also `citation_answer` (share whose passage holds a gold answer) where there are gold answers,
+    and `citation_span` (share that overlap a gold span) where there are spans.
 
     Args:
-        answer: What the application said.
-        question: What was asked.
+        said: What was said.
+        answers: Gold answers, alternatives.
         relevant: The question set's ids of the documents judged relevant.
         spans: Gold spans located in the canonical texts.
         external_ids: The question set's document ids by the application's.
     """
-    scores = {
+    scores = {"false_refusal": float(not said.answered)}
+    if answers:
+        words = said.words if said.answered else ""
+        scores["exact_match"] = exact_match(words, answers)
+        scores["f1"] = f1(words, answers)
+        scores["rouge_l"] = longest_common_f1(words, answers)
+        scores["contains"] = float(contains_any(words, answers))
+    if not said.answered:
+        return scores
+    footnotes = said.footnotes
+    of_gold = [external_ids.get(found.document_id) in relevant for found in footnotes]
+    holding = [contains_any(found.text, answers) for found in footnotes]
+    scores["verified"] = float(any(found.verified for found in footnotes))
+    if relevant:
+        scores |= _recall_and_precision("citation", of_gold)
+    if relevant or answers:
+        scores |= _recall_and_precision("right", [one or other for one, other in zip(of_gold, holding, strict=True)])
+    if answers and footnotes:
+        scores["citation_answer"] = sum(holding) / len(holding)
+    if spans and footnotes:
+        scores["citation_span"] = _share_meeting(footnotes, spans, external_ids)
+    return scores
+
+
+def refusal_scores(said: Said) -> dict[str, float]:
+    """The score of a question that what it was asked of does not answer: 1 for refusing."""
+    return {"refusal": float(not said.answered)}
+
+
+def gate_scores(said: Said, *, gated: bool, holds_answer: bool) -> dict[str, float]:
+    """Who refused: `gate` is 1 when nothing was evidence and no model was asked.
+
+    Where nothing holds an answer, `model_refusal` is the refusal of those that the model was asked.
+    """
+    scores = {"gate": float(gated)}
+    if not gated and not holds_answer:
+        scores["model_refusal"] = float(not said.answered)
+    return scores
+
+
+def abstention_score(answer: Answer) -> float | None:
+    """How strongly answering was advised against, in [0, 1]; None where nothing says so (a remote model).
+
+    The model's probability of refusing; 1 where nothing was evidence, for then no model was asked.
+    """
+    if answer.abstention.stage == "retrieval":
+        return 1.0
+    return answer.abstention.score
+
+
+def cost_scores(answer: Answer) -> dict[str, float]:
+    """What an answer took: `latency` in milliseconds, `prompt_tokens` and `completion_tokens`."""
+    return {
         "latency": float(answer.timings_ms["total"] or 0.0),
         "prompt_tokens": float(answer.usage.components.total),
         "completion_tokens": float(answer.usage.completion_tokens),
     }
-    if question.unanswerable:
-        return {"refusal": float(not answer.answered), **scores}
-    scores["false_refusal"] = float(not answer.answered)
-    if question.answers:
-        said = words_of(answer) if answer.answered else ""
-        scores["exact_match"] = exact_match(said, question.answers)
-        scores["f1"] = f1(said, question.answers)
-        scores["contains"] = float(contains_any(said, question.answers))
-    if answer.answered and relevant:
-        right = [external_ids.get(citation.document_id) in relevant for citation in answer.citations]
-        scores["citation_recall"] = float(any(right))
-        if right:
-            scores["citation_precision"] = sum(right) / len(right)
-        if right and spans:
-            scores["citation_span"] = _share_meeting(answer.citations, spans, external_ids)
+
+
+def marker_scores(
+    answer: Answer, *, sources: Sequence[Source], slice_of: Callable[[Citation], str]
+) -> dict[str, float]:
+    """Whether an answer's footnotes keep their promises, whatever it says.
+
+    `dangling`: how many marks `[n]` of its text, or citations, lead to no source that was presented. With
+    citations, `slices`: the share whose `cited_text` is the canonical text at its offsets.
+
+    Args:
+        answer: Refusals too: they promise the same.
+        sources: What was presented.
+        slice_of: The canonical text that a citation's offsets bound, in the version it names.
+    """
+    presented = {source.number: source.hit.chunk.document_id for source in sources}
+    marks = {match.span() for match in _MARKER.finditer(answer.text)}
+    places = {(found.answer_start, found.answer_end) for found in answer.citations}
+    backed = {
+        (found.answer_start, found.answer_end)
+        for found in answer.citations
+        if presented.get(found.index) == found.document_id
+        and answer.text[found.answer_start : found.answer_end] == f"[{found.index}]"
+    }
+    scores = {"dangling": float(len((marks | places) - backed))}
+    if answer.citations:
+        exact = [slice_of(found) == found.cited_text for found in answer.citations]
+        scores["slices"] = sum(exact) / len(exact)
     return scores
 
 
-def words_of(answer: Answer) -> str:
-    """The answer's text without its citation markers."""
-    pieces, at = [], 0
-    for citation in sorted(answer.citations, key=lambda citation: citation.answer_start):
-        pieces.append(answer.text[at : citation.answer_start])
-        at = citation.answer_end
-    return "".join([*pieces, answer.text[at:]])
+def _recall_and_precision(name: str, right: Sequence[bool]) -> dict[str, float]:
+    scores = {f"{name}_recall": float(any(right))}
+    if right:
+        scores[f"{name}_precision"] = sum(right) / len(right)
+    return scores
 
 
-def _share_meeting(citations: Sequence[Citation], spans: Sequence[GoldSpan], external_ids: Mapping[str, str]) -> float:
+def _share_meeting(footnotes: Sequence[Footnote], spans: Sequence[GoldSpan], external_ids: Mapping[str, str]) -> float:
     meeting = [
         any(
-            external_ids.get(citation.document_id) == span.document_id
-            and citation.start_char < span.end
-            and span.start < citation.end_char
+            external_ids.get(found.document_id) == span.document_id
+            and found.span.start_char < span.end
+            and span.start < found.span.end_char
             for span in spans
         )
-        for citation in citations
+        for found in footnotes
     ]
     return sum(meeting) / len(meeting)

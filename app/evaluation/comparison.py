@@ -6,6 +6,9 @@ from app.evaluation.intervals import Difference, difference
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Run, SetRun
 
+# Options that change what an answer is made of.
+_ASKING = frozenset({"context_top_k", "presented", "abstention_threshold", "strict", "context_tokens", "output_tokens"})
+
 
 def compare(before: Run, after: Run, *, seed: int = 0) -> Comparison:
     """Every measure both runs have, on the questions both measured; the change is `after` less `before`."""
@@ -38,6 +41,23 @@ def compare(before: Run, after: Run, *, seed: int = 0) -> Comparison:
     return Comparison(before=before.created_at, sets=sets, overall=overall, notes=[*notes, *_changed(before, after)])
 
 
+def against_floor(values: Mapping[str, Mapping[str, float]], *, seed: int = 0) -> dict[str, Difference]:
+    """Every measure the model and the extractive reader both have; the change is the model's less the reader's.
+
+    Args:
+        values: By key and question, as a run has them.
+        seed: Of the resamples.
+    """
+    changes = {}
+    for measure in measures_of(values):
+        floor = values.get(measure.floor or "", {})
+        pairs = [(floor[question], value) for question, value in values[measure.values].items() if question in floor]
+        if pairs:
+            was, now = zip(*pairs, strict=True)
+            changes[measure.key] = difference([was], [now], statistic=measure.statistic, seed=seed)
+    return changes
+
+
 def paired(before: SetRun, after: SetRun, key: str) -> tuple[list[float], list[float]]:
     """Values of the questions both runs measured, in the same order."""
     was, now = before.values.get(key, {}), after.values.get(key, {})
@@ -46,10 +66,16 @@ def paired(before: SetRun, after: SetRun, key: str) -> tuple[list[float], list[f
 
 
 def _changed(before: Run, after: Run) -> list[str]:
-    """What else is not the same."""
+    """What else is not the same; an option that the earlier run did not have yet is none of it."""
+    known = {name: now for name, now in after.options.items() if name in _ASKING and name in before.options}
+    options = {name: was for name, was in before.options.items() if name in known}
     return [
         f"{name}: {was.get(name, 'unset')} before, {now.get(name, 'unset')} now."
-        for was, now in ((before.versions, after.versions), (before.settings, after.settings))
+        for was, now in (
+            (before.versions, after.versions),
+            (before.settings, after.settings),
+            (options, known),
+        )
         for name in _names(was, now)
         if was.get(name) != now.get(name)
     ]

@@ -13,11 +13,19 @@ _NAMES = {
     "documents": "gold documents kept", "tokens": "context tokens",
     "exact_match": "exact match", "f1": "token F1", "contains": "gold answer contained",
     "citation_precision": "citations of a gold document", "citation_recall": "answers that cite a gold document",
-    "citation_span": "citations that meet a gold span", "refusal": "unanswerables refused",
-    "false_refusal": "answerables refused", "prompt_tokens": "prompt tokens", "completion_tokens": "answer tokens",
+    "citation_answer": "citations that hold a gold answer", "citation_span": "citations that meet a gold span",
+    "right_precision": "citations of a gold document or answer", "right_recall": "answers that cite either",
+    "verified": "answers with a verified citation", "rouge_l": "ROUGE-L",
+    "dangling": "dangling citations an answer", "slices": "cited texts that are the slice",
+    "refusal": "unanswerables refused", "model_refusal": "refused by the model, of those it was asked",
+    "gate": "refused before generation", "false_refusal": "answerables refused",
+    "prompt_tokens": "prompt tokens", "completion_tokens": "answer tokens",
     "latency": "latency",
 }  # fmt: skip
-_LESS_IS_BETTER = frozenset({"false_refusal", "prompt_tokens", "completion_tokens", "latency", "tokens"})
+# Where the variant says what was asked.
+_NAMES_IN_GROUPS = {"refusal": "refused", "false_refusal": "wrongly refused"}
+_GROUPED = frozenset({"presented", "extractive"})
+_LESS_IS_BETTER = frozenset({"false_refusal", "dangling", "prompt_tokens", "completion_tokens", "latency", "tokens"})
 _TOKENS = frozenset({"tokens", "prompt_tokens", "completion_tokens"})
 
 
@@ -25,7 +33,8 @@ _TOKENS = frozenset({"tokens", "prompt_tokens", "completion_tokens"})
 class Measure:
     """One figure. `key` names it in a run, `values` the per-question values it is a statistic of.
 
-    `variant` is the search mode, or the share of the retrieved tokens in percent.
+    `variant` is the search mode, the share of the retrieved tokens in percent, or the group of questions
+    that were asked of presented documents. `floor` names the extractive reader's values of the same.
     """
 
     key: str
@@ -36,6 +45,7 @@ class Measure:
     unit: Literal["share", "ms", "tokens"]
     higher_is_better: bool
     statistic: Statistic
+    floor: str | None = None
 
     def show(self, value: float, *, signed: bool = False) -> str:
         """A value as people read it."""
@@ -57,10 +67,13 @@ def _measures(key: str) -> list[Measure]:
     group, *middle, name = key.split("/")
     variant = middle[0] if middle else ""
     label = _NAMES[name]
+    if variant and group in _GROUPED:
+        label = _NAMES_IN_GROUPS.get(name, label)
     if name == "latency":
         return [
             Measure(f"{key}/{statistic}", key, group, variant, f"{label} {statistic}", "ms", False, statistic)
             for statistic in ("p50", "p95")
         ]
     unit: Literal["share", "tokens"] = "tokens" if name in _TOKENS else "share"
-    return [Measure(key, key, group, variant, label, unit, name not in _LESS_IS_BETTER, "mean")]
+    floor = "/".join(("extractive", *middle, name)) if group in {"answers", "presented"} else None
+    return [Measure(key, key, group, variant, label, unit, name not in _LESS_IS_BETTER, "mean", floor)]

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.evaluation.errors import RunMalformed
 from app.evaluation.intervals import Difference, Estimate
@@ -39,7 +39,11 @@ class Example(_Record):
 
 
 class SetRun(_Record):
-    """One question set: `values` by key and question, `summary` by measure, `groups` by metadata value."""
+    """One question set: `values` by key and question, `summary` by measure, `groups` by metadata value.
+
+    `against_floor` is how much better the model is than the extractive reader, by the model's measure.
+    `abstention` is how strongly answering was advised against, in [0, 1], by group and question.
+    """
 
     name: str
     fingerprint: str
@@ -50,6 +54,8 @@ class SetRun(_Record):
     groups: dict[str, dict[str, Estimate]]
     examples: list[Example]
     notes: list[str]
+    against_floor: dict[str, Difference] = Field(default_factory=dict)
+    abstention: dict[str, dict[str, float]] = Field(default_factory=dict)
 
 
 class Comparison(_Record):

@@ -6,10 +6,13 @@ Everything that comes from a question set or a model is escaped: documents are h
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from app.evaluation.answer_report import answer_sections
 from app.evaluation.charts import Dot, Row, dot_chart, histogram
-from app.evaluation.intervals import Difference, Estimate
+from app.evaluation.intervals import Difference
+from app.evaluation.markup import change_row, dot, figure, folded, full_name, section, table, variant_of
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Example, Passage, Run, SetRun
+from app.evaluation.risk_report import risk_sections
 from app.evaluation.style import STYLE
 
 _OVERALL = "all sets (mean)"
@@ -23,7 +26,8 @@ def html_report(run: Run) -> str:
         _changes(run),
         _retrieval(run),
         _context(run),
-        _answers(run),
+        *answer_sections(run),
+        *risk_sections(run),
         _groups(run),
         *(_set(found) for found in run.sets),
         _facts(run),
@@ -49,11 +53,15 @@ def _headlines(run: Run) -> str:
     cards: list[str] = []
     for measure in measures_of(_value_keys(run.sets)):
         name = measure.values.rsplit("/", 1)[-1]
+        ours = measure.group != "extractive"
         first_mode = measure.group != "retrieval" or measure.variant == run.options["modes"].split(", ", maxsplit=1)[0]
         half = measure.group != "context" or measure.variant == "50"
-        if name in wanted and first_mode and half:
+        if name in wanted and ours and first_mode and half:
             found = run.overall[measure.key]
-            variant = f" at {measure.variant} % of the tokens" if measure.group == "context" else ""
+            variant = {
+                "context": f" at {measure.variant} % of the tokens",
+                "presented": f", {measure.variant}",
+            }.get(measure.group, "")
             cards.append(
                 f'<div class="card"><b>{measure.show(found.value)}</b><span>{escape(measure.label + variant)}</span>'
                 f"<small>{measure.show(found.low)} to {measure.show(found.high)} · n = {found.n}</small></div>"
@@ -67,17 +75,15 @@ def _retrieval(run: Run) -> str:
     for name in ("ndcg@10", "recall@10", "span"):
         rows = _rows(run, [f"retrieval/{mode}/{name}" for mode in modes])
         if rows:
-            parts.append(
-                _figure(_label(run, f"retrieval/{modes[0]}/{name}"), dot_chart(rows, legend=modes, title=name))
-            )
+            parts.append(figure(_label(run, f"retrieval/{modes[0]}/{name}"), dot_chart(rows, legend=modes, title=name)))
     waits = (
         [value for found in run.sets for value in found.values.get(f"retrieval/{modes[0]}/latency", {}).values()]
         if modes
         else []
     )
     if waits:
-        parts.append(_figure("Search latency", histogram(waits, bins=40, title="search latency", unit="ms")))
-    return _section("Retrieval", parts)
+        parts.append(figure("Search latency", histogram(waits, bins=40, title="search latency", unit="ms")))
+    return section("Retrieval", parts)
 
 
 def _context(run: Run) -> str:
@@ -87,23 +93,8 @@ def _context(run: Run) -> str:
         rows = _rows(run, [f"context/{share}/{name}" for share in shares])
         if rows:
             chart = dot_chart(rows, legend=[f"{share} % of the tokens" for share in shares], title=name)
-            parts.append(_figure(_label(run, f"context/{shares[0]}/{name}"), chart))
-    return _section("Context after compression", parts)
-
-
-def _answers(run: Run) -> str:
-    parts = []
-    measured = [measure for measure in measures_of(_value_keys(run.sets)) if measure.group == "answers"]
-    shares = [measure for measure in measured if measure.unit == "share"]
-    for found in [*run.sets] if shares else []:
-        rows = [
-            Row(measure.label, (_dot(0, measure, found.summary[measure.key]),))
-            for measure in shares
-            if measure.key in found.summary
-        ]
-        if rows:
-            parts.append(_figure(found.name, dot_chart(rows, legend=(), title=f"answers of {found.name}")))
-    return _section("Answers", parts)
+            parts.append(figure(_label(run, f"context/{shares[0]}/{name}"), chart))
+    return section("Context after compression", parts)
 
 
 def _groups(run: Run) -> str:
@@ -113,14 +104,14 @@ def _groups(run: Run) -> str:
         keys = [key for key in found.summary if key.endswith(("/ndcg@10", "/f1")) or key == "context/50/spans"]
         for measure in (measure for measure in measures_of(found.values) if measure.key in keys):
             rows = [
-                Row(value, (_dot(0, measure, summary[measure.key]),))
+                Row(value, (dot(0, measure, summary[measure.key]),))
                 for value, summary in found.groups.items()
                 if measure.key in summary
             ]
             if rows:
                 title = f"{found.name}: {measure.label} {measure.variant}".strip()
-                parts.append(_figure(title, dot_chart(rows, legend=(), title=title)))
-    return _section(f"By {run.by}", parts)
+                parts.append(figure(title, dot_chart(rows, legend=(), title=title)))
+    return section(f"By {run.by}", parts)
 
 
 def _changes(run: Run) -> str:
@@ -150,10 +141,10 @@ def _changes(run: Run) -> str:
             if (found := changes.get(key)) is not None
         ]
         measure = measures[key]
-        title = f"{measure.label} {_variant(measure)}".strip()
-        parts.append(_figure(f"Change of {title}", dot_chart(rows, legend=(), title=title, zero=True)))
+        title = f"{measure.label} {variant_of(measure)}".strip()
+        parts.append(figure(f"Change of {title}", dot_chart(rows, legend=(), title=title, zero=True)))
     parts.append(_change_table(comparison, measures))
-    return _section(f"Against the run of {comparison.before}", parts)
+    return section(f"Against the run of {comparison.before}", parts)
 
 
 def _changes_by_set(comparison: Comparison) -> list[tuple[str, Mapping[str, Difference]]]:
@@ -164,22 +155,19 @@ def _changes_by_set(comparison: Comparison) -> list[tuple[str, Mapping[str, Diff
 
 def _change_table(comparison: Comparison, measures: Mapping[str, Measure]) -> str:
     rows = [
-        (name, _full_name(measures[key]), measures[key].show(found.before), measures[key].show(found.after),
-         measures[key].show(found.change, signed=True),
-         f"{measures[key].show(found.low, signed=True)} to {measures[key].show(found.high, signed=True)}",
-         f"{found.p:.3f}", str(found.n))
+        change_row(name, measures[key], found)
         for name, changes in _changes_by_set(comparison)
         for key, found in changes.items()
-    ]  # fmt: skip
+    ]
     head = ("set", "measure", "before", "now", "change", "95 % interval", "p", "n")
-    return f"<details><summary>Every change</summary>{_table(head, rows)}</details>"
+    return folded("Every change", table(head, rows))
 
 
 def _set(found: SetRun) -> str:
     parts = [f'<p class="note">{escape(note)}</p>' for note in found.notes]
     rows = [
         (
-            _full_name(measure),
+            full_name(measure),
             measure.show(figure.value),
             f"{measure.show(figure.low)} to {measure.show(figure.high)}",
             str(figure.n),
@@ -187,14 +175,12 @@ def _set(found: SetRun) -> str:
         for measure in measures_of(found.values)
         if (figure := found.summary.get(measure.key)) is not None
     ]
-    parts.append(
-        f"<details><summary>Every figure</summary>{_table(('measure', 'value', '95 % interval', 'n'), rows)}</details>"
-    )
+    parts.append(folded("Every figure", table(("measure", "value", "95 % interval", "n"), rows)))
     for kind, heading in (("retrieval", "Worst rankings"), ("answer", "Worst answers")):
         examples = [example for example in found.examples if example.kind == kind]
         if examples:
             parts.append(f"<h3>{heading}</h3>" + "".join(map(_example, examples)))
-    return _section(f"{found.name} ({found.documents:,} documents, {found.questions:,} questions)", parts)
+    return section(f"{found.name} ({found.documents:,} documents, {found.questions:,} questions)", parts)
 
 
 def _example(example: Example) -> str:
@@ -219,7 +205,7 @@ def _passage(what: str, passage: Passage) -> str:
 
 def _facts(run: Run) -> str:
     rows = [*run.versions.items(), *run.settings.items(), *run.options.items()]
-    return _section("What was run", [_table(("name", "value"), rows)])
+    return section("What was run", [table(("name", "value"), rows)])
 
 
 def _rows(run: Run, keys: Sequence[str]) -> list[Row]:
@@ -230,16 +216,10 @@ def _rows(run: Run, keys: Sequence[str]) -> list[Row]:
         summaries.append((_OVERALL, run.overall))
     rows = []
     for name, summary in summaries:
-        dots = tuple(_dot(series, measures[key], summary[key]) for series, key in enumerate(keys) if key in summary)
+        dots = tuple(dot(series, measures[key], summary[key]) for series, key in enumerate(keys) if key in summary)
         if dots:
             rows.append(Row(name, dots))
     return rows
-
-
-def _dot(series: int, measure: Measure, found: Estimate) -> Dot:
-    spread = f"{measure.show(found.low)} to {measure.show(found.high)}, n = {found.n}"
-    tip = f"{_full_name(measure)}: {measure.show(found.value)} ({spread})"
-    return Dot(series, found.value, found.low, found.high, measure.show(found.value), tip)
 
 
 def _variants(run: Run, group: str) -> list[str]:
@@ -253,25 +233,3 @@ def _value_keys(sets: Iterable[SetRun]) -> list[str]:
 
 def _label(run: Run, key: str) -> str:
     return next(measure.label for measure in measures_of(_value_keys(run.sets)) if measure.key == key)
-
-
-def _variant(measure: Measure) -> str:
-    return f"at {measure.variant} %" if measure.group == "context" else measure.variant
-
-
-def _full_name(measure: Measure) -> str:
-    return f"{measure.group}: {measure.label} {_variant(measure)}".strip()
-
-
-def _section(title: str, parts: Sequence[str]) -> str:
-    return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>" if parts else ""
-
-
-def _figure(title: str, chart: str) -> str:
-    return f"<figure><figcaption>{escape(title)}</figcaption>{chart}</figure>"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    header = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"

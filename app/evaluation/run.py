@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 from app.errors import SetupError
+from app.evaluation.comparison import against_floor
+from app.evaluation.floor import Reader
 from app.evaluation.intervals import Estimate, combine, estimate
-from app.evaluation.measurement import Measurement, OnProgress, Values
+from app.evaluation.measured import OnProgress, Values
+from app.evaluation.measurement import Measurement
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Run, SetRun
 from app.evaluation.scratch import Ingested, ingest
@@ -20,9 +23,10 @@ _LANGUAGE = "lang"
 _MOST_GROUPS = 50
 _PACKAGES = ("footnote-rag", "torch", "transformers", "sentence-transformers", "faiss-cpu", "ir-measures")
 _SETTINGS = (
-    "embedder", "reranker", "rerank_candidates", "generator", "remote_model", "device", "dtype", "weights",
+    "embedder", "reranker", "rerank_candidates", "generator", "adapter", "remote_model", "device", "dtype", "weights",
     "chunk_tokens", "chunk_overlap",
-    "min_evidence", "max_context_tokens", "max_output_tokens", "context_window",
+    "min_evidence", "highlight_tokens", "abstention_threshold", "verifier",
+    "max_context_tokens", "max_output_tokens", "context_window",
 )  # fmt: skip
 
 
@@ -31,6 +35,7 @@ def evaluate(
     question_sets: Sequence[QuestionSet],
     options: Options,
     *,
+    floor: Reader | None = None,
     on_progress: OnProgress,
 ) -> Run:
     """Measure the application on the question sets.
@@ -39,10 +44,12 @@ def evaluate(
         state: With models; its documents become those of the sets.
         question_sets: With different names.
         options: What to measure.
+        floor: Answers every question that the model answers, and is compared with it.
         on_progress: Called with what is being done and how many of how many are done.
 
     Raises:
-        SetupError: Two sets have the same name, or `options.by` names metadata that no question has.
+        SetupError: Two sets have the same name, `options.by` names metadata that no question has, or
+            no question has gold documents as few as `options.presented`.
     """
     names = [question_set.name for question_set in question_sets]
     if len(set(names)) < len(names):
@@ -51,14 +58,14 @@ def evaluate(
     if options.by is not None and not any(_has(found, options.by) for found in question_sets):
         raise SetupError(f"No question has '{options.by}' in its metadata.")
     sets = [
-        _measure(state, question_set, options, by=by, on_progress=_titled(question_set.name, on_progress))
+        _measure(state, question_set, options, floor=floor, by=by, on_progress=_titled(question_set.name, on_progress))
         for question_set in question_sets
     ]
     return Run(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=_versions(),
         settings=settings_of(state.settings),
-        options=options_of(options),
+        options={**options_of(options), "floor": "none" if floor is None else "extractive"},
         by=by,
         sets=sets,
         overall=overall(sets, seed=options.seed),
@@ -80,6 +87,11 @@ def options_of(options: Options) -> dict[str, str]:
         "context_top_k": str(options.context_top_k),
         "budgets": ", ".join(f"{share} %" for share in options.budgets),
         "answer_questions": str(options.answer_questions) if options.answers else "none",
+        "answers_only": "yes" if options.answers_only else "no",
+        "presented": str(options.presented or "all"),
+        "concurrency": str(options.concurrency),
+        "abstention_threshold": "default" if (least := options.abstention_threshold) is None else str(least),
+        "strict": "yes" if options.strict else "no",
         "context_tokens": str(options.context_tokens or "default"),
         "output_tokens": str(options.output_tokens or "default"),
     }
@@ -109,11 +121,17 @@ def overall(sets: Sequence[SetRun], *, seed: int) -> dict[str, Estimate]:
 
 
 def _measure(
-    state: State, question_set: QuestionSet, options: Options, *, by: str | None, on_progress: OnProgress
+    state: State,
+    question_set: QuestionSet,
+    options: Options,
+    *,
+    floor: Reader | None,
+    by: str | None,
+    on_progress: OnProgress,
 ) -> SetRun:
     ingested = ingest(state, question_set, on_progress=lambda done, total: on_progress("ingesting", done, total))
     started = time.perf_counter()
-    measured = Measurement(state, question_set, ingested, options, on_progress=on_progress).run()
+    measured = Measurement(state, question_set, ingested, options, floor=floor, on_progress=on_progress).run()
     asked = frozenset(question for scores in measured.values.values() for question in scores)
     return SetRun(
         name=question_set.name,
@@ -123,6 +141,8 @@ def _measure(
         values=measured.values,
         summary=summarised(measured.values, seed=options.seed),
         groups=_groups(question_set, measured.values, asked, by=by, seed=options.seed),
+        against_floor=against_floor(measured.values, seed=options.seed),
+        abstention=measured.abstention,
         examples=measured.examples,
         notes=[*_ingestion_notes(ingested), *measured.notes, f"Measured in {time.perf_counter() - started:.0f} s."],
     )

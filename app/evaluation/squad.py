@@ -36,6 +36,12 @@ def f1(prediction: str, answers: Iterable[str]) -> float:
     return max((_f1(predicted, normalised_tokens(answer)) for answer in answers), default=0.0)
 
 
+def longest_common_f1(prediction: str, answers: Iterable[str]) -> float:
+    """ROUGE-L (Lin 2004, ACL W04-1013): as `f1`, of the longest common subsequence of tokens: order counts."""
+    predicted = normalised_tokens(prediction)
+    return max((_longest_common_f1(predicted, normalised_tokens(answer)) for answer in answers), default=0.0)
+
+
 def contains(text: str, answer: str) -> bool:
     """Whether the answer's tokens stand in the text's, in order and in one piece."""
     wanted = normalised_tokens(answer)
@@ -59,7 +65,24 @@ def token_recall(text: str, answers: Iterable[str]) -> float:
 def _f1(predicted: Sequence[str], wanted: Sequence[str]) -> float:
     if not predicted or not wanted:
         return float(predicted == wanted)
-    shared = (Counter(predicted) & Counter(wanted)).total()
+    return _harmonic((Counter(predicted) & Counter(wanted)).total(), predicted, wanted)
+
+
+def _longest_common_f1(predicted: Sequence[str], wanted: Sequence[str]) -> float:
+    if not predicted or not wanted:
+        return float(predicted == wanted)
+    lengths = [0] * (len(wanted) + 1)  # of the longest common subsequence with each beginning of `wanted`
+    for token in predicted:
+        diagonal = 0
+        for at, other in enumerate(wanted, start=1):
+            above = lengths[at]
+            lengths[at] = diagonal + 1 if token == other else max(above, lengths[at - 1])
+            diagonal = above
+    return _harmonic(lengths[-1], predicted, wanted)
+
+
+def _harmonic(shared: int, predicted: Sequence[str], wanted: Sequence[str]) -> float:
+    """The harmonic mean of what `shared` is of both."""
     if not shared:
         return 0.0
     precision, recall = shared / len(predicted), shared / len(wanted)

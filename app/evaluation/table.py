@@ -8,12 +8,19 @@ from rich.text import Text
 from app.evaluation.intervals import Difference, Estimate
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Run
+from app.evaluation.risk_report import HEAD, operating_rows
 
 _OVERALL = "mean of sets"
 _HEADLINES = frozenset(
     {"ndcg@10", "recall@10", "spans", "documents", "f1", "exact_match", "citation_precision", "refusal"}
 )
-_TITLES = {"retrieval": "Retrieval", "context": "Context after compression", "answers": "Answers"}
+_TITLES = {
+    "retrieval": "Retrieval",
+    "context": "Context after compression",
+    "answers": "Answers",
+    "presented": "Answers from presented documents",
+    "extractive": "The extractive reader on the same contexts",
+}
 
 
 def tables(run: Run) -> Iterator[Table]:
@@ -29,6 +36,16 @@ def tables(run: Run) -> Iterator[Table]:
             for measure in chosen:
                 cells = [_estimated(measure, summary.get(measure.key)) for _, summary in summaries]
                 table.add_row(_name(measure), *cells)
+            yield table
+    if any(found.against_floor for found in run.sets):
+        yield _changes_table(
+            "Model less extractive reader", {found.name: found.against_floor for found in run.sets}, measures
+        )
+    for found in run.sets:
+        if rows := operating_rows(found):
+            table = _table(f"{found.name}: risk and coverage", list(HEAD))
+            for row in rows:
+                table.add_row(Text(""), *map(Text, row))
             yield table
     if run.by is not None:
         yield from _grouped(run, measures)
@@ -58,13 +75,20 @@ def _grouped(run: Run, measures: Mapping[str, Measure]) -> Iterator[Table]:
 
 
 def _compared(comparison: Comparison, measures: Mapping[str, Measure]) -> Table:
-    columns = [*comparison.sets.items()]
+    columns: dict[str, Mapping[str, Difference]] = dict(comparison.sets)
     if len(columns) > 1:
-        columns.append((_OVERALL, comparison.overall))
-    table = _table(f"Change since the run of {comparison.before}", [name for name, _ in columns])
-    for key in comparison.overall:
-        cells = [_changed(measures[key], changes.get(key)) for _, changes in columns]
-        table.add_row(_name(measures[key]), *cells)
+        columns[_OVERALL] = comparison.overall
+    return _changes_table(f"Change since the run of {comparison.before}", columns, measures)
+
+
+def _changes_table(
+    title: str, columns: Mapping[str, Mapping[str, Difference]], measures: Mapping[str, Measure]
+) -> Table:
+    """A row a measure that any column has, in the order of the measures."""
+    table = _table(title, list(columns))
+    for key, measure in measures.items():
+        if any(key in changes for changes in columns.values()):
+            table.add_row(_name(measure), *(_changed(measure, changes.get(key)) for changes in columns.values()))
     return table
 
 

@@ -65,6 +65,10 @@ class Options:
     `questions` and `answer_questions` bound the sample of each set; `top_k` documents are ranked,
     `context_top_k` chunks are compressed, to each of `budgets` (percent of their tokens);
     `context_tokens` and `output_tokens` bound the prompts and answers of `answers`, None being the application's own.
+    `presented` asks each question of that many documents (`presentation.cases`) instead of all; `concurrency`
+    questions are answered at a time; `answers_only` leaves rankings and contexts out. From a probability of
+    `abstention_threshold` on an answer is refused, None being the application's own; `strict` answers leave out
+    what is not verified.
     """
 
     questions: int = 600
@@ -78,3 +82,8 @@ class Options:
     context_tokens: int | None = None
     output_tokens: int | None = None
     by: str | None = None
+    answers_only: bool = False
+    presented: int | None = None
+    concurrency: int = 1
+    abstention_threshold: float | None = None
+    strict: bool = False

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.bootstrap import engine_config, load_reranker, remote_config
 from app.errors import SetupError
+from app.loading import engine_config, load_reranker, remote_config
 from app.settings import Settings
-from generation.config import EngineConfig
+from generation.config import AdapterConfig, EngineConfig
 from generation.remote_config import RemoteConfig
 from retrieval.errors import RerankerUnavailable
 from tests.retrieval.cross_encoder_folder import build_bert
@@ -44,6 +44,18 @@ def test_every_engine_setting_reaches_the_engine(tmp_path: Path) -> None:
         draft_model=str(tmp_path),
     )
     assert not engine_config(Settings(speculation=False, _env_file=None), generator="m").speculation
+
+
+def test_the_chosen_adapter_reaches_the_engine_and_one_of_another_model_does_not(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "org/m"}')
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    settings = Settings(adapter=str(tmp_path), _env_file=None)
+
+    assert engine_config(settings, generator="m") == EngineConfig(
+        model="m", adapter=AdapterConfig(folder=str(tmp_path), name=tmp_path.name)
+    )
+    with pytest.raises(SetupError, match="was trained on m, and the generator is other"):
+        engine_config(settings, generator="org/other")
 
 
 def test_a_draft_model_that_is_not_here_is_a_setup_error() -> None:

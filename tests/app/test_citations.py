@@ -3,11 +3,13 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.citations import FootnoteWriter, VerbatimWriter
-from app.support import THRESHOLD
+from app.verification.calibration import THRESHOLD
+from app.verification.tuning import source_of
+from app.verification.verifier import Verifier
 from ingestion.types import Page
 from retrieval.types import Chunk, Hit, Scores, Source, Span
 
@@ -43,12 +45,13 @@ def source(number: int, start: int, end: int, *, pages: tuple[int, int] = (1, 1)
         hit=Hit(chunk, Scores(fused=1.0)),
         spans=(Span(start, end),),
         header=f"[{number}] report.pdf\n",
-        body=text + "\n\n",
+        body=text.rstrip() + "\n",
         tokens=10,
         compressed=False,
     )
 
 
+REFUSAL = "I don't know."
 SOURCES = (source(1, 0, SPLIT), source(2, SPLIT, len(CONTENT)))
 
 
@@ -68,21 +71,24 @@ pieces = st.lists(
 )  # fmt: skip
 
 
-@given(text=pieces.map("".join), cuts=st.lists(st.integers(0, 200), max_size=12))
-def test_the_answer_does_not_depend_on_how_the_text_arrives(text, cuts):
-    whole = write(text)
-    parts = FootnoteWriter(SOURCES)
+@settings(deadline=None)
+@given(text=pieces.map("".join), cuts=st.lists(st.integers(0, 200), max_size=12), strict=st.booleans())
+def test_the_answer_does_not_depend_on_how_the_text_arrives(text, cuts, strict):
+    whole = write(text, strict=strict, refusal=REFUSAL)
+    parts = FootnoteWriter(SOURCES, strict=strict, refusal=REFUSAL)
     bounds = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     shown = "".join(parts.feed(text[a:b]) for a, b in itertools.pairwise(bounds)) + parts.finish()
 
     assert shown == parts.answer == whole.answer
     assert parts.citations == whole.citations
     assert parts.uncited == whole.uncited
+    assert parts.withheld == whole.withheld
 
 
-@given(text=pieces.map("".join))
-def test_every_citation_slices_exactly_and_points_at_its_marker(text):
-    writer = write(text)
+@settings(deadline=None)
+@given(text=pieces.map("".join), strict=st.booleans())
+def test_every_citation_slices_exactly_and_points_at_its_marker(text, strict):
+    writer = write(text, strict=strict, refusal=REFUSAL)
 
     for citation in writer.citations:
         assert citation.cited_text == CONTENT[citation.start_char : citation.end_char] != ""
@@ -188,3 +194,90 @@ def test_a_verbatim_answer_is_the_generated_text_piece_by_piece(texts):
     assert writer.answer == "".join(texts)
     assert not writer.citations
     assert not writer.uncited
+
+
+@settings(deadline=None)
+@given(text=pieces.map("".join))
+def test_a_strict_answer_is_its_verified_sentences_or_the_refusal(text):
+    writer = write(text, strict=True, refusal=REFUSAL)
+
+    assert not writer.uncited
+    assert not writer.answer[:1].isspace()
+    if writer.citations:
+        assert any(citation.verified for citation in writer.citations)
+        assert not writer.withheld
+    else:
+        assert writer.answer in {"", REFUSAL}
+
+
+@settings(deadline=None)
+@given(text=pieces.map("".join), cuts=st.lists(st.integers(0, 200), max_size=12))
+def test_text_that_closes_no_sentence_cites_nothing(text, cuts):
+    writer = FootnoteWriter(SOURCES)
+    bounds = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    for a, b in itertools.pairwise(bounds):
+        closes, known = writer.closes(text[a:b]), len(writer.citations) + len(writer.uncited)
+        writer.feed(text[a:b])
+        assert closes or len(writer.citations) + len(writer.uncited) == known
+
+
+def test_a_strict_answer_leaves_out_what_is_not_supported_and_shows_nothing_before_it_is_decided():
+    writer = FootnoteWriter(SOURCES, strict=True, refusal=REFUSAL)
+
+    assert writer.feed("Profits in Brazil doubled. The plant in Oslo closed on 4 May") == ""
+    assert writer.feed(" [2]. Coffee") == "The plant in Oslo closed on 4 May [2]."
+    assert writer.feed(" is grown there.") + writer.finish() == ""
+    assert [citation.index for citation in writer.citations] == [2]
+    assert not writer.withheld
+
+
+def test_a_strict_answer_without_a_supported_sentence_becomes_the_refusal():
+    writer = write("Profits in Brazil doubled. Coffee did it [1].", strict=True, refusal=REFUSAL)
+
+    assert writer.answer == REFUSAL
+    assert writer.withheld
+    assert writer.citations == []
+
+
+def test_a_refusal_is_not_withheld_by_strictness():
+    writer = write(REFUSAL, strict=True, refusal=REFUSAL)
+
+    assert writer.answer == REFUSAL
+    assert not writer.withheld
+
+
+def test_the_number_of_a_strict_lists_item_goes_with_its_sentence():
+    writer = write(
+        "1. Profits in Brazil doubled.\n2. The plant in Oslo closed on 4 May.\n", strict=True, refusal=REFUSAL
+    )
+
+    assert writer.answer == "2. The plant in Oslo closed on 4 May.[2]"
+
+
+def test_a_cited_sentence_that_contradicts_its_source_stays_cited_and_unverified():
+    (citation,) = write("Northwind's revenue fell 12 percent to 48 million dollars in 2025 [1].").citations
+
+    assert not citation.verified
+
+
+@pytest.mark.parametrize("said", ["12%", "12 percent.", "310", "310."])
+def test_a_bare_number_is_an_answer_and_gets_its_footnote(said):
+    question = "By how much did revenue rise?" if "12" in said else "How many people does the company employ?"
+    text = "Revenue rose 12 percent in 2025. The company employs 310 people in Oslo."
+    found = source_of(text, heading="Report")
+    writer = FootnoteWriter((found,), verifier=Verifier((found,), question=question))
+    writer.feed(said)
+    writer.finish()
+
+    (citation,) = writer.citations
+    assert (citation.origin, citation.verified) == ("attributed", True)
+
+
+def test_a_label_of_a_list_is_no_claim():
+    question = "How many people does the company employ?"
+    found = source_of("The company employs 310 people in Oslo.", heading="Report")
+    writer = FootnoteWriter((found,), verifier=Verifier((found,), question=question))
+    writer.feed("1. The company employs 310 people in Oslo.\n2. ")
+    writer.finish()
+
+    assert [citation.answer_start > 2 for citation in writer.citations] == [True]

@@ -118,7 +118,7 @@ def test_a_summary_of_a_dropped_passage_is_a_source_that_still_holds_the_origina
 
     assert summarised == ("chunk_2",)
     source = fuller.sources[1]
-    assert source.header + source.body == "[2] 2.txt\nPlant closed.\n\n"
+    assert source.header + source.body == "[2] 2.txt\nPlant closed.\n"
     assert [hits[1].chunk.text[span.start_char : span.end_char] for span in source.spans] == [hits[1].chunk.text]
     assert source.compressed
     assert fuller.dropped == ()
@@ -134,7 +134,7 @@ def test_a_summary_of_the_rest_follows_what_its_source_shows_and_makes_it_whole(
     )
 
     (source,) = fuller.sources
-    assert source.body == "Revenue rose by 12 percent. … Fine weather.\n\n"
+    assert source.body == "Revenue rose by 12 percent. … Fine weather.\n"
     assert [hits[0].chunk.text[span.start_char : span.end_char] for span in source.spans] == [hits[0].chunk.text]
     assert summarised == ("chunk_1",)
     assert fuller.dropped == context.dropped

@@ -94,3 +94,16 @@ def test_what_is_closed_after_its_deadline_is_our_abort_and_not_the_clients(
     open_.close()
 
     assert leaving.heard == heard
+
+
+def test_a_strict_answer_of_which_nothing_was_verified_is_a_refusal_by_the_verifier() -> None:
+    writer = FootnoteWriter((), strict=True, refusal="I don't know.")
+    writer.feed("Because the sea is deep.")
+    writer.finish()
+    completion = Completion("req_1", "", (1, 2), FinishReason.STOP, 0, 0, 2, Timings(1.0, 2.0, 3.0))
+
+    given = prepared().generated(writer, completion, model="m")
+
+    assert (given.answered, given.reason, given.text) == (False, "not_verified", "I don't know.")
+    assert given.abstention.stage == "verifier"
+    assert (given.citations, given.uncited) == ((), ())

@@ -236,7 +236,7 @@ def test_sentences_the_passage_does_not_support_are_left_out_and_repeated_ones_s
     result = fitted(SummarisingEngine(says=says, reason=FinishReason.LENGTH), ledger, budget=300)
 
     assert result.chunk_ids == ("chunk_3",)
-    assert [source.body for source in result.context.sources if source.hit.chunk.id == "chunk_3"] == ["Blue ship.\n\n"]
+    assert [source.body for source in result.context.sources if source.hit.chunk.id == "chunk_3"] == ["Blue ship.\n"]
 
 
 def test_a_ledger_that_fails_stops_what_is_under_way() -> None:

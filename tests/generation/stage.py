@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from generation.config import EngineConfig
+from generation.constraints import TokenConstraint
 from generation.counters import Counters
 from generation.delivery import TokenStream
 from generation.finisher import Finisher
 from generation.graphs import Capture
-from generation.loop import EngineLoop
+from generation.loop import EngineLoop, Speculating
 from generation.memory import Layout
 from generation.paged_index import Upload, upload
 from generation.prefix import PrefixChain
@@ -90,10 +91,13 @@ class Stage:
         upload: Upload = upload,
         family: str = "llama",
         device: str = "cpu",
+        eos_ids: frozenset[int] = frozenset(),
+        speculation: Speculating | None = None,
     ) -> None:
         self.runner = ModelRunner(
             loaded(capacity_blocks, family=family, device=device),
             vocab_size=VOCAB,
+            eos_ids=eos_ids,
             block_tokens=BLOCK,
             prefix_cache=reuse,
             layout=layout,
@@ -107,23 +111,29 @@ class Stage:
         self.loop = EngineLoop(
             self.runner,
             config,
-            eos_ids=frozenset(),
+            eos_ids=eos_ids,
             counters=self.counters,
             finisher=self.finisher,
-            speculation=Copying() if drafts else None,
+            speculation=(speculation or Copying()) if drafts else None,
         )
 
     def submit(self, asked: Asked) -> tuple[SequenceState, RecordingObserver]:
+        return self.enter(GenerationRequest("r", asked.prompt, asked.params, user=asked.user, priority=asked.priority))
+
+    def enter(
+        self, request: GenerationRequest, *, constraint: TokenConstraint | None = None
+    ) -> tuple[SequenceState, RecordingObserver]:
         chain = PrefixChain(salt="tenant", block_tokens=BLOCK)
-        chain.extend(asked.prompt)
+        chain.extend(request.prompt)
         observer = RecordingObserver()
         sequence = SequenceState(
-            request=GenerationRequest("r", asked.prompt, asked.params, user=asked.user, priority=asked.priority),
-            seed=asked.params.seed or 0,
+            request=request,
+            seed=request.sampling.seed or 0,
             decoder=IncrementalDecoder(tokenizer().decode),
             stream=TokenStream(on_close=lambda: None, on_drained=self.finisher.wake),
             observer=observer,
             chain=chain,
+            constraint=constraint,
         )
         self.loop.put(sequence, check=lambda: None)
         return sequence, observer
@@ -162,17 +172,7 @@ class Copying:
 def solo_tokens(prompt: tuple[int, ...], params: SamplingParams) -> tuple[int, ...]:
     """What a sequence says alone, one token a step, its prompt read at once, nothing reused."""
     stage = Stage(capacity_blocks=32, max_running=1, step_tokens=512, reuse=False, drafts=False, layout="slabs")
-    chain = PrefixChain(salt="tenant", block_tokens=BLOCK)
-    observer = RecordingObserver()
-    sequence = SequenceState(
-        request=GenerationRequest("solo", prompt, params),
-        seed=params.seed or 0,
-        decoder=IncrementalDecoder(tokenizer().decode),
-        stream=TokenStream(on_close=lambda: None, on_drained=stage.finisher.wake),
-        observer=observer,
-        chain=chain,
-    )
-    stage.loop.put(sequence, check=lambda: None)
+    _, observer = stage.enter(GenerationRequest("solo", prompt, params))
     while stage.busy:
         stage.turn()
     stage.finisher.close()

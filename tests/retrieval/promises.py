@@ -20,7 +20,7 @@ def check(context: Context, hits: Sequence[Hit], *, budget: int, count: Counter)
     """The budget holds, offsets slice to the kept text, numbers lead back to chunks, no hit is forgotten."""
     assert context.tokens == sum(count(source.header) + count(source.body) for source in context.sources) <= budget
     assert context.retrieved_tokens == sum(
-        count(header_of(1, one.chunk)) + count(one.chunk.text + "\n\n") for one in hits
+        count(header_of(1, one.chunk)) + count(one.chunk.text + "\n") for one in hits
     )
     assert [source.number for source in context.sources] == list(range(1, len(context.sources) + 1))
     by_id = {one.chunk.id: one.chunk for one in hits}
@@ -45,8 +45,8 @@ def check(context: Context, hits: Sequence[Hit], *, budget: int, count: Counter)
         for found in source.chunks:
             assert by_id[found.id] is found
             assert found.text == reach.text[found.start_char - reach.start_char : found.end_char - reach.start_char]
-        assert source.body == ELLIPSIS.join(pieces) + "\n\n"
-        assert source.compressed is (source.body != reach.text.strip() + "\n\n")
+        assert source.body == ELLIPSIS.join(pieces) + "\n"
+        assert source.compressed is (source.body != reach.text.strip() + "\n")
         ends = [(span.start_char, span.end_char) for span in source.spans]
         assert ends == sorted(ends)
         characters = [i for start, end in ends for i in range(start, end)]
@@ -65,7 +65,7 @@ def check_slices(context: Context, contents: Mapping[str, str]) -> None:
     for source in context.sources:
         content = contents[source.hit.chunk.document_id]
         shown = ELLIPSIS.join(content[span.start_char : span.end_char] for span in source.spans)
-        assert source.body == f"{shown}\n\n"
+        assert source.body == f"{shown}\n"
 
 
 @st.composite

@@ -33,7 +33,7 @@ each_counter = pytest.mark.parametrize("count", COUNTERS, ids=[counter.__name__ 
 
 
 def shown(context: Context) -> list[str]:
-    return [source.body.removesuffix("\n\n") for source in context.sources]
+    return [source.body.removesuffix("\n") for source in context.sources]
 
 
 prose = st.lists(
@@ -177,7 +177,7 @@ def test_a_tiny_budget_cuts_the_best_sentence_at_a_word() -> None:
 
 def test_a_tiny_budget_cuts_text_without_spaces_after_a_character() -> None:
     context = compress(
-        ranked("这是一个没有空格的非常长的句子"), query="句子", budget=len("[1] 1.txt\n") + 5, count_tokens=len
+        ranked("这是一个没有空格的非常长的句子"), query="句子", budget=len("[1] 1.txt\n") + 4, count_tokens=len
     )
 
     assert shown(context) == ["这是一"]
@@ -203,7 +203,7 @@ def test_the_best_match_is_cut_rather_than_replaced_by_a_sentence_about_nothing_
 
 def test_when_the_end_of_a_body_costs_too_much_a_cheaper_match_goes_alone() -> None:
     def count(text: str) -> int:
-        return len(text.split()) + (3 if "revenue" in text and text.endswith("\n\n") else 0)
+        return len(text.split()) + (3 if "revenue" in text and text.endswith("\n") else 0)
 
     hits = ranked("The revenue of Acme rose. " + "Dogs bark. " * 9 + "Acme sank in the deep.")
 
@@ -348,9 +348,9 @@ def test_the_order_of_sources_is_the_callers_and_numbers_follow_it() -> None:
 
     assert offered[-1] == ["[1] 1.txt\n", "[2] 2.txt\n", "[3] 3.txt\n"]
     assert [source.header + source.body for source in context.sources] == [
-        "[1] 3.txt\nGamma.\n\n",
-        "[2] 2.txt\nBeta.\n\n",
-        "[3] 1.txt\nAlpha.\n\n",
+        "[1] 3.txt\nGamma.\n",
+        "[2] 2.txt\nBeta.\n",
+        "[3] 1.txt\nAlpha.\n",
     ]
 
 

@@ -4,10 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.answer import Answer, Budget, SourceReport, TokenUsage
+from app.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
 from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
 from app.citations import Citation
+from app.formats import Format
 from retrieval.types import SearchMode
 
 
@@ -15,7 +16,12 @@ class AskRequest(Scoped):
     """A question and how to answer it."""
 
     question: str = Field(min_length=1, description="The question.", examples=["How did revenue develop?"])
-    conversation_id: None = Field(default=None, description="Conversations are not kept yet: only null is taken.")
+    conversation_id: str | None = Field(
+        default=None,
+        description="A conversation to ask in: what was said before is shown to the model, a follow-up is rewritten to "
+        "stand alone, and the answer is kept.",
+        examples=[None],
+    )
     mode: SearchMode = Field(default=SearchMode.HYBRID, description="How passages are found.")
     rerank: bool | None = Field(default=None, description=RERANK)
     top_k: int = Field(default=8, ge=1, le=200, description="Chunks to retrieve.")
@@ -28,10 +34,33 @@ class AskRequest(Scoped):
     temperature: float = Field(default=0.0, ge=0, le=2, description="0 is greedy and reproducible.")
     top_p: float = Field(default=1.0, gt=0, le=1, description="Nucleus: the smallest set of tokens of this mass.")
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63, description="Makes a sampled answer reproducible.")
+    abstention_threshold: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Refuse from this probability of refusing on, by the model's own reckoning, and answer below it; "
+        "default by setting (the model decides). Has no effect on JSON or with a remote model.",
+        examples=[0.5],
+    )
     on_no_evidence: Literal["refuse", "answer"] = Field(
         default="refuse",
         description="`refuse` generates nothing when no passage is about the question; `answer` lets the model "
         "answer without sources.",
+    )
+    format: Format = Field(
+        default="markdown",
+        description="`text` leaves out Markdown's marks; `json` answers with one JSON document and no markers.",
+    )
+    json_schema: dict[str, object] | None = Field(
+        default=None,
+        description="What a JSON answer satisfies; null is `{answer, sources}`, the sources by number. A schema of "
+        "one's own is not filled where `answered` is false: `answer` is a sentence then. A keyword that cannot be "
+        "enforced is a 422 that names it.",
+        examples=[None],
+    )
+    strict: bool | None = Field(
+        default=None,
+        description="Leave out of the answer what is not verified; default by setting (no). Has no effect on JSON.",
     )
     stream: bool = Field(default=False, description="Answer as server-sent events.")
     dry_run: bool = Field(default=False, description="Return sources, components and budget; generate nothing.")
@@ -52,8 +81,15 @@ class CitationBody(ResponseBody):
     start_char: int = Field(description="First character in the canonical text.", examples=[10233])
     end_char: int = Field(description="One past its last character.", examples=[10291])
     cited_text: str = Field(description="Exactly `content[start_char:end_char]` of that version.")
-    verified: bool = Field(description="Whether the passage supports the sentence.")
-    support: float = Field(description="Lexical support in [0, 1].", examples=[0.93])
+    verified: bool = Field(
+        description="Whether the passage was found to support the sentence: `support` reaches the threshold, and the "
+        "passage holds its numbers, dates and names and does not say the opposite."
+    )
+    support: float = Field(
+        description="How well the passage supports the sentence, in [0, 1]: by words, by meaning, or by the verifying "
+        "model where one is set.",
+        examples=[0.93],
+    )
     origin: Literal["model", "attributed"] = Field(
         description="Who placed the marker: the model, or Footnote after finding a passage that supports the sentence."
     )
@@ -122,8 +158,10 @@ class ComponentsBody(ResponseBody):
 class AuxiliaryBody(ResponseBody):
     """Another model call this request needed."""
 
-    purpose: str = Field(description="`embed_query`, `rerank` or `summarise`.", examples=["embed_query"])
-    tokens: int = Field(description="Tokens it read and, for `summarise`, generated.", examples=[12])
+    purpose: str = Field(
+        description="`embed_query`, `extract`, `rerank`, `rewrite`, `summarise` or `verify`.", examples=["embed_query"]
+    )
+    tokens: int = Field(description="Tokens it read and, for `rewrite` and `summarise`, generated.", examples=[12])
 
 
 class Money(ResponseBody):
@@ -152,10 +190,16 @@ class UsageBody(ResponseBody):
         auxiliary = []
         if usage.embedding_tokens:
             auxiliary.append(AuxiliaryBody(purpose="embed_query", tokens=usage.embedding_tokens))
+        if usage.extract_tokens:
+            auxiliary.append(AuxiliaryBody(purpose="extract", tokens=usage.extract_tokens))
         if usage.rerank_tokens:
             auxiliary.append(AuxiliaryBody(purpose="rerank", tokens=usage.rerank_tokens))
+        if usage.rewrite_tokens:
+            auxiliary.append(AuxiliaryBody(purpose="rewrite", tokens=usage.rewrite_tokens))
         if usage.summary_tokens:
             auxiliary.append(AuxiliaryBody(purpose="summarise", tokens=usage.summary_tokens))
+        if usage.verify_tokens:
+            auxiliary.append(AuxiliaryBody(purpose="verify", tokens=usage.verify_tokens))
         return cls(
             prompt_tokens=parts.total,
             completion_tokens=usage.completion_tokens,
@@ -189,6 +233,31 @@ class BudgetBody(ResponseBody):
         )
 
 
+class AbstentionBody(ResponseBody):
+    """Where answering was given up, and how near it was to that."""
+
+    stage: Literal["retrieval", "model", "verifier"] | None = Field(
+        description="`retrieval`: nothing found is about the question, nothing was generated; `model`: it read the "
+        "sources and refuses; `verifier`: no sentence was found supported; null: it was not given up.",
+        examples=[None],
+    )
+    score: float | None = Field(
+        description="If nothing was generated, how much evidence was found; otherwise the model's probability of "
+        "refusing. Null where it is not known.",
+        examples=[0.04],
+    )
+    threshold: float | None = Field(
+        description="What the score was compared with: evidence must reach it, the probability of refusing stay "
+        "below it; null where the model decides.",
+        examples=[None],
+    )
+
+    @classmethod
+    def of(cls, report: AbstentionReport) -> "AbstentionBody":
+        """The body for a report."""
+        return cls(stage=report.stage, score=report.score, threshold=report.threshold)
+
+
 class AnswerBody(ResponseBody):
     """An answer with its footnotes and its bill."""
 
@@ -198,12 +267,20 @@ class AnswerBody(ResponseBody):
     answered: bool = Field(description="False when the documents do not hold an answer.")
     reason: str | None = Field(
         description="Why not: `no_evidence` (nothing about it was found, nothing was generated), `not_in_sources` "
-        "(the model read the sources and says so), `dry_run`, `error`."
+        "(the model read the sources and says so), `not_verified` (strict, and no sentence was found supported), "
+        "`dry_run`, `error`."
+    )
+    conversation_id: str | None = Field(description="The conversation it was asked in.", examples=[None])
+    standalone_question: str | None = Field(
+        description="What a follow-up was rewritten to, so that it can be understood and searched for alone; null "
+        "where the question is used as it was asked.",
+        examples=[None],
     )
     answer: str = Field(description="The answer, with markers.", examples=["Revenue rose 12% [1]."])
     finish_reason: str = Field(description="stop, length, cancelled or error.", examples=["stop"])
     citations: list[CitationBody] = Field(description="Footnotes, in the order of their markers.")
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer without a supporting source.")
+    abstention: AbstentionBody = Field(description="Where answering was given up, as data.")
     sources: SourcesBody = Field(description="From retrieval to citation.")
     usage: UsageBody = Field(description="The bill.")
     budget: BudgetBody = Field(description="The context window.")
@@ -219,10 +296,13 @@ class AnswerBody(ResponseBody):
             model=answer.model,
             answered=answer.answered,
             reason=answer.reason,
+            conversation_id=answer.conversation_id,
+            standalone_question=answer.standalone_question,
             answer=answer.text,
             finish_reason=answer.finish_reason,
             citations=[CitationBody.of(citation) for citation in answer.citations],
             uncited_spans=[SpanBody(start=span.start_char, end=span.end_char) for span in answer.uncited],
+            abstention=AbstentionBody.of(answer.abstention),
             sources=SourcesBody.of(answer.sources),
             usage=UsageBody.of(answer.usage),
             budget=BudgetBody.of(answer.budget),

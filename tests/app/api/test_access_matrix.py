@@ -28,6 +28,10 @@ MATRIX = {
     ("GET", "/v1/collections/{collection_id}"): Role.READER,
     ("PATCH", "/v1/collections/{collection_id}"): Role.MEMBER,
     ("DELETE", "/v1/collections/{collection_id}"): Role.MEMBER,
+    ("POST", "/v1/conversations"): Role.READER,
+    ("GET", "/v1/conversations"): Role.READER,
+    ("GET", "/v1/conversations/{conversation_id}"): Role.READER,
+    ("DELETE", "/v1/conversations/{conversation_id}"): Role.READER,
     ("POST", "/v1/search"): Role.READER,
     ("POST", "/v1/ask"): Role.READER,
     ("POST", "/v1/requests/{id}/cancel"): Role.READER,
@@ -57,7 +61,7 @@ BODIES = {
     "/v1/admin/keys": {"name": "new"},
     "/v1/admin/keys/{key_id}": {"name": "renamed"},
 }
-IDS = {"document_id", "collection_id", "job_id", "key_id"}
+IDS = {"document_id", "collection_id", "conversation_id", "job_id", "key_id"}
 
 
 def key_of(
@@ -77,9 +81,11 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
         "/v1/documents", json={"text": "Secret.", "filename": "s.txt", "collection_id": collection["id"]}
     ).json()
     key = client.post("/v1/admin/keys", json={"name": "victim"}).json()
+    conversation = client.post("/v1/conversations", json={"title": "Secret."}).json()
     return {
         "collection_id": collection["id"],
         "document_id": document["id"],
+        "conversation_id": conversation["id"],
         "job_id": document["job_id"],
         "key_id": key["id"],
         "id": "req_1",

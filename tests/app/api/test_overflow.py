@@ -20,6 +20,7 @@ from app.state import State
 from app.summaries import Summariser
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger import Ledger
+from app.verification.calibration import QUOTED
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.ports import Engine, Observer, Tokenizer
@@ -126,7 +127,8 @@ def test_a_summarised_source_is_reported_and_its_citations_open_the_original(
     for citation in body["citations"]:
         text = TEXTS[citation["document_id"]]
         assert citation["cited_text"] == text[citation["start_char"] : citation["end_char"]]
-        assert (citation["verified"], citation["support"]) == (True, 1.0)
+        assert citation["verified"]
+        assert citation["support"] >= QUOTED
     assert [citation["cited_text"] for citation in body["citations"]] == [
         "Every ship of the northern line was painted blue.",
         "It cost less than red paint would have cost them.",

@@ -111,6 +111,10 @@ class Service:
         headers = {"Content-Type": "application/json"}
         return self._client.post("/v1/chat/completions", content=json.dumps(body), headers=headers)
 
+    def answer(self, **fields: Any) -> Any:
+        """The same question of /v1/ask."""
+        return self._client.post("/v1/ask", json={"question": "How did revenue do?", **fields})
+
 
 @pytest.fixture
 def serve(state: State) -> Iterator[Callable[..., Service]]:

@@ -59,3 +59,23 @@ def test_with_a_remote_server_the_generator_is_its_model_and_costs_nothing_here(
 
     assert "generator big at a remote server" in report
     assert "Keys and values" not in report
+
+
+def test_an_adapter_is_listed_with_its_base_and_whether_it_is_loaded(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "law"
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "somewhere/generator"}))
+    (folder / "adapter_model.safetensors").write_bytes(bytes(2_000_000))
+
+    fitting = listed({**environment, "FOOTNOTE_ADAPTER": str(folder)})
+    (folder / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "somewhere/else"}))
+    foreign = listed({**environment, "FOOTNOTE_ADAPTER": str(folder)})
+
+    assert "generator+law" in fitting
+    assert "2 MB" in fitting
+    assert "sound, loaded" in fitting
+    assert "with adapter law" in fitting
+    assert "sound, not loaded" in foreign
+    assert "was trained on else, and the generator is generator" in foreign

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.evaluation.comparison import compare
+from app.evaluation.comparison import against_floor, compare
 from app.evaluation.errors import RunMalformed
 from app.evaluation.record import Run, read_run
 from tests.app.evaluation.runs import NDCG, run_of, scored, set_run
@@ -51,6 +51,32 @@ def test_another_corpus_or_setting_is_said() -> None:
         "a: the corpus is not the same in both runs.",
         "embedder: small before, large now.",
     ]
+
+
+def test_other_ways_of_asking_are_said_unless_the_earlier_run_did_not_know_them() -> None:
+    before, after = run_of(set_run("a", scored(1))), run_of(set_run("a", scored(1)))
+    three = before.model_copy(update={"options": {"presented": "3", "seed": "0"}})
+    every = after.model_copy(update={"options": {"presented": "all", "seed": "1", "strict": "no"}})
+
+    assert compare(three, every).notes == ["presented: 3 before, all now."]
+    assert compare(before, every).notes == []
+
+
+def test_the_model_is_compared_with_the_floor_on_the_questions_both_answered() -> None:
+    values = {
+        "answers/f1": {"q1": 1.0, "q2": 0.5, "q3": 0.0},
+        "answers/latency": {"q1": 9.0},
+        "extractive/f1": {"q2": 0.25, "q1": 0.5},
+        "presented/near-miss/refusal": {"q1": 1.0},
+        "extractive/near-miss/refusal": {"q1": 0.0},
+        "retrieval/hybrid/mrr": {"q1": 1.0},
+    }
+
+    found = against_floor(values)
+
+    assert found.keys() == {"answers/f1", "presented/near-miss/refusal"}
+    assert (found["answers/f1"].n, found["answers/f1"].before, found["answers/f1"].after) == (2, 0.375, 0.75)
+    assert found["presented/near-miss/refusal"].change == 1
 
 
 def test_a_run_is_read_back_as_it_was_written(tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""How likely a sentence of the sources answers the question, from what can be seen of both.
+
+Where `retrieval.relevance` weighs sentences to buy context with, this one picks the few that are
+shown as the answer, so it looks closer: at the words, at the kind of thing that is asked for, and
+at the embedder's opinion of the sentence alone.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from retrieval.relevance import overlap, term_weights
+from retrieval.sentences import unit_spans
+from retrieval.types import Source, Span
+from retrieval.words import terms
+
+Kind: TypeAlias = Literal["number", "time", "name"]
+
+_KINDS: tuple[tuple[Kind, "re.Pattern[str]"], ...] = (
+    ("time", re.compile(r"\bwhen\b|\b(?:what|which|in what) (?:year|date|day|month|century|decade|time)\b", re.I)),
+    ("number", re.compile(r"\bhow (?:many|much|long|old|far|tall|high|large|big|often|fast|deep|heavy)\b", re.I)),
+    ("number", re.compile(r"\b(?:what|which) (?:percentage|percent|number|share|amount|age|population)\b", re.I)),
+    ("name", re.compile(r"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:city|country|state|person|team)\b", re.I)),
+)
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|"
+    r"million|billion|half|once|twice|dozen|several)\b",
+    re.I,
+)
+_TIME = re.compile(
+    r"\b\d{3,4}s?\b|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|"
+    r"tuesday|wednesday|thursday|friday|saturday|sunday|century|centuries|spring|summer|autumn|winter|year|month|"
+    r"annually|bc|ad|today)\b",
+    re.I,
+)
+_NAME = re.compile(r"(?<!^)\b[^\W\d_a-z][\w'’.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a source: `text` is exactly the document version's characters at `span`."""
+
+    source: Source
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is seen of a sentence beside the question.
+
+    Attributes:
+        rank: Of its source, 0 is best.
+        share: Of the question's term weight that the sentence speaks about, in [0, 1].
+        lead: How far `share` lies behind the largest of any sentence, in [0, 1].
+        fits: 1 when it holds the kind of thing that is asked for, -1 when it does not, 0 when no kind is asked for.
+    """
+
+    rank: int
+    share: float
+    lead: float
+    fits: float
+
+
+def sentences_of(sources: Sequence[Source]) -> tuple[Sentence, ...]:
+    """Every sentence of what the sources show, in reading order; headings that stand above it anyway are left out."""
+    found = []
+    for source in sources:
+        chunk = source.hit.chunk
+        headings = {heading.casefold() for heading in chunk.heading_path}
+        for kept in source.spans:
+            shown = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
+            for start, end in unit_spans(shown):
+                text = shown[start:end]
+                if text.lstrip("#").strip().casefold() not in headings:
+                    found.append(Sentence(source, Span(kept.start_char + start, kept.start_char + end), text))
+    return tuple(found)
+
+
+def kind_asked(question: str) -> Kind | None:
+    """What kind of thing an English question asks for, None when it is not one of those we can see."""
+    return next((kind for kind, asks in _KINDS if asks.search(question)), None)
+
+
+def features_of(question: str, sentences: Sequence[Sentence]) -> list[Features]:
+    """What is seen of each sentence, in their order."""
+    spoken = [terms(sentence.text) for sentence in sentences]
+    weights = term_weights(question, spoken)
+    total = sum(weights.values()) or 1.0
+    shares = [overlap(weights, of_sentence) / total for of_sentence in spoken]
+    best = max(shares, default=0.0)
+    numbers = {sentence.source.number: sentence.source for sentence in sentences}
+    ranks = _ranks(list(numbers.values()))
+    kind, asked = kind_asked(question), question.casefold()
+    return [
+        Features(
+            rank=ranks[sentence.source.number],
+            share=share,
+            lead=best - share,
+            fits=0.0 if kind is None else 1.0 if _holds(kind, sentence.text, asked) else -1.0,
+        )
+        for sentence, share in zip(sentences, shares, strict=True)
+    ]
+
+
+def _ranks(sources: Sequence[Source]) -> dict[int, int]:
+    """Place of each source, by number, in the order retrieval found them in."""
+
+    def strength(source: Source) -> tuple[float, float]:
+        scores = source.hit.scores
+        return (scores.rerank if scores.rerank is not None else float("-inf"), scores.fused)
+
+    ordered = sorted(sources, key=strength, reverse=True)
+    return {source.number: rank for rank, source in enumerate(ordered)}
+
+
+def _holds(kind: Kind, text: str, asked: str) -> bool:
+    """Whether a sentence holds such a thing that the question does not name itself."""
+    if kind == "name":
+        return any(match.group().casefold().rstrip(".'’") not in asked for match in _NAME.finditer(text))
+    return bool((_NUMBER if kind == "number" else _TIME).search(text))

@@ -1,0 +1,50 @@
+"""Routes of conversations."""
+
+from fastapi import APIRouter
+
+from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep
+from app.api.documents import checked_metadata
+from app.api.schemas.conversations import (
+    ConversationBody,
+    ConversationDeletedBody,
+    NewConversation,
+    WholeConversationBody,
+)
+from app.api.schemas.shape import Page, problems
+
+router = APIRouter(tags=["conversations"])
+
+
+@router.post("/v1/conversations", status_code=201, summary="Begin a conversation", responses=problems(422, 503))
+def create_conversation(
+    state: StateDep, principal: PrincipalDep, body: NewConversation | None = None
+) -> ConversationBody:
+    """Pass its id to `/v1/ask` as `conversation_id`: follow-ups are then understood from what was said before."""
+    new = body or NewConversation()
+    metadata = checked_metadata(new.metadata)
+    return ConversationBody.of(state.conversations.create(principal, title=new.title, metadata=metadata))
+
+
+@router.get("/v1/conversations", summary="List conversations", responses=problems(422, 503))
+def list_conversations(
+    state: StateDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
+) -> Page[ConversationBody]:
+    """The caller's, the newest first; an administrator's list has everyone's."""
+    found, next_cursor = state.conversations.list(principal, limit=limit, cursor=cursor)
+    bodies = [ConversationBody.of(item) for item in found]
+    return Page(data=bodies, has_more=next_cursor is not None, next_cursor=next_cursor)
+
+
+@router.get("/v1/conversations/{conversation_id}", summary="A conversation", responses=problems(404, 503))
+def read_conversation(conversation_id: str, state: StateDep, principal: PrincipalDep) -> WholeConversationBody:
+    """What was asked and answered in it."""
+    found = state.conversations.get(conversation_id, principal=principal)
+    turns = state.conversations.turns(conversation_id, principal=principal)
+    return WholeConversationBody.with_turns(found, turns)
+
+
+@router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation", responses=problems(404, 503))
+def delete_conversation(conversation_id: str, state: StateDep, principal: PrincipalDep) -> ConversationDeletedBody:
+    """Remove it with all its turns, for good. An answer that is still being given is then not kept."""
+    state.conversations.delete(conversation_id, principal=principal)
+    return ConversationDeletedBody(id=conversation_id)

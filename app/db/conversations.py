@@ -1,0 +1,225 @@
+"""Conversations and their turns: kept for the user who began them, deleted for good."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.db.cursors import decode_cursor, encode_cursor
+from app.db.session import Database
+from app.db.tables import conversation, conversation_turn
+from app.db.tenants import ensure_user
+from app.db.values import require_metadata, require_text
+from app.errors import Conflict, NotFound
+from app.identifiers import new_id
+from app.types import Conversation, KeptTurn, Principal, Role, Turn
+from retrieval.types import Metadata
+
+_TITLE_LENGTH = 80  # characters of the first question that name a conversation without a title
+_UNSTORABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys(map(chr, range(55296, 57344)), "�")})
+
+_counted = sa.select(
+    conversation,
+    sa.select(sa.func.count())
+    .where(conversation_turn.c.conversation_id == conversation.c.id)
+    .correlate(conversation)
+    .scalar_subquery()
+    .label("turns"),
+)
+
+
+class ConversationRepository:
+    """Conversations of all tenants.
+
+    A conversation exists for its user and for the tenant's administrators; for a key that is limited to
+    collections only if that very key began it, since the turns of other keys quote from elsewhere.
+    """
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create(
+        self, principal: Principal, *, title: str | None = None, metadata: Metadata | None = None
+    ) -> Conversation:
+        """A new conversation without turns.
+
+        Raises:
+            InvalidRequest: A title or metadata that cannot be stored.
+        """
+        require_text(title or "", param="title")
+        require_metadata(metadata or {})
+        now = self._clock()
+        made = Conversation(
+            id=new_id("conv"),
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            key_id=principal.key_id if principal.collections is not None else None,
+            title=title or None,
+            metadata=dict(metadata or {}),
+            created_at=now,
+            updated_at=now,
+            turns=0,
+        )
+        with self._database.write() as connection:
+            ensure_user(connection, principal.tenant_id, principal.user_id, now=now)
+            connection.execute(
+                sa.insert(conversation).values(
+                    id=made.id,
+                    tenant_id=made.tenant_id,
+                    user_id=made.user_id,
+                    key_id=made.key_id,
+                    title=made.title,
+                    metadata=dict(made.metadata),
+                    created_at=now,
+                    updated_at=now,
+                )
+            )
+        return made
+
+    def get(self, conversation_id: str, *, principal: Principal) -> Conversation:
+        """The conversation.
+
+        Raises:
+            NotFound: No such conversation.
+        """
+        with self._database.read() as connection:
+            return _find(connection, conversation_id, principal)
+
+    def list(
+        self, principal: Principal, *, limit: int, cursor: str | None = None
+    ) -> tuple[tuple[Conversation, ...], str | None]:
+        """At most `limit` conversations, the newest first, and the cursor of the next page (None: this is the last).
+
+        Raises:
+            InvalidRequest: The cursor is not of this list.
+        """
+        newest = conversation.c.created_at.desc(), conversation.c.id.desc()
+        query = _counted.where(*_visible(principal)).order_by(*newest).limit(limit + 1)
+        if cursor is not None:
+            created_at, last_id = decode_cursor(cursor, float, str)
+            place = sa.tuple_(conversation.c.created_at, conversation.c.id)
+            query = query.where(place < sa.tuple_(created_at, last_id))
+        with self._database.read() as connection:
+            found = tuple(_to_conversation(row) for row in connection.execute(query))
+        page = found[:limit]
+        return page, encode_cursor(page[-1].created_at, page[-1].id) if len(found) > limit else None
+
+    def turns(self, conversation_id: str, *, principal: Principal, newest: int | None = None) -> tuple[KeptTurn, ...]:
+        """Its turns, oldest first; with `newest`, only so many of the last.
+
+        Raises:
+            NotFound: No such conversation.
+        """
+        of_conversation = conversation_turn.c.conversation_id == conversation_id
+        query = sa.select(conversation_turn).where(of_conversation).order_by(conversation_turn.c.ordinal.desc())
+        with self._database.read() as connection:
+            _find(connection, conversation_id, principal)
+            rows = connection.execute(query if newest is None else query.limit(newest)).all()
+        return tuple(_to_turn(row) for row in reversed(rows))
+
+    def require_open(self, conversation_id: str, *, principal: Principal) -> None:
+        """Check that this caller may add turns.
+
+        Raises:
+            NotFound: No such conversation.
+            Conflict: A key limited to collections began it; what another key finds does not belong there.
+        """
+        found = self.get(conversation_id, principal=principal)
+        if found.key_id not in {None, principal.key_id}:
+            raise Conflict("A key limited to collections began this conversation; only that key can go on with it.")
+
+    def append(self, conversation_id: str, turn: Turn) -> bool:
+        """Add a turn at the end, in one transaction; False when the conversation is gone, or has it already."""
+        now = self._clock()
+        with self._database.write() as connection:
+            # locked: turns that end together take turns, and a deletion waits or is seen
+            mine = conversation.c.id == conversation_id
+            title = sa.select(conversation.c.title).where(mine).with_for_update()
+            found = connection.execute(title).one_or_none()
+            told = sa.select(conversation_turn.c.ordinal).where(conversation_turn.c.request_id == turn.request_id)
+            if found is None or connection.execute(told).scalar() is not None:
+                return False
+            last = sa.select(sa.func.coalesce(sa.func.max(conversation_turn.c.ordinal), 0))
+            of_conversation = conversation_turn.c.conversation_id == conversation_id
+            connection.execute(
+                sa.insert(conversation_turn).values(
+                    conversation_id=conversation_id,
+                    ordinal=connection.execute(last.where(of_conversation)).scalar_one() + 1,
+                    request_id=turn.request_id,
+                    answered=turn.answered,
+                    created_at=now,
+                    question=turn.question,
+                    standalone=_storable(turn.standalone),
+                    answer=_storable(turn.answer),
+                    citations=[dict(citation) for citation in turn.citations],
+                )
+            )
+            named = found.title or " ".join(turn.question.split())[:_TITLE_LENGTH]
+            connection.execute(sa.update(conversation).where(mine).values(updated_at=now, title=named))
+            return True
+
+    def delete(self, conversation_id: str, *, principal: Principal) -> None:
+        """Remove it with all its turns. Final when it returns: a turn that ends later is not kept.
+
+        Raises:
+            NotFound: No such conversation.
+        """
+        mine = conversation.c.id == conversation_id
+        with self._database.write() as connection:
+            connection.execute(sa.select(conversation.c.id).where(mine).with_for_update())
+            _find(connection, conversation_id, principal)
+            connection.execute(
+                sa.delete(conversation_turn).where(conversation_turn.c.conversation_id == conversation_id)
+            )
+            connection.execute(sa.delete(conversation).where(mine))
+
+
+def _visible(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
+    conditions = [conversation.c.tenant_id == principal.tenant_id]
+    if principal.role is not Role.ADMIN:
+        conditions.append(conversation.c.user_id == principal.user_id)
+    if principal.collections is not None:
+        conditions.append(conversation.c.key_id == principal.key_id)
+    return tuple(conditions)
+
+
+def _find(connection: sa.Connection, conversation_id: str, principal: Principal) -> Conversation:
+    query = _counted.where(conversation.c.id == conversation_id, *_visible(principal))
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("There is no such conversation.")
+    return _to_conversation(row)
+
+
+def _storable(text: str | None) -> str | None:
+    """What a model wrote, without what no database takes."""
+    return text.translate(_UNSTORABLE) if text is not None else None
+
+
+def _to_conversation(row: sa.Row[Any]) -> Conversation:
+    return Conversation(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        user_id=row.user_id,
+        key_id=row.key_id,
+        title=row.title,
+        metadata=row.metadata,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        turns=row.turns,
+    )
+
+
+def _to_turn(row: sa.Row[Any]) -> KeptTurn:
+    return KeptTurn(
+        ordinal=row.ordinal,
+        request_id=row.request_id,
+        question=row.question,
+        standalone=row.standalone,
+        answer=row.answer,
+        answered=row.answered,
+        citations=tuple(row.citations),
+        created_at=row.created_at,
+    )

@@ -1,0 +1,64 @@
+"""What was said to a question, as it is scored: words without markers, and the passages cited for them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.answer import Answer
+from retrieval.types import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Footnote:
+    """A cited passage: `text` at `span` of a document's canonical text, and whether it was found to support."""
+
+    document_id: str
+    span: Span
+    text: str
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer, or a refusal when `answered` is false; `words` are its text without citation markers."""
+
+    answered: bool
+    words: str
+    footnotes: tuple[Footnote, ...]
+
+
+def said_in(answer: Answer) -> Said:
+    """What the application answered."""
+    return Said(
+        answered=answer.answered,
+        words=words_of(answer),
+        footnotes=tuple(
+            Footnote(found.document_id, Span(found.start_char, found.end_char), found.cited_text, found.verified)
+            for found in answer.citations
+        ),
+    )
+
+
+def words_of(answer: Answer) -> str:
+    """The answer's text without its citation markers."""
+    pieces, at = [], 0
+    for citation in sorted(answer.citations, key=lambda citation: citation.answer_start):
+        pieces.append(answer.text[at : citation.answer_start])
+        at = citation.answer_end
+    return "".join([*pieces, answer.text[at:]])
+
+
+def nothing_said() -> Said:
+    """A refusal without a word."""
+    return Said(answered=False, words="", footnotes=())
+
+
+def quoted(quotes: Sequence[tuple[str, Span, str]]) -> Said:
+    """Quotes (document id, span, text) said one after the other; none of them is a refusal.
+
+    A quote supports itself.
+    """
+    return Said(
+        answered=bool(quotes),
+        words=" ".join(text for _, _, text in quotes),
+        footnotes=tuple(Footnote(document, span, text, True) for document, span, text in quotes),
+    )

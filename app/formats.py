@@ -1,0 +1,55 @@
+"""Answer formats: Markdown as it is written, plain text without its marks, JSON by a schema."""
+
+import json
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from app.errors import InvalidRequest
+
+Format: TypeAlias = Literal["markdown", "text", "json"]
+
+
+def answer_schema(sources: int | None = None) -> str:
+    """The schema of a JSON answer when none is asked for: the answer, and the numbers of the sources it is from.
+
+    Args:
+        sources: Only the numbers from 1 to this one can be named, no more of them than there are sources;
+            None leaves that open, to show to a model before the sources are known.
+    """
+    numbers: dict[str, object] = {"type": "array", "items": {"type": "integer"}}
+    if sources is not None:
+        numbers["maxItems"] = sources
+        if sources:
+            numbers["items"] = {"enum": list(range(1, sources + 1))}
+    schema = {
+        "type": "object",
+        "properties": {"answer": {"type": "string"}, "sources": numbers},
+        "required": ["answer", "sources"],
+        "additionalProperties": False,
+    }
+    return json.dumps(schema)
+
+
+ANSWER_SCHEMA = answer_schema()
+ANY_OBJECT = json.dumps({"type": "object"})
+
+
+def schema_text(schema: Mapping[str, object], *, param: str) -> str:
+    """A caller's schema as JSON text.
+
+    Args:
+        schema: As it was parsed.
+        param: The field it came in, for the complaint.
+
+    Raises:
+        InvalidRequest: It is not Unicode text.
+    """
+    text = json.dumps(schema, ensure_ascii=False)
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidRequest("The schema is not Unicode text.", param=param)
+    return text
+
+
+def json_answer(answer: str, numbers: tuple[int, ...] = ()) -> str:
+    """A document that satisfies `answer_schema`."""
+    return json.dumps({"answer": answer, "sources": list(numbers)}, ensure_ascii=False)

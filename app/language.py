@@ -1,0 +1,187 @@
+"""The language of a question, and Footnote's own sentences in it.
+
+Told by script, and within the Latin script by function words and letters that few languages share. Nothing
+is loaded and nothing is guessed: a text that says too little has no language, and is answered as English is.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+
+ENGLISH = "en"
+NO_EVIDENCE = "The documents do not hold an answer to this question."
+_REFUSAL = "I don't know."  # as the system text of a prompt has it
+
+_WORD = re.compile(r"[^\W\d_]+")
+# A Latin word is about five letters long, a word of a script without spaces about two characters.
+_WORD_OF_UNSPACED = 3
+_LETTER_WEIGHT = 2  # a letter that few languages write says more than a short word that several share
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language Footnote says its own sentences in; `code` is ISO 639-1, `name` English."""
+
+    code: str
+    name: str
+    no_evidence: str
+    refusal: str
+
+
+LANGUAGES = {
+    language.code: language
+    for language in (
+        Language(ENGLISH, "English", NO_EVIDENCE, _REFUSAL),
+        Language("ar", "Arabic", "لا تحتوي المستندات على إجابة عن هذا السؤال.", "لا أعرف."),
+        Language("de", "German", "Die Dokumente enthalten keine Antwort auf diese Frage.", "Ich weiß es nicht."),
+        Language("el", "Greek", "Τα έγγραφα δεν περιέχουν απάντηση σε αυτή την ερώτηση.", "Δεν γνωρίζω."),
+        Language("es", "Spanish", "Los documentos no contienen una respuesta a esta pregunta.", "No lo sé."),
+        Language("fr", "French", "Les documents ne contiennent pas de réponse à cette question.", "Je ne sais pas."),
+        Language("hi", "Hindi", "दस्तावेज़ों में इस प्रश्न का उत्तर नहीं है।", "मुझे नहीं पता।"),
+        Language("it", "Italian", "I documenti non contengono una risposta a questa domanda.", "Non lo so."),
+        Language("ja", "Japanese", "文書にはこの質問への回答がありません。", "わかりません。"),
+        Language("ko", "Korean", "문서에 이 질문에 대한 답이 없습니다.", "모르겠습니다."),
+        Language("nl", "Dutch", "De documenten bevatten geen antwoord op deze vraag.", "Ik weet het niet."),
+        Language("pt", "Portuguese", "Os documentos não contêm uma resposta a esta pergunta.", "Não sei."),
+        Language("ro", "Romanian", "Documentele nu conțin un răspuns la această întrebare.", "Nu știu."),
+        Language("ru", "Russian", "В документах нет ответа на этот вопрос.", "Я не знаю."),
+        Language("th", "Thai", "เอกสารไม่มีคำตอบสำหรับคำถามนี้", "ฉันไม่ทราบ"),
+        Language("tr", "Turkish", "Belgelerde bu sorunun yanıtı yok.", "Bilmiyorum."),
+        Language("vi", "Vietnamese", "Các tài liệu không có câu trả lời cho câu hỏi này.", "Tôi không biết."),
+        Language("zh", "Chinese", "文档中没有这个问题的答案。", "我不知道。"),
+    )
+}
+
+# Scripts that one language of the table writes, by the beginning of a character's Unicode name.
+_SCRIPTS = {
+    "ARABIC": "ar",
+    "GREEK": "el",
+    "DEVANAGARI": "hi",
+    "HIRAGANA": "ja",
+    "KATAKANA": "ja",
+    "HANGUL": "ko",
+    "CYRILLIC": "ru",
+    "THAI": "th",
+    "CJK": "zh",
+}
+_UNSPACED = frozenset({"th", "zh"})
+_KANA = re.compile("[\u3041-\u30ff]")
+# Other languages of these scripts, by letters Arabic and Russian do not have (Persian, Urdu; Ukrainian, Serbian …).
+_FOREIGN = frozenset("پچژگٹڈڑےکی" + "іїєґўђћџљњјѓќѕ")
+
+_FUNCTION_WORDS = {
+    ENGLISH: """the of and in to is was are were what which who whom whose when where why how did does do has have had
+        for on at by with from that this these their his her it its as be been can could would not than many much a an
+        about after before between during into there they you or if""",
+    "de": """der die das den dem des ein eine einen einem einer eines und oder ist sind war waren wird wurde wurden was
+        wer wen wem wessen wann wo wie warum welche welcher welches welchen welchem in im von vom zu zum zur mit auf für
+        bei nach aus durch über unter nicht auch als wie viele hat haben hatte es sich an am um""",
+    "es": """el la los las un una unos unas de del y o que qué quién quiénes cuál cuáles cuándo dónde cómo cuánto
+        cuántos cuántas por para con sin sobre entre en al se su sus es son era eran fue fueron ha han no lo a como más
+        cuanto cuantos cuando donde quien cual""",
+    "fr": """le la les un une des du de et ou que qui quoi quel quelle quels quelles quand où comment pourquoi
+        combien est sont était étaient fut a ont avait dans en sur sous par pour avec sans entre au aux ce cette ces il
+        elle ils elles ne pas se son sa ses leur leurs à""",
+    "it": """il lo la i gli le un uno una di del dello della dei degli delle e o che chi quale quali quando dove come
+        perché quanto quanti quante è sono era erano fu furono ha hanno in nel nella nei nelle su sul sulla per con tra
+        fra da dal dalla al alla non si suo sua cosa""",
+    "nl": """de het een en of is zijn was waren wat wie welke welk wanneer waar waarom hoe hoeveel van voor met op aan
+        bij uit door over onder naar tot niet ook als er heeft hebben had werd werden dat dit die deze om te""",
+    "pt": """o a os as um uma uns umas de do da dos das e ou que quem qual quais quando onde como por porque quanto
+        quantos quantas é são era eram foi foram tem têm em no na nos nas ao à para com sem sobre entre não se seu sua
+        seus suas pelo pela""",
+    "ro": """un o al ai ale și sau este sunt era erau a fost au ce cine care când unde cum cât câți câte câtă de la în
+        din pe cu fără pentru prin între despre nu se să lui lor său sa cărui cărei căror ci ca mai""",
+    "tr": """ve veya bir bu şu o ne neyi nedir kim kimin kimdir hangi hangisi nerede nereden neresi zaman nasıl neden
+        niçin kaç kadar ile için de da mi mı mu mü midir mıdır olarak olan oldu olduğu değil en daha göre sonra önce
+        var yok ise hangileri""",
+    "vi": """là của và hoặc các những một trong trên dưới với cho từ đến đã đang sẽ không có được bị gì ai nào khi đâu
+        sao thế bao nhiêu người năm này đó ở vào về tại như để do""",
+}
+_WORDS = {code: frozenset(words.split()) for code, words in _FUNCTION_WORDS.items()}
+_LETTERS = {
+    "de": frozenset("ßäöü"),
+    "es": frozenset("ñ¿¡"),
+    "fr": frozenset("çœêèùîôûë"),
+    "it": frozenset("ìòù"),
+    "pt": frozenset("ãõç"),
+    "ro": frozenset("ăâîșțşţ"),
+    "tr": frozenset("ğışçöüİ"),
+    "vi": frozenset("ăâđêôơưảẻỉỏủỷạẹịọụỵãẽĩỹầấậẩẫềếệểễồốộổỗờớợởỡừứựửữằắặẳẵ"),
+}
+
+
+def language_of(text: str) -> str | None:
+    """The ISO 639-1 code of the language `text` is in, of those in `LANGUAGES`; None when that is not clear."""
+    text = unicodedata.normalize("NFC", text)
+    groups = _scripts(text)
+    if not groups:
+        return None
+    group, weight = groups.most_common(1)[0]
+    if 2 * weight <= groups.total():
+        return None
+    if group == "LATIN":
+        return _latin(text)
+    if group == "zh" and _KANA.search(text):
+        return "ja"
+    if group not in LANGUAGES or _FOREIGN & set(text.casefold()):
+        return None
+    return group
+
+
+def answer_in(text: str) -> str:
+    """The instruction to answer in the language of `text`, "" where that is English or not clear."""
+    code = language_of(text)
+    return "" if code is None or code == ENGLISH else f"Answer in {LANGUAGES[code].name}."
+
+
+def no_evidence(question: str) -> str:
+    """That the documents hold no answer, in the question's language."""
+    return _of(question).no_evidence
+
+
+def refusal(question: str) -> str:
+    """That the answer is not known, in the question's language."""
+    return _of(question).refusal
+
+
+def is_refusal(answer: str) -> bool:
+    """Whether an answer begins by saying, in one of the languages, that it does not know."""
+    return _folded(answer).startswith(_REFUSALS)
+
+
+def _of(text: str) -> Language:
+    return LANGUAGES[language_of(text) or ENGLISH]
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().casefold().replace("’", "'")
+
+
+_REFUSALS = tuple(_folded(language.refusal).rstrip(".。।") for language in LANGUAGES.values())
+
+
+def _scripts(text: str) -> "Counter[str]":
+    """Letters by group, a group being a language with a script of its own or "LATIN"; words count about the same."""
+    found: Counter[str] = Counter()
+    for char in text:
+        if char.isalpha():
+            script = unicodedata.name(char, "").split(" ", 1)[0]
+            group = _SCRIPTS.get(script, script)
+            group = "zh" if group == "ja" else group  # Japanese writes both, and is told by its kana
+            found[group] += _WORD_OF_UNSPACED if group in _UNSPACED else 1
+    return found
+
+
+def _latin(text: str) -> str | None:
+    """The language whose function words and letters are met most; None when none is, or two are equal."""
+    words = Counter(_WORD.findall(text.casefold()))
+    # A name brings its own language's letters along.
+    letters = {char for word in text.split() if not word[0].isupper() for char in word.casefold()}
+    scores = {
+        code: sum(words[word] for word in known) + _LETTER_WEIGHT * len(letters & _LETTERS.get(code, frozenset()))
+        for code, known in _WORDS.items()
+    }
+    (best, most), (_, second) = sorted(scores.items(), key=lambda pair: -pair[1])[:2]
+    return best if most > second else None

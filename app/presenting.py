@@ -1,0 +1,148 @@
+"""What the generator is shown: how much room there is, which of the hits fit, and the prompt around them."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from app.language import answer_in
+from app.prompt import Prompt, build_prompt, fence_tokens, quoted
+from app.question import Limits, Question
+from app.reading_order import reading_order
+from app.summaries import Calls, Summarised, Summariser
+from app.wording import Wording
+from generation.ports import Engine, Tokenizer
+from retrieval.arrangement import Order
+from retrieval.compress import compress
+from retrieval.highlights import highlights
+from retrieval.types import Context, Hit, Source
+
+_EMPTY = Context(sources=(), dropped=(), tokens=0)
+_HIGHLIGHTED = 6  # one part in so many of the room, at most, is for sentences that are read again
+
+Running = Callable[[Calls], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tokens: the context window, what is reserved for the output, what the sources may have; `head` precedes them."""
+
+    window: int
+    max_output: int
+    context: int
+    head: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """What fits and the prompt that shows it. `cancelled` says that the reader left while summaries were made."""
+
+    context: Context
+    prompt: Prompt
+    summarised: tuple[str, ...] = ()
+    summary_tokens: int = 0
+    cancelled: bool = False
+
+
+class Presenter:
+    """Presents hits to a generator; where answers are quoted (`quotes`) nobody reads a prompt and there is none."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        limits: Limits,
+        wording: Wording,
+        summariser: Summariser | None,
+        quotes: bool,
+    ) -> None:
+        """Without a summariser what does not fit is dropped."""
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._limits = limits
+        self._wording = wording
+        self._summariser = summariser
+        self._quotes = quotes
+
+    def room(self, question: Question) -> Room:
+        """How much a question leaves for sources.
+
+        Raises:
+            ContextLengthExceeded: There is no room for any context.
+        """
+        if self._quotes:
+            room = question.max_context_tokens or self._limits.max_context_tokens
+            return Room(room, 0, room, ())
+        empty = self._prompt(question, context=_EMPTY, grounded=True)
+        fixed = empty.components.total + question.top_k * fence_tokens(self._tokenizer)
+        window = self._engine.info.context_window
+        max_output, context = self._limits.room(question, window=window, fixed=fixed)
+        return Room(window, max_output, context, empty.head)
+
+    def present(self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running) -> Presented:
+        """What of the hits fits, and the prompt.
+
+        Args:
+            question: As it is asked.
+            hits: Best first; none where nothing found is evidence.
+            room: What `room` said of the question.
+            running: Told of the summariser's calls while they run.
+        """
+        again = min(self._limits.highlight_tokens, room.context // _HIGHLIGHTED)
+        found = Summarised(_EMPTY)
+        if hits:
+            found = self._fitted(question, hits, budget=room.context - again, head=room.head, running=running)
+        grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
+        return Presented(
+            context=found.context,
+            prompt=self._prompt(question, context=found.context, grounded=grounded, again=again),
+            summarised=found.chunk_ids,
+            summary_tokens=found.tokens,
+            cancelled=found.cancelled,
+        )
+
+    def _fitted(
+        self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...], running: Running
+    ) -> Summarised:
+        """What fits, in the order that has most of it cached, and summaries of the rest by setting."""
+        salt = question.principal.tenant_id
+
+        def count(text: str) -> int:
+            return self._tokenizer.count(quoted(text))
+
+        order: Order = _best_first
+        if not self._quotes:
+            order = reading_order(
+                self._tokenizer, head=head, cached=lambda prompt: self._engine.cached_tokens(prompt, salt=salt)
+            )
+
+        def fit(budget: int) -> Context:
+            return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
+
+        if self._summariser is None or question.dry_run:  # a dry run generates nothing
+            return Summarised(fit(budget))
+        calls = Calls(question)
+        with running(calls):
+            return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
+
+    def _prompt(self, question: Question, *, context: Context, grounded: bool, again: int = 0) -> Prompt:
+        if self._quotes:
+            return Prompt(())
+        return build_prompt(
+            self._tokenizer,
+            question=question.text,
+            context=context,
+            history=question.history,
+            instructions="\n".join(filter(None, (question.instructions, answer_in(question.text)))),
+            grounded=grounded,
+            json_schema=question.json_schema,
+            highlights=highlights(
+                context.sources, query=question.text, budget=again, count_tokens=self._tokenizer.count
+            ),
+            wording=self._wording,
+        )
+
+
+def _best_first(sources: Sequence[Source]) -> list[int]:
+    """The order of sources that people read, not a model."""
+    return list(range(len(sources)))

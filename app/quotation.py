@@ -1,0 +1,92 @@
+"""The answer as it is written where sentences are quoted: each with its marker, in the format asked for."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from app.citations import Citation
+from app.extractive import Quote
+from app.formats import Format, json_answer
+from app.plain_text import PlainText
+from ingestion.types import Page
+from retrieval.types import Span
+
+_BREAK = re.compile(r"[ \t]*[\r\n\v\f\x85\u2028\u2029]\s*")
+# A sentence may bring footnotes of its own, which would be read as ours.
+_MARKER = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")
+_OPENS_SOURCES = ', "sources": ['
+
+Pages = Mapping[tuple[str, int], Sequence[Page]]
+"""Page tables by (document id, version), needed where a chunk crosses a page boundary."""
+
+
+def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+    """The answer's text and its footnotes.
+
+    A sentence is shown in one line and without markers of its own; its footnote cites it as it stands in the
+    document. In JSON (`formats.answer_schema`) a footnote's place is the source's number in `sources`.
+
+    Args:
+        quotes: In reading order, at least one.
+        form: "text" leaves Markdown's marks out of what is shown.
+        pages: Where citations open.
+    """
+    assert quotes, "a refusal quotes nothing"
+    shown = [_shown(quote.text, form=form) for quote in quotes]
+    if form == "json":
+        return _json(quotes, " ".join(shown), pages)
+    text, citations = "", []
+    for quote, sentence in zip(quotes, shown, strict=True):
+        text += f"{' ' if text else ''}{sentence} "
+        marker = f"[{quote.source.number}]"
+        citations.append(_citation(quote, len(text), len(text) + len(marker), pages))
+        text += marker
+    return text, tuple(citations)
+
+
+def _json(quotes: Sequence[Quote], said: str, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+    numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
+    text = json_answer(said, numbers)
+    at = text.rindex(_OPENS_SOURCES) + len(_OPENS_SOURCES)
+    places = {}
+    for number in numbers:
+        places[number] = (at, at + len(str(number)))
+        at += len(f"{number}, ")
+    return text, tuple(_citation(quote, *places[quote.source.number], pages) for quote in quotes)
+
+
+def _shown(text: str, *, form: Format) -> str:
+    line = _MARKER.sub("", _BREAK.sub(" ", text))
+    if form == "text":
+        writer = PlainText()
+        line = writer.feed(line) + writer.finish()
+    return line.strip()
+
+
+def _citation(quote: Quote, start: int, end: int, pages: Pages) -> Citation:
+    chunk = quote.source.hit.chunk
+    page_start, page_end = chunk.page_start, chunk.page_end
+    table = pages.get((chunk.document_id, chunk.version))
+    if page_start != page_end and table:
+        numbers = [page.number for page in table if _overlap(page, quote.span)]
+        page_start, page_end = (numbers[0], numbers[-1]) if numbers else (page_start, page_end)
+    return Citation(
+        index=quote.source.number,
+        answer_start=start,
+        answer_end=end,
+        document_id=chunk.document_id,
+        version=chunk.version,
+        filename=chunk.filename,
+        chunk_id=quote.source.chunk_at(quote.span).id,
+        page_start=page_start,
+        page_end=page_end,
+        start_char=quote.span.start_char,
+        end_char=quote.span.end_char,
+        cited_text=quote.text,
+        verified=True,  # it says what it cites
+        support=1.0,
+        origin="attributed",
+    )
+
+
+def _overlap(page: Page, span: Span) -> bool:
+    return page.start_char < span.end_char and span.start_char < page.end_char

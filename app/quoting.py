@@ -1,0 +1,67 @@
+"""Answering by quoting, with what the embedder reads for it on the bill; no row speaks of a model that generates."""
+
+from app.errors import InvalidRequest
+from app.extractive import THRESHOLD, ExtractiveReader, Reading
+from app.formats import ANSWER_SCHEMA, ANY_OBJECT
+from app.question import Question
+from app.types import Operation, Settlement, UsageStatus
+from app.usage.ledger import Ledger
+from retrieval.ports import Embedder
+from retrieval.types import Context
+
+_CALL = 2  # within a request: the answer's own
+
+
+class Quoter:
+    """Reads contexts for the answers to questions. One instance serves every request."""
+
+    def __init__(self, *, embedder: Embedder, ledger: Ledger) -> None:
+        self._reader = ExtractiveReader(embedder)
+        self._embedder = embedder
+        self._ledger = ledger
+
+    def check(self, question: Question) -> None:
+        """See that quoting can answer it, before anything is spent.
+
+        Raises:
+            InvalidRequest: It wants an answer without sources, or a JSON document that quotes cannot fill.
+        """
+        if question.on_no_evidence == "answer":
+            raise InvalidRequest(
+                "on_no_evidence: this server has no language model and answers from documents alone; use refuse.",
+                param="on_no_evidence",
+            )
+        if question.json_schema not in {None, ANSWER_SCHEMA, ANY_OBJECT}:
+            raise InvalidRequest(
+                "This server has no language model and cannot fill a JSON schema; leave it out to get the answer "
+                "and the numbers of its sources.",
+                param="json_schema" if question.endpoint == "ask" else "response_format",
+            )
+
+    def read(self, question: Question, context: Context) -> Reading:
+        """The quotes that answer `question` from `context`.
+
+        Raises:
+            StoreUnavailable: The ledger cannot be reached; nothing was spent.
+        """
+        candidates = self._reader.candidates(question.text, context)
+        asked = question.abstention_threshold
+        threshold = THRESHOLD if asked is None else 1 - asked
+        if not candidates.sentences:
+            return Reading((), score=0.0, threshold=threshold, tokens=0)
+        info = self._embedder.info
+        reservation = question.reservation(
+            call=_CALL,
+            operation=Operation.EMBED_QUERY,
+            model=info.model,
+            tokenizer_revision=info.revision,
+            input_tokens=candidates.tokens,
+        )
+        self._ledger.reserve(reservation)
+        settlement = Settlement(status=UsageStatus.ERROR)
+        try:
+            reading = self._reader.read(candidates, threshold=threshold)
+            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=reading.tokens)
+        finally:
+            self._ledger.settle(reservation.event_id, settlement)
+        return reading

@@ -1,0 +1,1 @@
+"""Whether an answer's sentences are supported by the passages they cite."""

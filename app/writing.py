@@ -1,0 +1,69 @@
+"""How generated text becomes the answer: its form, its footnotes, and where their verification runs."""
+
+import asyncio
+
+from app.citations import FootnoteWriter, VerbatimWriter
+from app.db.contents import ContentRepository
+from app.language import refusal
+from app.plain_text import AsWritten, PlainText
+from app.prepared import Prepared
+from app.verification.billing import Verification
+from app.verification.verifier import Verifier
+from ingestion.types import Page
+from retrieval.types import Context
+
+
+class AnswerWriter:
+    """Writes one answer. `footnotes` holds what was written and cited."""
+
+    def __init__(self, footnotes: FootnoteWriter, form: PlainText | AsWritten) -> None:
+        self.footnotes = footnotes
+        self._form = form
+
+    async def write(self, text: str) -> str:
+        """Take generated text, return what can be shown of it now."""
+        return await self._written(self._form.feed(text), last=False)
+
+    async def finish(self) -> str:
+        """No more text comes."""
+        return await self._written(self._form.finish(), last=True)
+
+    async def _written(self, text: str, *, last: bool) -> str:
+        """In a worker thread where a sentence may end and be verified."""
+
+        def write() -> str:
+            return self.footnotes.feed(text) + (self.footnotes.finish() if last else "")
+
+        return await asyncio.to_thread(write) if last or self.footnotes.closes(text) else write()
+
+
+def begin(prepared: Prepared, *, verification: Verification | None) -> AnswerWriter:
+    """The writer of a question's answer; without models it verifies by words alone."""
+    question, sources = prepared.question, prepared.context.sources
+    form = PlainText() if question.format == "text" else AsWritten()
+    if question.json_schema is not None:
+        return AnswerWriter(VerbatimWriter(), form)
+    verifier = Verifier(sources, question=question.text)
+    if verification is not None:
+        verifier, prepared.verification = verification.begin(question, sources)
+    footnotes = FootnoteWriter(
+        sources,
+        pages=prepared.pages,
+        verifier=verifier,
+        strict=question.strict,
+        refusal=refusal(question.text),
+    )
+    return AnswerWriter(footnotes, form)
+
+
+def page_tables(
+    contents: ContentRepository, context: Context, *, tenant_id: str
+) -> dict[tuple[str, int], tuple[Page, ...]]:
+    """Page tables of the documents with a source that crosses a page boundary."""
+    chunks = [source.hit.chunk for source in context.sources]
+    wanted = {(chunk.document_id, chunk.version) for chunk in chunks if chunk.page_start != chunk.page_end}
+    tables = {}
+    for document_id, version in wanted:
+        pages, _ = contents.structure(document_id, tenant_id=tenant_id, version=version)
+        tables[document_id, version] = pages
+    return tables

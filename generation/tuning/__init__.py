@@ -1,0 +1,1 @@
+"""Training an adapter of the generator: not part of serving, needs peft."""

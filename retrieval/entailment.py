@@ -1,0 +1,178 @@
+"""What a passage says of a claim, judged by a cross-encoder that reads both together.
+
+Models for natural-language inference have labels for entailment and contradiction (Bowman et al. 2015,
+arXiv:1508.05326); a reranker has one score, which stands for entailment, and knows no contradiction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from retrieval.cross_encoder import Device, Dtype, has_pair_head
+from retrieval.errors import VerifierUnavailable
+from retrieval.weights import digest, fastest_dtype, folder_of
+
+_BATCH = 16  # pairs; an answer's sentence is judged beside a handful of passages
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Probabilities in [0, 1] that a passage entails a claim and that it contradicts it."""
+
+    entailment: float
+    contradiction: float
+
+
+class EntailmentModel:
+    """Judges claims. Safe to call from several threads: they take turns."""
+
+    def __init__(self, model: Any, *, name: str, revision: str) -> None:
+        """Wrap a loaded `CrossEncoder`; most callers want `load`.
+
+        Raises:
+            VerifierUnavailable: It gives several scores a pair and none is called entailment.
+        """
+        self._entailment, self._contradiction = _columns(model, name)
+        self._model = model
+        self._name = name
+        self._revision = revision
+        self._lock = Lock()
+
+    @classmethod
+    def load(
+        cls, model: str, *, device: Device = "auto", dtype: Dtype = "auto", local_files_only: bool = True
+    ) -> "EntailmentModel":
+        """Load a model from a folder or by its Hugging Face id.
+
+        Args:
+            model: A folder with a cross-encoder, or an id such as `cross-encoder/nli-deberta-v3-small`.
+            device: "auto" takes a GPU when there is one.
+            dtype: Of the arithmetic; "auto" is half precision where the hardware multiplies it.
+            local_files_only: Never ask the network.
+
+        Raises:
+            VerifierUnavailable: There is no such model here, it cannot be loaded, or it judges no pairs.
+        """
+        import torch
+        from safetensors import SafetensorError
+        from sentence_transformers import CrossEncoder
+
+        name = Path(model).name if Path(model).is_dir() else model
+        on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
+        if on_cuda and not torch.cuda.is_available():
+            raise VerifierUnavailable(f'The verifying model "{name}" is to run on a GPU, but there is none.')
+        chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
+        try:
+            folder = folder_of(model, local_files_only=local_files_only)
+            revision = digest(folder)
+        except (OSError, ValueError) as error:
+            raise VerifierUnavailable(
+                f'The verifying model "{name}" is not installed; set FOOTNOTE_VERIFIER to a folder with a '
+                "cross-encoder, or leave it empty."
+            ) from error
+        try:
+            if not has_pair_head(folder):
+                # The library would give it a head of random weights and a warning.
+                raise VerifierUnavailable(f'The model "{name}" cannot verify: it has no head that judges pairs.')
+            loaded = CrossEncoder(
+                str(folder),
+                device="cuda" if on_cuda else "cpu",
+                local_files_only=local_files_only,
+                model_kwargs={"dtype": getattr(torch, chosen)},
+            )
+        except torch.OutOfMemoryError:
+            raise  # the model is fine, the device is full
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            ImportError,
+            RuntimeError,
+            SafetensorError,
+        ) as error:
+            raise VerifierUnavailable(
+                f'The verifying model "{name}" cannot be loaded, its files are damaged or incomplete.'
+            ) from error
+        loaded.eval()
+        return cls(loaded, name=name, revision=revision)
+
+    @property
+    def model(self) -> str:
+        """What the model is called."""
+        return self._name
+
+    @property
+    def revision(self) -> str:
+        """First 16 hex digits of the SHA-256 of its weights."""
+        return self._revision
+
+    def count_tokens(self, claim: str, passages: Sequence[str]) -> int:
+        """Tokens `judge` reads: of every pair, special tokens included, cut where the model cuts, without padding."""
+        if not passages:
+            return 0
+        with self._lock:  # tokenizers keep truncation and padding as state
+            features = self._model.preprocess(self._pairs(claim, passages))
+        return int(features["attention_mask"].sum())
+
+    def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
+        """What each passage says of the claim, in the order of `passages`.
+
+        Raises:
+            VerifierUnavailable: The model gave something that is no number (half precision overflows).
+        """
+        import torch
+
+        if not passages:
+            return []
+        with self._lock:
+            logits = self._model.predict(
+                self._pairs(claim, passages),
+                batch_size=_BATCH,
+                show_progress_bar=False,
+                activation_fn=torch.nn.Identity(),
+                convert_to_numpy=True,
+            )
+        rows = np.asarray(logits, dtype=np.float64).reshape(len(passages), -1)
+        if not np.isfinite(rows).all():
+            raise VerifierUnavailable(f'The verifying model "{self._name}" gave scores that are no numbers.')
+        if rows.shape[1] == 1:  # the probability of a match, by the logistic function
+            rows = np.concatenate([rows, np.zeros_like(rows)], axis=1)
+        exponents = np.exp(rows - rows.max(axis=1, keepdims=True))
+        shares = exponents / exponents.sum(axis=1, keepdims=True)
+        contradiction = self._contradiction
+        return [
+            Judgement(float(row[self._entailment]), float(row[contradiction]) if contradiction is not None else 0.0)
+            for row in shares
+        ]
+
+    def _pairs(self, claim: str, passages: Sequence[str]) -> list[tuple[str, str]]:
+        """As the model was trained: premise first, or a reranker's query."""
+        if self._model.num_labels == 1:
+            return [(claim, passage) for passage in passages]
+        return [(passage, claim) for passage in passages]
+
+
+def _columns(model: Any, name: str) -> tuple[int, int | None]:
+    """Which of the model's scores is entailment, and which contradiction where it has one.
+
+    Raises:
+        VerifierUnavailable: None is called entailment.
+    """
+    if model.num_labels == 1:
+        return 0, None
+    labels = {int(at): str(label).casefold() for at, label in model.config.id2label.items()}
+    entailment = [
+        at for at, label in labels.items() if label.startswith(("entail", "support")) and not label.startswith("not")
+    ]
+    if len(entailment) != 1:
+        raise VerifierUnavailable(
+            f'The model "{name}" gives {model.num_labels} scores a pair and does not say which one is entailment.'
+        )
+    opposite = [at for at, label in labels.items() if label.startswith(("contradict", "refute"))]
+    return entailment[0], opposite[0] if opposite else None

@@ -1,0 +1,234 @@
+"""Extractive mode over HTTP: the best sentences quoted, nothing generated, and every route still answers."""
+
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.answering import Answerer
+from app.finding import Finder
+from app.language import LANGUAGES
+from app.main import create_app
+from app.no_engine import NoEngine
+from app.quoting import Quoter
+from app.state import State
+from app.types import Operation, UsageStatus
+from app.usage.ledger import Ledger
+from retrieval.search import Search
+from retrieval.types import Hit
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.test_response_format import FixedSearch
+from tests.app.stations import ANY_EVIDENCE, LIMITS, stations
+from tests.app.test_extractive import PASSAGES
+from tests.generation.fakes import LetterTokenizer
+from tests.retrieval.fakes import HashingEmbedder, chunk, hit
+
+QUESTION = "Who became chief financial officer of Northwind?"
+SAID = "Zoë Müller became chief financial officer of Northwind in March 2024."
+OFF_TOPIC = "Which enzyme splits lactose in milk?"
+
+
+def hits() -> tuple[Hit, ...]:
+    return tuple(
+        hit(chunk(rank, text, document_id=f"doc_{rank}"), rank=rank)
+        for rank, text in enumerate((PASSAGES[1], PASSAGES[0], PASSAGES[2]), start=1)
+    )
+
+
+@pytest.fixture
+def client(state: State) -> Iterator[TestClient]:
+    """Searches that always find the three passages; where nothing is evidence, see `unfound`."""
+    with served(state, found=hits()) as client:
+        yield client
+
+
+@pytest.fixture
+def unfound(state: State) -> Iterator[TestClient]:
+    """Searches that find nothing."""
+    with served(state, found=()) as client:
+        yield client
+
+
+def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
+    embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot")
+    engine = NoEngine(revision="1", context_window=2000)
+    answerer = Answerer(
+        finder=Finder(search=cast(Search, FixedSearch(found)), embedder=embedder, ledger=ledger),
+        engine=engine,
+        tokenizer=LetterTokenizer(),
+        tokenizer_revision="1",
+        contents=state.contents,
+        ledger=ledger,
+        limits=ANY_EVIDENCE if found else LIMITS,
+        quoter=Quoter(embedder=embedder, ledger=ledger),
+    )
+    running = replace(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
+    running.metrics.watch_engine(engine)
+    app = create_app(lambda: nullcontext(running), version=state.version)
+    return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+
+
+def ask(client: TestClient, question: str = QUESTION, **fields: Any) -> Any:
+    response = client.post("/v1/ask", json={"question": question, **fields})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    blocks = [block.split("\n") for block in text.strip().split("\n\n") if block.startswith("event:")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data, *_ in blocks]
+
+
+def test_the_answer_quotes_a_sentence_and_cites_it(client: TestClient) -> None:
+    body = ask(client)
+
+    assert (body["answered"], body["reason"], body["model"]) == (True, None, "extractive")
+    assert body["answer"].startswith(f"{SAID} [1]")
+    first = body["citations"][0]
+    assert (first["cited_text"], first["verified"], first["document_id"]) == (SAID, True, "doc_1")
+    assert body["answer"][first["answer_start"] : first["answer_end"]] == "[1]"
+    assert PASSAGES[1][first["start_char"] : first["end_char"]] == SAID
+    assert body["sources"]["cited"][0] == first["chunk_id"] == body["sources"]["presented"][0]
+    assert body["abstention"]["stage"] is None
+
+
+def test_the_bill_has_embedded_tokens_and_no_generated_one(client: TestClient, state: State) -> None:
+    body = ask(client)
+
+    rows = Ledger(state.database, boot_id="boot").usage(body["id"])
+    usage = body["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (0, 0, 0)
+    assert usage["by_document"] == {}
+    assert [row.operation for row in rows] == [Operation.EMBED_QUERY, Operation.EMBED_QUERY]
+    assert {row.status for row in rows} == {UsageStatus.COMPLETED}
+    assert [found["purpose"] for found in usage["auxiliary"]] == ["embed_query", "extract"]
+    assert sum(found["tokens"] for found in usage["auxiliary"]) == sum(row.input_tokens for row in rows)
+    assert body["budget"] == {"context_window": 2000, "reserved_output": 0, "headroom": 2000}
+
+
+@pytest.mark.parametrize("form", ["markdown", "text", "json"])
+def test_streamed_and_whole_answers_are_equal(client: TestClient, form: str) -> None:
+    body = ask(client, format=form)
+    streamed = events(client.post("/v1/ask", json={"question": QUESTION, "format": form, "stream": True}).text)
+
+    assert "".join(data["text"] for name, data in streamed if name == "delta") == body["answer"]
+    assert [data for name, data in streamed if name == "citation"] == body["citations"]
+    assert streamed[0][0] == "sources"
+    assert streamed[-1][0] == "done"
+    assert streamed[-1][1]["answered"]
+
+
+def test_json_without_a_schema_names_the_answer_and_its_sources(client: TestClient) -> None:
+    body = ask(client, format="json")
+    document = json.loads(body["answer"])
+
+    assert document["answer"].startswith(SAID)
+    assert document["sources"] == list(dict.fromkeys(citation["index"] for citation in body["citations"]))
+
+
+def test_sources_that_do_not_answer_are_refused_after_reading_them(client: TestClient) -> None:
+    body = ask(client, OFF_TOPIC)
+
+    assert (body["answered"], body["reason"], body["answer"]) == (False, "not_in_sources", "I don't know.")
+    assert body["citations"] == []
+    assert body["abstention"]["stage"] == "model"
+    assert body["abstention"]["score"] > body["abstention"]["threshold"]
+
+
+def test_the_threshold_of_refusing_can_be_asked_for(client: TestClient) -> None:
+    assert ask(client, OFF_TOPIC, abstention_threshold=1.0)["answered"]
+    assert not ask(client, QUESTION, abstention_threshold=0.0001)["answered"]
+
+
+def test_a_refusal_is_in_the_questions_language(client: TestClient, unfound: TestClient) -> None:
+    asked = "Welches Enzym spaltet die Laktose in der Milch?"
+
+    assert ask(client, asked)["answer"] == LANGUAGES["de"].refusal
+    assert ask(unfound, asked)["answer"] == LANGUAGES["de"].no_evidence
+    assert json.loads(ask(unfound, asked, format="json")["answer"]) == {
+        "answer": LANGUAGES["de"].no_evidence,
+        "sources": [],
+    }
+
+
+def test_without_evidence_nothing_is_read(unfound: TestClient) -> None:
+    body = ask(unfound)
+
+    assert (body["answered"], body["reason"]) == (False, "no_evidence")
+    assert [found["purpose"] for found in body["usage"]["auxiliary"]] == ["embed_query"]
+
+
+def test_a_dry_run_shows_sources_and_reads_none(client: TestClient) -> None:
+    body = ask(client, dry_run=True)
+
+    assert (body["reason"], body["answer"], len(body["sources"]["presented"])) == ("dry_run", "", 3)
+    assert [found["purpose"] for found in body["usage"]["auxiliary"]] == ["embed_query"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"on_no_evidence": "answer"}, "on_no_evidence"),
+        ({"format": "json", "json_schema": {"type": "string"}}, "json_schema"),
+        ({"json_schema": {"type": "string"}}, "json_schema"),
+    ],
+)
+def test_what_needs_a_language_model_is_refused_by_name_and_costs_nothing(
+    client: TestClient, state: State, fields: dict[str, Any], param: str
+) -> None:
+    response = client.post("/v1/ask", json={"question": QUESTION, **fields})
+
+    assert response.status_code == 422
+    assert param in response.text
+    assert Ledger(state.database, boot_id="boot").usage(response.headers["X-Request-Id"]) == ()
+
+
+def chat(client: TestClient, **fields: Any) -> Any:
+    body = {"model": "footnote", "messages": [{"role": "user", "content": QUESTION}], **fields}
+    return client.post("/v1/chat/completions", json=body)
+
+
+def test_chat_completions_quote_too(client: TestClient) -> None:
+    body = chat(client).json()
+
+    (choice,) = body["choices"]
+    assert choice["message"]["content"].startswith(f"{SAID} [1]")
+    assert choice["message"]["annotations"][0]["cited_text"] == SAID
+    assert body["usage"]["completion_tokens"] == 0
+
+
+def test_chat_completions_in_json_are_the_answer_or_a_refusal(client: TestClient) -> None:
+    form = {"type": "json_object"}
+    off_topic = [{"role": "user", "content": OFF_TOPIC}]
+
+    said = chat(client, response_format=form).json()["choices"][0]["message"]
+    refused = chat(client, response_format=form, messages=off_topic).json()["choices"][0]["message"]
+    named = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "string"}}}
+
+    assert json.loads(said["content"])["answer"].startswith(SAID)
+    assert (refused["content"], refused["refusal"]) == (None, "I don't know.")
+    assert chat(client, response_format=named).status_code == 422
+
+
+def test_streamed_chat_completions_in_json_are_the_same(client: TestClient) -> None:
+    whole = chat(client, response_format={"type": "json_object"}).json()["choices"][0]["message"]["content"]
+    lines = chat(client, response_format={"type": "json_object"}, stream=True).text.splitlines()
+    chunks = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
+
+    assert "".join(found["choices"][0]["delta"].get("content") or "" for found in chunks) == whole
+
+
+def test_models_readiness_metrics_and_token_counts_speak_of_no_generator(client: TestClient) -> None:
+    model = client.get("/v1/models/footnote").json()
+    ready = client.get("/readyz").json()
+    counted = client.post("/v1/tokens/count", json={"text": "abc"}).json()
+
+    assert (model["generator"], model["embedder"]) == ("extractive", "hashing")
+    assert ready["checks"]["engine"]["alive"]
+    assert not [reason for reason in ready["reasons"] if reason.startswith("engine")]
+    assert "footnote_engine_decode_tokens_total 0.0" in client.get("/metrics").text
+    assert counted["model"] == "extractive"

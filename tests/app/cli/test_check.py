@@ -1,0 +1,47 @@
+"""`footnote check` looks at the adapter too."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.main import cli
+from app.models.adapter import write_adapter_manifest
+from app.models.catalog import SMOLLM2_135M_INSTRUCT, PackagedModel
+from app.models.manifest import write_manifest
+
+
+def test_a_damaged_adapter_is_wrong_and_a_sound_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fetched(SMOLLM2_135M_INSTRUCT, tmp_path / "models")
+    adapter = tmp_path / "mine"
+    adapter.mkdir()
+    (tmp_path / "data").mkdir()
+    (adapter / "adapter_config.json").write_text(json.dumps({}))
+    (adapter / "adapter_model.safetensors").write_bytes(b"12345")
+    write_adapter_manifest(adapter, name="law", base=SMOLLM2_135M_INSTRUCT, prompt_layout="1", licence="MIT")
+    environment = {
+        "FOOTNOTE_DATA_DIR": str(tmp_path / "data"),
+        "FOOTNOTE_MODELS_DIR": str(tmp_path / "models"),
+        "FOOTNOTE_EMBEDDER": "org/embedder",
+        "FOOTNOTE_ADAPTER": str(adapter),
+        "COLUMNS": "400",
+    }
+
+    sound = CliRunner().invoke(cli, ["check"], env=environment)
+    (adapter / "adapter_model.safetensors").write_bytes(b"54321")
+    damaged = CliRunner().invoke(cli, ["check"], env=environment)
+
+    assert sound.exit_code == 0, sound.output
+    assert "adapter law" in sound.output
+    assert damaged.exit_code == 1
+    assert "is damaged: its files are not those of its footnote-adapter.json" in damaged.output
+
+
+def fetched(model: PackagedModel, models_dir: Path) -> None:
+    """The folder of a fetched model, as its manifest says."""
+    folder = models_dir / model.name
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"weights")
+    write_manifest(folder, model, converted_by={})
