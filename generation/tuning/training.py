@@ -17,10 +17,11 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything that decides what comes out, besides the data. One step is one pack."""
+    """Everything that decides what comes out, besides the data. Each step learns from `packs` packs."""
 
     rank: int = 32
     first_layer: int = 6
+    packs: int = 1
     steps: int = 340
     learning_rate: float = 8e-4
     warmup: float = 0.04
@@ -92,9 +93,17 @@ def read(model: Any, pack: Pack) -> Reading:
 
 
 class Trainer:
-    """Runs a recipe step by step; what it has done can be saved and taken up again, with the same result."""
+    """Runs a recipe step by step; what it has done can be saved and taken up again, with the same result.
+
+    Where torch.distributed is initialised, the processes share each step's packs and add their gradients up:
+    the step is the one a single process would take, up to rounding.
+    """
 
     def __init__(self, model: Any, recipe: Recipe) -> None:
+        if recipe.packs < _workers():
+            raise ValueError(
+                f"{_workers()} processes share at least as many packs a step, the recipe has {recipe.packs}"
+            )
         self.model = model
         self.step = 0
         self._recipe = recipe
@@ -104,19 +113,40 @@ class Trainer:
         )
 
     def run(self, packs: Sequence[Pack]) -> Iterator[Reading]:
-        """What each step that is left reads, as it is taken. Packs are used in order, then again."""
+        """What this process reads in each step that is left, as it is taken. Packs are used in order, then again."""
         self.model.train()
         while self.step < self._recipe.steps:
-            pack = packs[self.step % len(packs)]
+            first = self.step * self._recipe.packs
+            mine = range(first + _worker(), first + self._recipe.packs, _workers())
             for group in self._optimizer.param_groups:
                 group["lr"] = self._recipe.learning_rate * rate(self.step, self._recipe)
-            found = read(self.model, pack)
-            found.loss.backward()  # type: ignore[no-untyped-call]
+            found = [self._learn(packs[number % len(packs)]) for number in mine]
+            self._add_up()
             torch.nn.utils.clip_grad_norm_(self._trained, self._recipe.clip)
             self._optimizer.step()
             self._optimizer.zero_grad(set_to_none=True)
             self.step += 1
-            yield Reading(found.loss.detach(), found.right, found.first)
+            yield Reading(
+                torch.stack([reading.loss for reading in found]).mean(),
+                tuple(right for reading in found for right in reading.right),
+                tuple(token for reading in found for token in reading.first),
+            )
+
+    def _learn(self, pack: Pack) -> Reading:
+        """Read a pack and leave its share of the step's gradients."""
+        found = read(self.model, pack)
+        (found.loss / self._recipe.packs).backward()  # type: ignore[no-untyped-call]
+        return Reading(found.loss.detach(), found.right, found.first)
+
+    def _add_up(self) -> None:
+        if _workers() == 1:
+            return
+        flat = torch.cat([torch.zeros_like(w).flatten() if w.grad is None else w.grad.flatten() for w in self._trained])
+        torch.distributed.all_reduce(flat)
+        at = 0
+        for weight in self._trained:
+            weight.grad = flat[at : at + weight.numel()].view_as(weight).clone()
+            at += weight.numel()
 
     def save_state(self, file: Path) -> None:
         """Everything `load_state` needs, written whole or not at all."""
@@ -139,6 +169,14 @@ class Trainer:
         set_peft_model_state_dict(self.model, state["adapter"])
         self._optimizer.load_state_dict(state["optimizer"])
         self.step = int(state["step"])
+
+
+def _workers() -> int:
+    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+
+
+def _worker() -> int:
+    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
 
 
 def rate(step: int, recipe: Recipe) -> float:

@@ -1,9 +1,13 @@
 """generation.tuning: a pack reads as its sequences do one by one, and training it moves the adapter alone."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.multiprocessing.spawn import spawn
 
 from generation.tuning.attention import IMPLEMENTATION
 from generation.tuning.pack import Branch, Pack, common_prefix
@@ -13,6 +17,11 @@ from tests.generation.tiny import tiny_model
 pytest.importorskip("peft", reason="peft is a development tool")
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft asks for it
 RECIPE = Recipe(rank=4, first_layer=1, steps=6, learning_rate=1e-2, seed=3)
+
+PACKS = [
+    Pack((7, 8, 9, 10), (Branch((11, 12), (13, 14, 2)), Branch((15,), (16, 2)))),
+    Pack((7, 8, 9), (Branch((21, 22), (23, 2)),)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +63,16 @@ def test_a_pack_reads_as_its_sequences_one_by_one(model, pack):
 
 
 def test_training_learns_its_pack_and_goes_on_where_it_stopped(base, tmp_path):
-    packs = [
-        Pack((7, 8, 9, 10), (Branch((11, 12), (13, 14, 2)), Branch((15,), (16, 2)))),
-        Pack((7, 8, 9), (Branch((21, 22), (23, 2)),)),
-    ]
     whole = Trainer(start(base, RECIPE), RECIPE)
-    losses = [float(found.loss) for found in whole.run(packs)]
+    losses = [float(found.loss) for found in whole.run(PACKS)]
 
     half = Trainer(start(base, RECIPE), RECIPE)
-    steps = half.run(packs)
+    steps = half.run(PACKS)
     first = [float(next(steps).loss) for _ in range(3)]
     half.save_state(tmp_path / "state.pt")
     resumed = Trainer(start(base, RECIPE), RECIPE)
     resumed.load_state(tmp_path / "state.pt")
-    rest = [float(found.loss) for found in resumed.run(packs)]
+    rest = [float(found.loss) for found in resumed.run(PACKS)]
 
     assert losses[-2] < losses[0]
     assert first + rest == pytest.approx(losses)
@@ -96,3 +101,31 @@ def test_the_rate_climbs_and_then_falls():
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert max(rates) == pytest.approx(1)
     assert min(rates[10:]) >= 0.05
+
+
+def _train_beside(rank: int, workers: int, base: str, meeting: str, out: str) -> None:
+    """One of several processes; what it learnt is written down."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=workers)
+    recipe = replace(RECIPE, steps=3, packs=3)
+    trainer = Trainer(start(Path(base), recipe), recipe)
+    for _ in trainer.run(PACKS):
+        pass
+    torch.save([w.detach() for w in trainer.model.parameters() if w.requires_grad], f"{out}/{workers}-{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def test_processes_that_share_their_packs_learn_what_one_would(base, tmp_path):
+    for workers in (1, 2):
+        meeting = str(tmp_path / f"meeting-{workers}")
+        spawn(_train_beside, args=(workers, str(base), meeting, str(tmp_path)), nprocs=workers)
+    alone, first, second = (torch.load(tmp_path / f"{name}.pt") for name in ("1-0", "2-0", "2-1"))
+
+    for one, other, same in zip(alone, first, second, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
+        assert torch.equal(other, same)
+
+
+def test_a_recipe_has_a_pack_for_every_process():
+    with pytest.raises(ValueError, match="0"):
+        Trainer(torch.nn.Linear(1, 1), replace(RECIPE, packs=0))
