@@ -1,28 +1,30 @@
 """The reranker: a sentence-transformers cross-encoder."""
 
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from threading import Lock, local
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrieval.errors import RerankerUnavailable
-from retrieval.weights import digest, fastest_dtype, folder_of
+from retrieval.pair_model import Device, Dtype, Refusals, load_pair_model
 
 if TYPE_CHECKING:
     import torch
-
-Device: TypeAlias = Literal["auto", "cpu", "cuda"]
-Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 
 # Padded tokens of one batch: small enough on a CPU to waste little on padding, and a GPU wants to be filled.
 CPU_BATCH_TOKENS = 1024
 CUDA_BATCH_TOKENS = 65536
 
-# What a reranker's configuration names as its architecture: one trained to classify pairs, or to say yes or no.
-_ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
+_REFUSALS = Refusals(
+    error=RerankerUnavailable,
+    no_gpu='The reranking model "{name}" is to run on a GPU, but there is none.',
+    missing='The reranking model "{name}" is not installed. `footnote models` lists what is; '
+    "set FOOTNOTE_RERANKER to a folder with a cross-encoder, or leave it empty to search without one.",
+    no_head='The model "{name}" is no reranker: it has no head that scores pairs.',
+    damaged='The reranking model "{name}" cannot be loaded, its files are damaged or incomplete. '
+    "`footnote models` lists what is installed.",
+)
 
 
 class CrossEncoderReranker:
@@ -76,53 +78,14 @@ class CrossEncoderReranker:
         Raises:
             RerankerUnavailable: There is no such model here, it cannot be loaded, or it is no reranker.
         """
-        import torch
-        from safetensors import SafetensorError
-        from sentence_transformers import CrossEncoder
-
-        name = Path(model).name if Path(model).is_dir() else model
-        on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-        if on_cuda and not torch.cuda.is_available():
-            raise RerankerUnavailable(f'The reranking model "{name}" is to run on a GPU, but there is none.')
-        chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
-        try:
-            folder = folder_of(model, local_files_only=local_files_only)
-            revision = digest(folder)
-        except (OSError, ValueError) as error:
-            raise RerankerUnavailable(
-                f'The reranking model "{name}" is not installed. `footnote models` lists what is; '
-                "set FOOTNOTE_RERANKER to a folder with a cross-encoder, or leave it empty to search without one."
-            ) from error
-        damaged = RerankerUnavailable(
-            f'The reranking model "{name}" cannot be loaded, its files are damaged or incomplete. '
-            "`footnote models` lists what is installed."
+        loaded = load_pair_model(
+            model, device=device, dtype=dtype, local_files_only=local_files_only, refusals=_REFUSALS
         )
-        try:
-            if not has_pair_head(folder):
-                # The library would give it a head of random weights and a warning.
-                raise RerankerUnavailable(f'The model "{name}" is no reranker: it has no head that scores pairs.')
-            loaded = CrossEncoder(
-                str(folder),
-                device="cuda" if on_cuda else "cpu",
-                local_files_only=local_files_only,
-                model_kwargs={"dtype": getattr(torch, chosen)},
-            )
-        except torch.OutOfMemoryError:
-            raise  # the model is fine, the device is full
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            ImportError,
-            RuntimeError,
-            SafetensorError,
-        ) as error:
-            raise damaged from error
-        loaded.eval()
         return cls(
-            loaded, name=name, revision=revision, batch_tokens=CUDA_BATCH_TOKENS if on_cuda else CPU_BATCH_TOKENS
+            loaded.model,
+            name=loaded.name,
+            revision=loaded.revision,
+            batch_tokens=CUDA_BATCH_TOKENS if loaded.on_cuda else CPU_BATCH_TOKENS,
         )
 
     @property
@@ -199,14 +162,3 @@ def _rows(value: Any, rows: list[int], mask: "torch.Tensor") -> Any:
         return value
     columns = mask[rows].any(dim=0)
     return value[rows][:, columns]
-
-
-def has_pair_head(folder: Path) -> bool:
-    """Whether the weights come with a head for pairs: by their architecture, or saved as a cross-encoder."""
-    about = folder / "config_sentence_transformers.json"
-    if about.is_file():
-        kind = json.loads(about.read_text(encoding="utf-8")).get("model_type")
-        if kind is not None:
-            return bool(kind == "CrossEncoder")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    return any(name.endswith(_ARCHITECTURES) for name in config.get("architectures") or ())

@@ -6,17 +6,24 @@ arXiv:1508.05326); a reranker has one score, which stands for entailment, and kn
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from retrieval.cross_encoder import Device, Dtype, has_pair_head
 from retrieval.errors import VerifierUnavailable
-from retrieval.weights import digest, fastest_dtype, folder_of
+from retrieval.pair_model import Device, Dtype, Refusals, load_pair_model
 
 _BATCH = 16  # pairs; an answer's sentence is judged beside a handful of passages
+
+_REFUSALS = Refusals(
+    error=VerifierUnavailable,
+    no_gpu='The verifying model "{name}" is to run on a GPU, but there is none.',
+    missing='The verifying model "{name}" is not installed; set FOOTNOTE_VERIFIER to a folder with a cross-encoder, '
+    "or leave it empty.",
+    no_head='The model "{name}" cannot verify: it has no head that judges pairs.',
+    damaged='The verifying model "{name}" cannot be loaded, its files are damaged or incomplete.',
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,50 +64,10 @@ class EntailmentModel:
         Raises:
             VerifierUnavailable: There is no such model here, it cannot be loaded, or it judges no pairs.
         """
-        import torch
-        from safetensors import SafetensorError
-        from sentence_transformers import CrossEncoder
-
-        name = Path(model).name if Path(model).is_dir() else model
-        on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-        if on_cuda and not torch.cuda.is_available():
-            raise VerifierUnavailable(f'The verifying model "{name}" is to run on a GPU, but there is none.')
-        chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
-        try:
-            folder = folder_of(model, local_files_only=local_files_only)
-            revision = digest(folder)
-        except (OSError, ValueError) as error:
-            raise VerifierUnavailable(
-                f'The verifying model "{name}" is not installed; set FOOTNOTE_VERIFIER to a folder with a '
-                "cross-encoder, or leave it empty."
-            ) from error
-        try:
-            if not has_pair_head(folder):
-                # The library would give it a head of random weights and a warning.
-                raise VerifierUnavailable(f'The model "{name}" cannot verify: it has no head that judges pairs.')
-            loaded = CrossEncoder(
-                str(folder),
-                device="cuda" if on_cuda else "cpu",
-                local_files_only=local_files_only,
-                model_kwargs={"dtype": getattr(torch, chosen)},
-            )
-        except torch.OutOfMemoryError:
-            raise  # the model is fine, the device is full
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            ImportError,
-            RuntimeError,
-            SafetensorError,
-        ) as error:
-            raise VerifierUnavailable(
-                f'The verifying model "{name}" cannot be loaded, its files are damaged or incomplete.'
-            ) from error
-        loaded.eval()
-        return cls(loaded, name=name, revision=revision)
+        loaded = load_pair_model(
+            model, device=device, dtype=dtype, local_files_only=local_files_only, refusals=_REFUSALS
+        )
+        return cls(loaded.model, name=loaded.name, revision=loaded.revision)
 
     @property
     def model(self) -> str:

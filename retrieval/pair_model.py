@@ -1,0 +1,107 @@
+"""Loading a cross-encoder, a model that reads two texts together, for whatever its scores are used for."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from retrieval.errors import RetrievalError
+from retrieval.weights import digest, fastest_dtype, folder_of
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
+
+# What a cross-encoder's configuration names as its architecture: one trained to classify pairs, or to say yes or no.
+_ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusals:
+    """What is said, as `error`, when a model cannot be had: sentences with `{name}` for what the model is called."""
+
+    error: type[RetrievalError]
+    no_gpu: str
+    missing: str
+    no_head: str
+    damaged: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairModel:
+    """A loaded `CrossEncoder`, what it is called, what identifies its weights, and where it runs."""
+
+    model: Any
+    name: str
+    revision: str
+    on_cuda: bool
+
+
+def load_pair_model(
+    model: str, *, device: Device, dtype: Dtype, local_files_only: bool, refusals: Refusals
+) -> PairModel:
+    """Load a model from a folder or by its Hugging Face id.
+
+    Args:
+        model: A folder with a cross-encoder, or an id such as `cross-encoder/ms-marco-MiniLM-L6-v2`.
+        device: "auto" takes a GPU when there is one.
+        dtype: Of the arithmetic; "auto" is half precision where the hardware multiplies it.
+        local_files_only: Never ask the network.
+        refusals: How to say no.
+
+    Raises:
+        RetrievalError: `refusals.error`: there is no such model here, it cannot be loaded, or it has no head for pairs.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from sentence_transformers import CrossEncoder
+
+    name = Path(model).name if Path(model).is_dir() else model
+
+    def refused(sentence: str) -> RetrievalError:
+        return refusals.error(sentence.replace("{name}", name))
+
+    on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
+    if on_cuda and not torch.cuda.is_available():
+        raise refused(refusals.no_gpu)
+    chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
+    try:
+        folder = folder_of(model, local_files_only=local_files_only)
+        revision = digest(folder)
+    except (OSError, ValueError) as error:
+        raise refused(refusals.missing) from error
+    try:
+        if not _has_pair_head(folder):
+            # The library would give it a head of random weights and a warning.
+            raise refused(refusals.no_head)
+        loaded = CrossEncoder(
+            str(folder),
+            device="cuda" if on_cuda else "cpu",
+            local_files_only=local_files_only,
+            model_kwargs={"dtype": getattr(torch, chosen)},
+        )
+    except torch.OutOfMemoryError:
+        raise  # the model is fine, the device is full
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:
+        raise refused(refusals.damaged) from error
+    loaded.eval()
+    return PairModel(loaded, name, revision, on_cuda)
+
+
+def _has_pair_head(folder: Path) -> bool:
+    """Whether the weights come with a head for pairs: by their architecture, or saved as a cross-encoder."""
+    about = folder / "config_sentence_transformers.json"
+    if about.is_file():
+        kind = json.loads(about.read_text(encoding="utf-8")).get("model_type")
+        if kind is not None:
+            return bool(kind == "CrossEncoder")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return any(name.endswith(_ARCHITECTURES) for name in config.get("architectures") or ())
