@@ -7,16 +7,14 @@ leaves out the sentences that no passage supports.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from app.footnote import Citation, Origin, Pages
 from app.language import is_refusal
-from app.support import Evidence
 from app.verification.calibration import THRESHOLD
-from app.verification.verifier import Verifier
-from ingestion.types import Page
-from retrieval.types import Chunk, Source, Span
+from app.verification.verifier import Evidence, Verifier
+from retrieval.types import Source, Span
 
 _MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
 # What a "]" would make a marker of: what is left around one that was dropped, as in "[[9]1]".
@@ -28,32 +26,6 @@ _UNSPACED_TERMINATORS = "。！？"
 _ABBREVIATION = re.compile(r"\b(?:[^\W\d_]|v|vs|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Inc|Ltd|Co|Corp|Fig|al|e\.g|i\.e)\Z")
 _LINE_STARTS = "\n[-*•#0123456789"
 _CLOSERS = "\"'”’»)]」』"
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """One footnote of an answer.
-
-    `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
-    the document version's canonical text, and `cited_text` is exactly that slice. `origin` says who
-    put the marker there: the model, or Footnote after finding support.
-    """
-
-    index: int
-    answer_start: int
-    answer_end: int
-    document_id: str
-    version: int
-    filename: str
-    chunk_id: str
-    page_start: int | None
-    page_end: int | None
-    start_char: int
-    end_char: int
-    cited_text: str
-    verified: bool
-    support: float
-    origin: Literal["model", "attributed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +48,7 @@ class FootnoteWriter:
         self,
         sources: Sequence[Source],
         *,
-        pages: Mapping[tuple[str, int], Sequence[Page]] | None = None,
+        pages: Pages | None = None,
         verifier: Verifier | None = None,
         strict: bool = False,
         refusal: str = "",
@@ -85,8 +57,7 @@ class FootnoteWriter:
 
         Args:
             sources: What was presented to the model.
-            pages: Page tables by (document id, version), needed where a chunk crosses a page
-                boundary; without one such a citation carries the chunk's whole page range.
+            pages: Where citations open in chunks that cross a page boundary.
             verifier: Over the same sources; by default one that knows words only, and no question.
             strict: Leave out what is not verified.
             refusal: What a strict answer says when nothing is left of it.
@@ -255,33 +226,11 @@ class FootnoteWriter:
             self._removed += self._written[self._kept :]
             self._written = self._written[: self._kept]
 
-    def _citation(self, marker: _Marker, evidence: Evidence, origin: Literal["model", "attributed"]) -> Citation:
-        chunk, span = evidence.source.hit.chunk, evidence.span
-        page_start, page_end = self._page_range(chunk, span)
-        return Citation(
-            index=marker.number,
-            answer_start=marker.start,
-            answer_end=marker.end,
-            document_id=chunk.document_id,
-            version=chunk.version,
-            filename=chunk.filename,
-            chunk_id=evidence.source.chunk_at(span).id,
-            page_start=page_start,
-            page_end=page_end,
-            start_char=span.start_char,
-            end_char=span.end_char,
-            cited_text=chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char],
-            verified=evidence.support >= THRESHOLD,
-            support=evidence.support,
-            origin=origin,
+    def _citation(self, marker: _Marker, evidence: Evidence, origin: Origin) -> Citation:
+        place = Span(marker.start, marker.end)
+        return Citation.of(
+            evidence.source, evidence.span, marker=place, support=evidence.support, origin=origin, pages=self._pages
         )
-
-    def _page_range(self, chunk: Chunk, span: Span) -> tuple[int | None, int | None]:
-        pages = self._pages.get((chunk.document_id, chunk.version))
-        if chunk.page_start == chunk.page_end or not pages:
-            return chunk.page_start, chunk.page_end
-        numbers = [page.number for page in pages if page.start_char < span.end_char and span.start_char < page.end_char]
-        return (numbers[0], numbers[-1]) if numbers else (chunk.page_start, chunk.page_end)
 
 
 class VerbatimWriter(FootnoteWriter):

@@ -1,22 +1,18 @@
 """The answer as it is written where sentences are quoted: each with its marker, in the format asked for."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from app.citations import Citation
 from app.extractive import Quote
+from app.footnote import Citation, Pages
 from app.formats import Format, json_answer
 from app.plain_text import PlainText
-from ingestion.types import Page
 from retrieval.types import Span
 
 _BREAK = re.compile(r"[ \t]*[\r\n\v\f\x85\u2028\u2029]\s*")
 # A sentence may bring footnotes of its own, which would be read as ours.
 _MARKER = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")
 _OPENS_SOURCES = ', "sources": ['
-
-Pages = Mapping[tuple[str, int], Sequence[Page]]
-"""Page tables by (document id, version), needed where a chunk crosses a page boundary."""
 
 
 def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
@@ -38,7 +34,7 @@ def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[s
     for quote, sentence in zip(quotes, shown, strict=True):
         text += f"{' ' if text else ''}{sentence} "
         marker = f"[{quote.source.number}]"
-        citations.append(_citation(quote, len(text), len(text) + len(marker), pages))
+        citations.append(_citation(quote, Span(len(text), len(text) + len(marker)), pages))
         text += marker
     return text, tuple(citations)
 
@@ -49,9 +45,9 @@ def _json(quotes: Sequence[Quote], said: str, pages: Pages) -> tuple[str, tuple[
     at = text.rindex(_OPENS_SOURCES) + len(_OPENS_SOURCES)
     places = {}
     for number in numbers:
-        places[number] = (at, at + len(str(number)))
+        places[number] = Span(at, at + len(str(number)))
         at += len(f"{number}, ")
-    return text, tuple(_citation(quote, *places[quote.source.number], pages) for quote in quotes)
+    return text, tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes)
 
 
 def _shown(text: str, *, form: Format) -> str:
@@ -62,31 +58,6 @@ def _shown(text: str, *, form: Format) -> str:
     return line.strip()
 
 
-def _citation(quote: Quote, start: int, end: int, pages: Pages) -> Citation:
-    chunk = quote.source.hit.chunk
-    page_start, page_end = chunk.page_start, chunk.page_end
-    table = pages.get((chunk.document_id, chunk.version))
-    if page_start != page_end and table:
-        numbers = [page.number for page in table if _overlap(page, quote.span)]
-        page_start, page_end = (numbers[0], numbers[-1]) if numbers else (page_start, page_end)
-    return Citation(
-        index=quote.source.number,
-        answer_start=start,
-        answer_end=end,
-        document_id=chunk.document_id,
-        version=chunk.version,
-        filename=chunk.filename,
-        chunk_id=quote.source.chunk_at(quote.span).id,
-        page_start=page_start,
-        page_end=page_end,
-        start_char=quote.span.start_char,
-        end_char=quote.span.end_char,
-        cited_text=quote.text,
-        verified=True,  # it says what it cites
-        support=1.0,
-        origin="attributed",
-    )
-
-
-def _overlap(page: Page, span: Span) -> bool:
-    return page.start_char < span.end_char and span.start_char < page.end_char
+def _citation(quote: Quote, marker: Span, pages: Pages) -> Citation:
+    """A quote says what it cites: nothing supports it better."""
+    return Citation.of(quote.source, quote.span, marker=marker, support=1.0, origin="attributed", pages=pages)

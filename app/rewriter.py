@@ -4,21 +4,17 @@ Whether a question needs it is for the rules to say (`app.followup`); what the m
 it is one question that keeps what was asked and brings in no name that was not said. Otherwise the rules' stands.
 """
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from app.auxiliary import Caller, Calls, completions
 from app.noun_phrases import names
 from app.prompt import Component, Message, Prompt, Segment
 from app.question import Question
-from app.settlement import submit
-from app.summaries import Calls
-from app.types import Operation
 from app.usage.ledger import Ledger
-from generation.errors import GenerationError
-from generation.ports import Engine, Stream, Tokenizer
-from generation.types import Completion, FinishReason, GenerationRequest, SamplingParams
+from generation.ports import Engine, Tokenizer
+from generation.types import Completion, FinishReason
 
 SYSTEM = (
     "Rewrite the last question so that it can be understood without the conversation. "
@@ -27,7 +23,7 @@ SYSTEM = (
 )
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
 _CALL = 0  # within the request: before the query's embedding, which is 1
-_SHARE = 4  # one part in so many of the time left
+_TIME_SHARE = 4  # one part in so many of the time left
 _MORE_TOKENS = 48  # than twice the question's
 _MORE_CHARACTERS = 200  # than three times the question's
 
@@ -45,10 +41,8 @@ class Rewriter:
     """Has follow-ups rewritten. One instance serves every request."""
 
     def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
-        self._engine = engine
         self._tokenizer = tokenizer
-        self._tokenizer_revision = tokenizer_revision
-        self._ledger = ledger
+        self._caller = Caller(engine=engine, tokenizer_revision=tokenizer_revision, ledger=ledger)
 
     def rewritten(self, question: Question, *, calls: Calls) -> Rewritten:
         """`question`, which the rules rewrote, in the model's words if those will do. Blocks until they are there.
@@ -77,32 +71,11 @@ class Rewriter:
         """How the model's call ended; None where it was not made."""
         prompt = _prompt(self._tokenizer, question.as_asked, question.history)
         max_tokens = 2 * self._tokenizer.count(question.as_asked) + _MORE_TOKENS
-        left = question.seconds_left
-        reservation = question.reservation(
-            call=_CALL,
-            operation=Operation.REWRITE,
-            model=self._engine.info.model,
-            tokenizer_revision=self._tokenizer_revision,
-            input_tokens=prompt.components.total,
-            max_output_tokens=max_tokens,
-            components=prompt.components,
+        stream = self._caller.begin(
+            question, prompt, calls=calls, number=_CALL, max_tokens=max_tokens, time_share=_TIME_SHARE
         )
-        request = GenerationRequest(
-            reservation.event_id,
-            prompt.ids,
-            SamplingParams(max_tokens=max_tokens),
-            salt=question.principal.tenant_id,
-            user=question.principal.user_id or question.principal.key_id,
-            deadline_s=None if left is None else left / _SHARE,
-        )
-        if calls.closed or question.late:
-            return None
-        try:
-            stream, settler = submit(self._engine, self._ledger, reservation, request)
-        except GenerationError:
-            return None
-        calls.add(stream, settler)
-        return asyncio.run(_end(stream))
+        (completion,) = completions([stream])
+        return completion
 
 
 def is_rewriting(text: str, *, asked: str, said: Sequence[str]) -> bool:
@@ -140,11 +113,3 @@ def _prompt(tokenizer: Tokenizer, asked: str, history: Sequence[Message]) -> Pro
     # Small models answer a question that stands last instead of rewriting it.
     segments += [text(Component.TEMPLATE, "\n\nThe last question, rewritten:"), Segment(Component.TEMPLATE, frame[2])]
     return Prompt(tuple(segments))
-
-
-async def _end(stream: Stream) -> Completion | None:
-    completion = None
-    async for event in stream:
-        if isinstance(event, Completion):
-            completion = event
-    return completion

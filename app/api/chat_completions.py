@@ -27,9 +27,9 @@ from app.api.schemas.chat import (
     TextFormat,
 )
 from app.api.schemas.shape import problems
-from app.citations import Citation
 from app.errors import InvalidRequest, NotFound
 from app.followup import exchanges_of, stand_alone
+from app.footnote import Citation
 from app.formats import ANY_OBJECT, schema_text
 from app.prepared import Prepared
 from app.prompt import Message

@@ -2,7 +2,7 @@
 
 FOLDER holds climate-fever-mini (Diggelmann et al. 2020, arXiv:2012.00614): claims beside sentences that people
 judged to support or refute them, or to say too little. As many claims are put beside a sentence of another
-claim. Nothing is fitted or chosen on it. Today's measure by shared words alone is measured beside it.
+claim. Nothing is fitted or chosen on it. What summaries are held to, shared words alone, is measured beside it.
 """
 
 import argparse
@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app import support as shared_words
 from app.verification.calibration import THRESHOLD
 from app.verification.ports import Judge, SentenceEmbedder
 from app.verification.tuning import source_of
@@ -152,9 +151,8 @@ def chart(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
 
 
 def by_shared_words(claim: str, source: Source) -> float:
-    """Support as `app.support` has it."""
-    evidence = shared_words.Verifier([source]).best(claim)
-    return evidence.support if evidence is not None else 0.0
+    """How much of the claim the source's sentences hold, where the rules allow it (`app.summaries`)."""
+    return Verifier([source]).coverage(claim)
 
 
 def by_verifier(
@@ -185,7 +183,7 @@ def main() -> None:
     embedder = Remembered(SentenceEncoder.load(arguments.embedder, dtype="float32").embed_documents)
     embedder.embed([text for pair in pairs for text in (pair.claim, pair.sentence)])
     ways = [
-        ("shared words", by_shared_words, shared_words.THRESHOLD),
+        ("shared words", by_shared_words, THRESHOLD),
         ("words", by_verifier(), THRESHOLD),
         ("words and embedder", by_verifier(embedder=embedder), THRESHOLD),
     ]

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from app.support import Evidence
 from app.verification.calibration import DECIDED, FORBIDDEN, QUOTED, lexical_support, semantic_support
 from app.verification.contradiction import contradicts
 from app.verification.features import Claim, Lexical, asked_share, compare, forbids, is_fragment
@@ -31,7 +30,20 @@ _FEWEST_TERMS = 2  # one word says nothing, unless there is a question it answer
 _CONTRADICTED = 0.5  # probability of a contradiction from which a judged passage is no support
 _ROUNDING = 1e-9
 _FEWEST_QUOTED = 3  # words
+_HALF, _SHORT = (
+    0.5,
+    4,
+)  # a passage of fewer words that has not half of the claim's is a heading, or speaks of its subject
 _MEMBER_SHARE = 0.4  # of a claim's words: a sentence that speaks of so much of it and contradicts spoils its pair
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The best passage for a claim in one source: document offsets, and support in [0, 1]."""
+
+    source: Source
+    span: Span
+    support: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +122,14 @@ class Verifier:
         passage = self._read()[candidates[best].at]
         return Evidence(passage.source, passage.span, round(supports[best], 4))
 
+    def coverage(self, claim: str) -> float:
+        """How much of the claim's words, weighed by rarity, one passage that the rules allow holds at most, in [0, 1].
+
+        What `best` would be by shared words alone: no model is asked, and no passage gains by being short.
+        """
+        candidates = self.candidates(self.read(claim))
+        return max((one.features.coverage for one in candidates if not one.forbidden), default=0.0)
+
     def read(self, text: str) -> Claim:
         """A sentence of the answer as it is verified: one of a few words together with its question."""
         said = read_statement(text)
@@ -158,10 +178,16 @@ class Verifier:
         vetted = [
             replace(one, forbidden=True)
             if one.features.coverage <= spoken_against.get(passages[one.at].source.number, -1.0) + _ROUNDING
+            or self._says_too_little(one)
             else one
             for one in compared
         ]
         return sorted(vetted, key=lambda one: (-lexical_support(one.features), one.at))
+
+    def _says_too_little(self, candidate: Candidate) -> bool:
+        """Whether a passage is too short to support a sentence it does not repeat: "Revenue." says nothing of it."""
+        seen, words = candidate.features, self._read()[candidate.at].statement.terms
+        return not seen.fragment and seen.coverage < _HALF and len(words) < _SHORT
 
     def _forbidden(self, claim: Claim, passage: _Passage) -> bool:
         """Whether the rules forbid it, by itself or, of a pair, by the sentence in it that is about the claim."""

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from app.citations import FootnoteWriter, VerbatimWriter
 from app.verification.calibration import THRESHOLD
-from app.verification.tuning import source_of
 from app.verification.verifier import Verifier
 from ingestion.types import Page
-from retrieval.types import Chunk, Hit, Scores, Source, Span
+from retrieval.types import Source
+from tests.app.sources import source
 
 CONTENT = (
     "Northwind's revenue rose 12 percent to 48 million dollars in 2025. The board proposed a dividend of 30 cents. "
@@ -19,40 +19,8 @@ CONTENT = (
     "The plant in Oslo closed on 4 May after a fire destroyed the main turbine hall."
 )
 SPLIT = CONTENT.index("Zoë")
-
-
-def source(number: int, start: int, end: int, *, pages: tuple[int, int] = (1, 1)) -> Source:
-    text = CONTENT[start:end]
-    chunk = Chunk(
-        key=number,
-        id=f"chk_{number}",
-        document_id="doc_1",
-        version=1,
-        collection_id="col_1",
-        filename="report.pdf",
-        external_id=None,
-        ordinal=number - 1,
-        text=text,
-        start_char=start,
-        end_char=end,
-        page_start=pages[0],
-        page_end=pages[1],
-        heading_path=(),
-        token_count=10,
-    )
-    return Source(
-        number=number,
-        hit=Hit(chunk, Scores(fused=1.0)),
-        spans=(Span(start, end),),
-        header=f"[{number}] report.pdf\n",
-        body=text.rstrip() + "\n",
-        tokens=10,
-        compressed=False,
-    )
-
-
 REFUSAL = "I don't know."
-SOURCES = (source(1, 0, SPLIT), source(2, SPLIT, len(CONTENT)))
+SOURCES = (source(CONTENT[:SPLIT]), source(CONTENT[SPLIT:], number=2, start=SPLIT))
 
 
 def write(text: str, sources: tuple[Source, ...] = SOURCES, **options: object) -> FootnoteWriter:
@@ -159,7 +127,7 @@ def test_sentences_of_scripts_without_spaces_are_told_apart():
 
 
 def test_a_passage_of_a_chunk_that_crosses_pages_is_cited_with_its_own_page():
-    whole = source(1, 0, len(CONTENT), pages=(4, 5))
+    whole = source(CONTENT, pages=(4, 5))
     pages = {("doc_1", 1): (Page(4, 0, SPLIT), Page(5, SPLIT, len(CONTENT)))}
 
     first, second = write(
@@ -264,7 +232,7 @@ def test_a_cited_sentence_that_contradicts_its_source_stays_cited_and_unverified
 def test_a_bare_number_is_an_answer_and_gets_its_footnote(said):
     question = "By how much did revenue rise?" if "12" in said else "How many people does the company employ?"
     text = "Revenue rose 12 percent in 2025. The company employs 310 people in Oslo."
-    found = source_of(text, heading="Report")
+    found = source(text, heading="Report")
     writer = FootnoteWriter((found,), verifier=Verifier((found,), question=question))
     writer.feed(said)
     writer.finish()
@@ -275,7 +243,7 @@ def test_a_bare_number_is_an_answer_and_gets_its_footnote(said):
 
 def test_a_label_of_a_list_is_no_claim():
     question = "How many people does the company employ?"
-    found = source_of("The company employs 310 people in Oslo.", heading="Report")
+    found = source("The company employs 310 people in Oslo.", heading="Report")
     writer = FootnoteWriter((found,), verifier=Verifier((found,), question=question))
     writer.feed("1. The company employs 310 people in Oslo.\n2. ")
     writer.finish()

@@ -2,10 +2,10 @@
 
 import pytest
 
+from app.auxiliary import Calls
 from app.prompt import Message
 from app.question import Question
 from app.rewriter import Rewriter, Rewritten, is_rewriting
-from app.summaries import Calls
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger import Ledger
 from generation.types import FinishReason

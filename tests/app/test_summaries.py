@@ -9,10 +9,11 @@ from typing import cast
 
 import pytest
 
+from app.auxiliary import Calls
 from app.db.session import Database
 from app.errors import StoreUnavailable
 from app.question import Question
-from app.summaries import Calls, Summarised, Summariser
+from app.summaries import Summarised, Summariser
 from app.types import Operation, Principal, Reservation, Role, UsageStatus
 from app.usage.ledger import Ledger, UsageEvent
 from generation.errors import EngineFull
@@ -208,8 +209,10 @@ def test_where_everything_fits_the_generator_is_not_asked(ledger: Ledger) -> Non
         (SummarisingEngine(says="Nothing."), UsageStatus.COMPLETED),
         (SummarisingEngine(says="Revenue is measured in bananas."), UsageStatus.COMPLETED),
         (SummarisingEngine(says="Revenue rose by 99 percent."), UsageStatus.COMPLETED),
+        (SummarisingEngine(says="Revenue fell by twelve percent in spring."), UsageStatus.COMPLETED),
+        (SummarisingEngine(says="At Contoso revenue rose by twelve percent in spring."), UsageStatus.COMPLETED),
     ],
-    ids=["refused", "failed", "late", "empty", "nothing", "invented", "wrong number"],
+    ids=["refused", "failed", "late", "empty", "nothing", "invented", "wrong number", "opposite", "other name"],
 )
 def test_without_a_usable_summary_the_context_is_as_if_none_had_been_asked_for(
     ledger: Ledger, engine: SummarisingEngine, status: UsageStatus
@@ -255,6 +258,16 @@ def test_a_ledger_that_fails_stops_what_is_under_way() -> None:
         fitted(engine, cast(Ledger, FailingLedger()))
 
     assert [stream.closed for stream in engine.streams] == [True]
+
+
+def test_a_summary_is_about_the_question_as_it_was_rewritten(ledger: Ledger) -> None:
+    engine = SummarisingEngine()
+    asked = replace(QUESTION, text="And how did that develop?")
+
+    fitted(engine, ledger, question=asked.standing_alone(QUESTION.text), calls=Calls(asked))
+
+    assert engine.requests
+    assert all(QUESTION.text in CharacterTokenizer().decode(request.prompt) for request in engine.requests)
 
 
 def test_half_of_the_time_left_is_kept_for_the_answer(ledger: Ledger) -> None:

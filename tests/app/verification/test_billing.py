@@ -11,7 +11,7 @@ from app.usage.ledger import Ledger
 from app.verification.billing import Verification
 from retrieval.entailment import Judgement
 from retrieval.types import Scope
-from tests.app.verification.sources import REPORT, source
+from tests.app.sources import REPORT, source
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.fakes import HashingEmbedder
 

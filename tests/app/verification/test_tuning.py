@@ -8,7 +8,7 @@ import pytest
 
 from app.verification.examples import Example, answer_examples, scifact_examples
 from app.verification.tuning import calibrated, cases, fit
-from tests.app.verification.sources import OneDirection
+from tests.app.verification.fakes import OneDirection
 
 
 def example(claim: str, *, supported: bool, question: str = "", apart: bool = False) -> Example:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from app.verification.calibration import THRESHOLD
 from app.verification.verifier import Verifier
 from retrieval.entailment import Judgement
-from tests.app.verification.sources import REPORT, OneDirection, source
+from tests.app.sources import REPORT, source
+from tests.app.verification.fakes import OneDirection
 
 
 def support(claim: str, text: str = REPORT, *, question: str = "", heading: str = "") -> float:
@@ -51,6 +52,23 @@ def test_a_wrong_detail_or_the_opposite_is_not(claim, embedder):
 
     assert evidence is not None
     assert evidence.support < THRESHOLD
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("Revenue is measured in bananas.", "Revenue. Costs fell in spring."),
+        ("Revenue is measured in bananas.", "Revenue rose. Costs fell in spring."),
+        ("The ship was eaten by whales.", "See the ship. It left the harbour in May."),
+    ],
+)
+def test_a_passage_does_not_support_what_it_does_not_say_by_being_short(claim, text):
+    assert support(claim, text) < THRESHOLD
+
+
+def test_a_short_sentence_supports_what_it_says():
+    assert support("The board spoke of revenue.", "The board spoke. It spoke of revenue.") >= THRESHOLD
+    assert support("Revenue rose.", "Revenue rose. Costs fell in spring.") >= THRESHOLD
 
 
 def test_a_short_answer_is_verified_with_its_question():
@@ -105,6 +123,28 @@ def test_only_the_source_asked_for_is_looked_at():
 
 def test_without_sources_there_is_no_evidence():
     assert Verifier(()).best("The board proposed a dividend.") is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "covered"),
+    [
+        ("A dividend of 30 cents was proposed by the board.", True),
+        ("The board proposed a dividend of 31 cents.", False),
+        ("The board of Contoso proposed a dividend of 30 cents.", False),
+        ("The board did not propose a dividend of 30 cents.", False),
+        ("The board proposed bananas, bread and butter for lunch.", False),
+    ],
+)
+def test_a_claim_is_covered_by_a_passage_that_has_its_words_and_that_the_rules_allow(claim, covered):
+    verifier = Verifier([source(REPORT)])
+
+    assert (verifier.coverage(claim) == 1) == covered
+    assert (verifier.coverage(claim) >= 0.6) == covered
+
+
+def test_no_passage_covers_a_claim_by_being_short():
+    assert Verifier([source("Revenue. Costs fell in spring.")]).coverage("Revenue is measured in bananas.") < 0.6
+    assert Verifier(()).coverage("Revenue is measured in bananas.") == 0
 
 
 def test_a_text_is_embedded_once_and_only_where_words_do_not_decide():

@@ -1,0 +1,126 @@
+"""Calls of the generator that prepare an answer: each on the bill, none outliving the reader."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+from app.prompt import Prompt
+from app.question import Question
+from app.settlement import Settler, submit
+from app.types import DocumentShare, Operation
+from app.usage.ledger import Ledger
+from generation.errors import GenerationError
+from generation.ports import Engine, Stream
+from generation.types import Completion, GenerationRequest, SamplingParams
+
+
+class Calls:
+    """One question's calls under way. `close` may come from any thread, any number of times."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._lock = threading.Lock()
+        self._open: list[tuple[Stream, Settler]] = []
+        self.closed = False
+
+    def add(self, stream: Stream, settler: Settler) -> None:
+        """One more is under way; it ends at once if the reader left before."""
+        with self._lock:
+            self._open.append((stream, settler))
+            closed = self.closed
+        if closed:
+            self._end(stream, settler)
+
+    def close(self) -> None:
+        """The reader is gone: all of them stop, and no other is begun."""
+        with self._lock:
+            self.closed = True
+            under_way = list(self._open)
+        for stream, settler in under_way:
+            self._end(stream, settler)
+
+    def _end(self, stream: Stream, settler: Settler) -> None:
+        if not self._question.late:
+            settler.client_left()
+        stream.close()
+
+
+class Caller:
+    """Begins such calls. One instance serves every request."""
+
+    def __init__(self, *, engine: Engine, tokenizer_revision: str, ledger: Ledger) -> None:
+        self._engine = engine
+        self._tokenizer_revision = tokenizer_revision
+        self._ledger = ledger
+
+    def begin(
+        self,
+        question: Question,
+        prompt: Prompt,
+        *,
+        calls: Calls,
+        number: int,
+        max_tokens: int,
+        time_share: int,
+        documents: tuple[DocumentShare, ...] = (),
+    ) -> Stream | None:
+        """Write one call down and hand it to the engine; None if it was not taken or nobody waits for it any more.
+
+        Args:
+            question: Who asks, and until when.
+            prompt: What the generator reads.
+            calls: The request's, which the new one joins.
+            number: The call's within the request.
+            max_tokens: Most that is generated.
+            time_share: The call may take one part in so many of the time that is left.
+            documents: Whose text the prompt holds.
+
+        Raises:
+            StoreUnavailable, StorageFull: It could not be written down, and was not made.
+        """
+        if calls.closed or question.late:
+            return None
+        left = question.seconds_left
+        reservation = question.reservation(
+            call=number,
+            operation=Operation.REWRITE,
+            model=self._engine.info.model,
+            tokenizer_revision=self._tokenizer_revision,
+            input_tokens=prompt.components.total,
+            max_output_tokens=max_tokens,
+            components=prompt.components,
+            documents=documents,
+        )
+        request = GenerationRequest(
+            reservation.event_id,
+            prompt.ids,
+            SamplingParams(max_tokens=max_tokens),
+            salt=question.principal.tenant_id,
+            user=question.principal.user_id or question.principal.key_id,
+            deadline_s=None if left is None else left / time_share,
+            sources=prompt.sources,
+        )
+        try:
+            stream, settler = submit(self._engine, self._ledger, reservation, request)
+        except GenerationError:
+            return None
+        calls.add(stream, settler)
+        return stream
+
+
+def completions(streams: Sequence[Stream | None]) -> list[Completion | None]:
+    """How each call ended, None for one that was not made. Blocks until the last one has."""
+    return asyncio.run(_ends(streams))
+
+
+async def _ends(streams: Sequence[Stream | None]) -> list[Completion | None]:
+    return await asyncio.gather(*(_end(stream) for stream in streams))
+
+
+async def _end(stream: Stream | None) -> Completion | None:
+    completion = None
+    if stream is not None:
+        async for event in stream:
+            if isinstance(event, Completion):
+                completion = event
+    return completion
