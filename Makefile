@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench-engine bench-retrieval adapter format
+.PHONY: run test check bench-engine bench-retrieval adapter reader format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -53,6 +53,11 @@ bench-retrieval: $(VENV)/.installed-dev $(VENV)/.models
 ADAPTER ?= build/grounded-smollm2-135m
 adapter: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m app.tuning.run $(SETS) $(ADAPTER) $(ARGS)
+
+# Trains the default embedder's span reader; goes on where it stopped.
+READER ?= build/span-minilm-l6
+reader: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m app.tuning.reader $(SETS) $(READER) $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.citations import Citation
+from app.footnote import Citation
 from app.types import Components
 from retrieval.types import Context, Dropped, Hit, Source, Span
 
@@ -57,7 +57,8 @@ class TokenUsage:
 
     `summary_tokens` were read and generated to summarise what did not fit, `extract_tokens` by the embedder to
     choose what is quoted where there is no language model, `rewrite_tokens` read and generated to make the
-    question stand alone, `verify_tokens` read to verify the answer.
+    question stand alone, `verify_tokens` read to verify the answer, `locate_tokens` read to find where the
+    sources answer.
     """
 
     components: Components
@@ -70,6 +71,7 @@ class TokenUsage:
     extract_tokens: int = 0
     rewrite_tokens: int = 0
     verify_tokens: int = 0
+    locate_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,17 @@ class Budget:
         return self.context_window - self.reserved_output - self.prompt_tokens
 
 
-Stage = Literal["retrieval", "model", "verifier"]
+Stage = Literal["retrieval", "reader", "model", "verifier"]
 
 
 @dataclass(frozen=True, slots=True)
 class AbstentionReport:
     """Where answering was given up, and on what score.
 
-    `stage` is None when it was not. `score` is compared with `threshold`: before generation how much
-    evidence was found, which must reach it; afterwards the model's probability of refusing, which must
-    stay below it. `score` is None where there is none (a remote model's), `threshold` where the model decides.
+    `stage` is None when it was not. `score` is compared with `threshold`: where nothing was read how much
+    evidence was found, which must reach it; otherwise the probability that the sources hold no answer, the
+    reader's, or the model's of refusing, which must stay below it. `score` is None where there is none (a remote
+    model's), `threshold` where the model decides.
     """
 
     stage: Stage | None = None

@@ -12,11 +12,13 @@ from dataclasses import replace
 from functools import partial
 
 from app.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
+from app.auxiliary import Calls
 from app.conversations import Conversations
 from app.db.contents import ContentRepository
 from app.errors import DeadlinePassed, NotFound
 from app.evidence import evidence_score
 from app.finding import Finder, Found
+from app.locating import Locator
 from app.prepared import Prepared
 from app.presenting import Presenter
 from app.prompt import DEFAULT_WORDING
@@ -24,7 +26,7 @@ from app.question import Limits, Question
 from app.quoting import Quoter
 from app.rewriter import Rewriter, Rewritten
 from app.settlement import submit
-from app.summaries import Calls, Summariser
+from app.summaries import Summariser
 from app.types import Operation, Principal
 from app.usage.ledger import Ledger
 from app.verification.billing import Verification
@@ -53,12 +55,14 @@ class Answerer:
         conversations: Conversations | None = None,
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
+        locator: Locator | None = None,
         wording: Wording = DEFAULT_WORDING,
     ) -> None:
         """Without a summariser what does not fit is dropped; a quoter answers in the engine's place.
 
-        Without a rewriter follow-ups stand alone by rules; without conversations there are none. Without
-        verification by models answers are verified by words alone.
+        Without a locator nobody looks where the sources answer before the engine does. Without a rewriter
+        follow-ups stand alone by rules; without conversations there are none. Without verification by models
+        answers are verified by words alone.
         """
         self._finder = finder
         self._engine = engine
@@ -74,6 +78,7 @@ class Answerer:
             limits=limits,
             wording=wording,
             summariser=summariser,
+            locator=locator,
             quotes=quoter is not None,
         )
         self._verification = verification
@@ -113,6 +118,7 @@ class Answerer:
         prepared = Prepared(
             question=question,
             evidence=AbstentionReport(score=evidence, threshold=self._limits.min_evidence),
+            located=presented.located,
             context=context,
             prompt=presented.prompt,
             report=SourceReport.of(found.hits, context, summarised=presented.summarised),
@@ -127,9 +133,11 @@ class Answerer:
         )
         if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
             return prepared
+        if prepared.silent and question.on_no_evidence == "refuse":
+            return prepared
         prepared.pages = page_tables(self._contents, context, tenant_id=question.principal.tenant_id)
         if self._quoter is not None:
-            prepared.reading = self._quoter.read(question, context)
+            prepared.reading = self._quoter.read(question, context, presented.located)
             return prepared
         self._submit(prepared, room.max_output)
         if presented.cancelled or rewritten.cancelled:

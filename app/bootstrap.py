@@ -30,7 +30,8 @@ from app.identifiers import new_id
 from app.index import LiveIndex, transfer_to
 from app.intake import Intake
 from app.jobs.worker import Worker
-from app.loading import load_entailment, load_generator, load_reranker
+from app.loading import load_entailment, load_generator, load_reader, load_reranker
+from app.locating import Locator
 from app.lock import data_dir_lock
 from app.models.folder import resolve
 from app.question import Limits
@@ -176,6 +177,7 @@ def _load_models(
     )
     summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
     rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
+    reader = load_reader(settings)
     answerer = Answerer(
         finder=Finder(
             search=Search(embedder, index.current, lexical, chunks),
@@ -197,6 +199,7 @@ def _load_models(
             max_waiting=settings.max_waiting,
             abstention_threshold=None if settings.abstention_threshold == "model" else settings.abstention_threshold,
         ),
+        locator=Locator(reader, ledger=ledger) if reader is not None else None,
         verification=Verification(ledger=ledger, embedder=embedder, entailment=load_entailment(settings)),
         wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
         summariser=summariser if settings.overflow == "summarise" else None,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import exp, log1p
 
 from app.answer_sentences import Features, Sentence, features_of, sentences_of
+from app.locating import Located
 from retrieval.ports import Embedder
 from retrieval.types import Context, Source, Span
 
@@ -101,8 +102,13 @@ class ExtractiveReader:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
-    def answer(self, question: str, context: Context, /) -> tuple[Quote, ...]:
-        """The quotes that answer, in reading order; none when the sources do not hold the answer."""
+    def answer(self, question: str, context: Context, located: Located | None, /) -> tuple[Quote, ...]:
+        """The quotes that answer, in reading order; none when the sources do not hold the answer.
+
+        `located` is what a reader points at, None where none read them.
+        """
+        if located is not None:
+            return self.pointed(context, located).quotes
         return self.read(self.candidates(question, context)).quotes
 
     def candidates(self, question: str, context: Context) -> Candidates:
@@ -120,6 +126,25 @@ class ExtractiveReader:
             features=tuple(features[place] for place in chosen),
             tokens=tokens if chosen else 0,
         )
+
+    def pointed(self, context: Context, located: Located) -> Reading:
+        """The sentences that hold what a reader points at, worth as much as it finds likely; nothing is embedded."""
+        sentences = sentences_of(context.sources)
+        scores = [
+            max(
+                (
+                    span.probability
+                    for span in located.spans
+                    if span.source.number == sentence.source.number
+                    and sentence.span.start_char < span.span.end_char
+                    and span.span.start_char < sentence.span.end_char
+                ),
+                default=0.0,
+            )
+            for sentence in sentences
+        ]
+        quotes = _chosen(sentences, scores) if located.likely and any(scores) else ()
+        return Reading(quotes, score=located.probability, threshold=located.threshold, tokens=0)
 
     def read(self, candidates: Candidates, *, threshold: float = THRESHOLD) -> Reading:
         """Embed the candidates and choose; `threshold` is the least score with which anything is quoted."""
@@ -139,7 +164,7 @@ def _chosen(sentences: Sequence[Sentence], scores: Sequence[float]) -> tuple[Quo
     kept: list[int] = []
     said: set[str] = set()
     for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], place)):
-        if len(kept) == MOST_QUOTED or scores[place] < NEARLY * best:
+        if len(kept) == MOST_QUOTED or scores[place] < NEARLY * best or not scores[place]:
             break
         words = " ".join(sentences[place].text.casefold().split())
         if words not in said:

@@ -1,16 +1,18 @@
-"""The models the settings name, loaded: what generates, what reranks, what verifies."""
+"""The models the settings name, loaded: what generates, what reranks, what reads, what verifies."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import SetupError
 from app.models.adapter import choose_adapter
 from app.models.folder import resolve
+from app.models.reader import configured_reader
 from app.settings import Settings
 from app.verification.ports import EntailmentJudge
 from generation.config import EngineConfig
 from generation.ports import Engine, Tokenizer
 from generation.remote_config import RemoteConfig
-from retrieval.ports import Reranker
+from retrieval.ports import Reader, Reranker
 
 if TYPE_CHECKING:
     from generation.tokenizer import ChatTokenizer
@@ -46,6 +48,28 @@ def load_reranker(settings: Settings) -> Reranker | None:
 
     return CrossEncoderReranker.load(
         resolve(settings.reranker, models_dir=settings.models_dir), device=settings.device, dtype=settings.dtype
+    )
+
+
+def load_reader(settings: Settings) -> Reader | None:
+    """The span reader the settings name; None when they name none, or none was trained from the embedder.
+
+    Raises:
+        SetupError: The setting leads nowhere, or to a reader of another embedder.
+        ReaderUnavailable: The reader or its base cannot be loaded.
+    """
+    config = configured_reader(settings)
+    if config is None:
+        return None
+    from retrieval.span_reader import SpanReader
+
+    return SpanReader.load(
+        Path(config.folder),
+        Path(resolve(settings.embedder, models_dir=settings.models_dir)),
+        name=config.name,
+        calibration=config.calibration,
+        device=settings.device,
+        dtype=settings.dtype,
     )
 
 

@@ -4,11 +4,13 @@ import time
 from dataclasses import dataclass, field, replace
 
 from app.answer import AbstentionReport, Answer, Budget, SourceReport, Stage, TokenUsage
-from app.citations import Citation, FootnoteWriter
+from app.citations import FootnoteWriter
 from app.errors import DeadlinePassed
 from app.extractive import Reading
+from app.footnote import Citation
 from app.formats import ANSWER_SCHEMA, json_answer
 from app.language import is_refusal, no_evidence, refusal
+from app.locating import Located
 from app.prompt import Prompt
 from app.question import Question
 from app.quotation import quotation
@@ -48,6 +50,7 @@ class Prepared:
     reading: Reading | None = None
     verification: BilledModels | None = None
     evidence: AbstentionReport = field(default_factory=AbstentionReport)
+    located: Located | None = None
     abstention_threshold: float | None = None
 
     @property
@@ -59,6 +62,11 @@ class Prepared:
     def quotes(self) -> bool:
         """Whether the answer is there already, quoted without a language model."""
         return self.reading is not None and bool(self.reading.quotes)
+
+    @property
+    def silent(self) -> bool:
+        """Whether a reader read the sources and found no answer in them that should be given."""
+        return self.located is not None and not self.located.likely
 
     def close(self) -> None:
         """The reader is gone; generation stops, as the client's abort unless it is our deadline that passed."""
@@ -74,8 +82,14 @@ class Prepared:
         text, reason = self._refusal(), "dry_run" if dry else "no_evidence"
         citations: tuple[Citation, ...] = ()
         abstention = self.evidence if self.context.sources else replace(self.evidence, stage="retrieval")
+        stage: Stage | None
+        if self.located is not None and self.reading is None and not dry:
+            stage, reason = "reader", "not_in_sources"
+            abstention = AbstentionReport(
+                stage, score=1 - self.located.probability, threshold=1 - self.located.threshold
+            )
         if self.reading is not None:
-            stage: Stage | None = None if self.reading.quotes else "model"
+            stage = None if self.reading.quotes else "model"
             reason = "not_in_sources"
             abstention = AbstentionReport(stage, score=1 - self.reading.score, threshold=1 - self.reading.threshold)
             if self.reading.quotes:
@@ -121,17 +135,23 @@ class Prepared:
             error=error,
             abstention=AbstentionReport(
                 stage=_STAGES.get(reason) if reason is not None and error is None else None,
-                score=completion.abstention,
+                score=self._doubt(completion.abstention),
                 threshold=self.abstention_threshold if completion.abstention is not None else None,
             ),
         )
+
+    def _doubt(self, refusing: float | None) -> float | None:
+        """The probability that the sources hold no answer: the model's or the reader's, whichever sees less in them."""
+        if refusing is None or self.located is None:
+            return refusing
+        return max(refusing, 1 - self.located.probability)
 
     def _refusal(self) -> str:
         """What is said without asking a model when there is nothing to say, in the question's language; "" dry."""
         if self.question.dry_run:
             return ""
         asked = self.question.text
-        said = no_evidence(asked) if self.reading is None else refusal(asked)
+        said = refusal(asked) if self.reading is not None or self.silent else no_evidence(asked)
         return json_answer(said) if self.question.json_schema == ANSWER_SCHEMA else said
 
     def _usage(self, components: Components, *, completion: Completion | None) -> TokenUsage:
@@ -148,6 +168,7 @@ class Prepared:
             rewrite_tokens=self.rewrite_tokens,
             verify_tokens=self.verification.tokens if self.verification is not None else 0,
             extract_tokens=self.reading.tokens if self.reading is not None else 0,
+            locate_tokens=self.located.tokens if self.located is not None else 0,
         )
 
     def _timings(self, completion: Completion | None) -> dict[str, float | None]:

@@ -4,16 +4,18 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from app.auxiliary import Calls
 from app.language import answer_in
+from app.locating import AnswerSpan, Located, Locator
 from app.prompt import Prompt, build_prompt, fence_tokens, quoted
 from app.question import Limits, Question
 from app.reading_order import reading_order
-from app.summaries import Calls, Summarised, Summariser
+from app.summaries import Summarised, Summariser
 from app.wording import Wording
 from generation.ports import Engine, Tokenizer
 from retrieval.arrangement import Order
 from retrieval.compress import compress
-from retrieval.highlights import highlights
+from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.types import Context, Hit, Source
 
 _EMPTY = Context(sources=(), dropped=(), tokens=0)
@@ -34,10 +36,14 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """What fits and the prompt that shows it. `cancelled` says that the reader left while summaries were made."""
+    """What fits and the prompt that shows it, and where a reader saw an answer in it.
+
+    `cancelled` says that the person left while summaries were made.
+    """
 
     context: Context
     prompt: Prompt
+    located: Located | None = None
     summarised: tuple[str, ...] = ()
     summary_tokens: int = 0
     cancelled: bool = False
@@ -54,14 +60,16 @@ class Presenter:
         limits: Limits,
         wording: Wording,
         summariser: Summariser | None,
+        locator: Locator | None,
         quotes: bool,
     ) -> None:
-        """Without a summariser what does not fit is dropped."""
+        """Without a summariser what does not fit is dropped; without a locator words alone say where to look."""
         self._engine = engine
         self._tokenizer = tokenizer
         self._limits = limits
         self._wording = wording
         self._summariser = summariser
+        self._locator = locator
         self._quotes = quotes
 
     def room(self, question: Question) -> Room:
@@ -93,9 +101,11 @@ class Presenter:
         if hits:
             found = self._fitted(question, hits, budget=room.context - again, head=room.head, running=running)
         grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
+        located = self._located(question, found)
         return Presented(
             context=found.context,
-            prompt=self._prompt(question, context=found.context, grounded=grounded, again=again),
+            prompt=self._prompt(question, context=found.context, grounded=grounded, again=again, located=located),
+            located=located,
             summarised=found.chunk_ids,
             summary_tokens=found.tokens,
             cancelled=found.cancelled,
@@ -125,9 +135,29 @@ class Presenter:
         with running(calls):
             return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
 
-    def _prompt(self, question: Question, *, context: Context, grounded: bool, again: int = 0) -> Prompt:
+    def _located(self, question: Question, found: Summarised) -> Located | None:
+        """Where the sources answer; None where some of them are summaries, whose words stand nowhere."""
+        if self._locator is None or found.chunk_ids or found.cancelled:
+            return None
+        asked, default = question.abstention_threshold, self._limits.abstention_threshold
+        return self._locator.located(question, found.context.sources, abstention=default if asked is None else asked)
+
+    def _prompt(
+        self,
+        question: Question,
+        *,
+        context: Context,
+        grounded: bool,
+        again: int = 0,
+        located: Located | None = None,
+    ) -> Prompt:
         if self._quotes:
             return Prompt(())
+        count = self._tokenizer.count
+        likely = located.likely if located is not None else ()
+        pointer = _pointer(likely[0]) if likely else None
+        if pointer is not None and count(pointer.line) > again:
+            pointer = None
         return build_prompt(
             self._tokenizer,
             question=question.text,
@@ -137,8 +167,13 @@ class Presenter:
             grounded=grounded,
             json_schema=question.json_schema,
             highlights=highlights(
-                context.sources, query=question.text, budget=again, count_tokens=self._tokenizer.count
+                context.sources,
+                query=question.text,
+                budget=again - (count(pointer.line) if pointer is not None else 0),
+                count_tokens=count,
+                first=[(span.source.number, span.span) for span in likely[:1]],
             ),
+            pointer=pointer,
             wording=self._wording,
         )
 
@@ -146,3 +181,7 @@ class Presenter:
 def _best_first(sources: Sequence[Source]) -> list[int]:
     """The order of sources that people read, not a model."""
     return list(range(len(sources)))
+
+
+def _pointer(answer: AnswerSpan) -> Highlight:
+    return pointer_to(answer.source.number, answer.source.hit.chunk.document_id, answer.span, answer.text)

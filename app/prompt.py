@@ -18,7 +18,7 @@ from retrieval.types import Context
 JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
 DEFAULT_WORDING = Wording()
 # An adapter is trained with one layout and wording, and belongs to it. Another needs another number.
-LAYOUT = "1"
+LAYOUT = "2"
 # A source's text stands between fences, and cannot write one: instructions inside are quoted.
 FENCE = '"""'
 _GAPS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
@@ -125,9 +125,10 @@ def build_prompt(
     grounded: bool = True,
     json_schema: str | None = None,
     highlights: Sequence[Highlight] = (),
+    pointer: Highlight | None = None,
     wording: Wording = DEFAULT_WORDING,
 ) -> Prompt:
-    """Lay out system, history, sources, question and highlights in the model's chat template.
+    """Lay out system, history, sources, question, highlights and pointer in the model's chat template.
 
     Args:
         tokenizer: The serving tokenizer.
@@ -138,6 +139,7 @@ def build_prompt(
         grounded: Whether the answer must come from the sources; otherwise the prompt has none.
         json_schema: What the answer must satisfy, as JSON text; None asks for prose with markers.
         highlights: Sentences of the sources to be read once more, now that the question is known.
+        pointer: What of them may be the answer.
         wording: What is said around all of that.
     """
     assert grounded or not context.sources, "sources are only shown to a grounded prompt"
@@ -167,6 +169,9 @@ def build_prompt(
     if highlights:
         segments.append(text(Component.TEMPLATE, f"\n\n{wording.highlights}\n"))
         segments += [text(Component.CONTEXT, highlight.line, highlight.document_id) for highlight in highlights]
+    if pointer is not None:
+        segments.append(text(Component.TEMPLATE, f"\n{wording.pointer}" if highlights else f"\n\n{wording.pointer}"))
+        segments.append(text(Component.CONTEXT, f" {pointer.line}", pointer.document_id))
     segments.append(Segment(Component.TEMPLATE, frame[-1]))
     return Prompt(tuple(segments))
 

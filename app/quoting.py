@@ -3,6 +3,7 @@
 from app.errors import InvalidRequest
 from app.extractive import THRESHOLD, ExtractiveReader, Reading
 from app.formats import ANSWER_SCHEMA, ANY_OBJECT
+from app.locating import Located
 from app.question import Question
 from app.types import Operation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
@@ -38,12 +39,14 @@ class Quoter:
                 param="json_schema" if question.endpoint == "ask" else "response_format",
             )
 
-    def read(self, question: Question, context: Context) -> Reading:
-        """The quotes that answer `question` from `context`.
+    def read(self, question: Question, context: Context, located: Located | None) -> Reading:
+        """The quotes that answer `question` from `context`: what a reader points at where one read it.
 
         Raises:
             StoreUnavailable: The ledger cannot be reached; nothing was spent.
         """
+        if located is not None:
+            return self._reader.pointed(context, located)
         candidates = self._reader.candidates(question.text, context)
         asked = question.abstention_threshold
         threshold = THRESHOLD if asked is None else 1 - asked

@@ -44,6 +44,11 @@ class Settings(BaseSettings):
         description="LoRA adapter merged into the generator: auto (the one that comes with Footnote, where the "
         "generator is its base model), none, or a folder.",
     )
+    reader: str = Field(
+        default="auto",
+        description="Span reader that points at answers in what was found: auto (the one that comes with Footnote, "
+        "where the embedder is its base model), none, or a folder.",
+    )
     reranker: str = Field(
         default="",
         description="Cross-encoder that puts the best hits in order: a folder or a Hugging Face id; empty is off.",

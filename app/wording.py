@@ -23,6 +23,7 @@ class Wording:
         sources: Above the sources.
         question: Before the question.
         highlights: Above the sentences that are read again.
+        pointer: Before the words that may be the answer.
     """
 
     system: str = (
@@ -41,6 +42,7 @@ class Wording:
     sources: str = "Sources:"
     question: str = "Question:"
     highlights: str = "Sentences to look at again:"
+    pointer: str = "Possible answer:"
 
 
 def read_wording(file: Path) -> Wording:

@@ -27,3 +27,7 @@ class RerankerUnavailable(RetrievalError):
 
 class VerifierUnavailable(RetrievalError):
     """The verifying model is missing, cannot be loaded, or judges no pairs."""
+
+
+class ReaderUnavailable(RetrievalError):
+    """The span reader is missing, cannot be loaded, or does not fit the model it was trained on."""

@@ -17,7 +17,7 @@ from retrieval.words import terms
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """Source `number`'s sentence at `span` of its document version, and the line that repeats it."""
+    """What source `number` says at `span` of its document version, and the line that repeats it."""
 
     number: int
     document_id: str
@@ -31,20 +31,22 @@ def highlights(
     query: str,
     budget: int,
     count_tokens: Callable[[str], int],
+    first: Sequence[tuple[int, Span]] = (),
     most: int = 2,
 ) -> tuple[Highlight, ...]:
-    """The sentences that share most with `query`, the one that shares most last, next to the answer.
+    """The sentences that hold what is pointed at, then those that share most with `query`; the best one last.
 
-    Every word of the query weighs by its rarity among the sentences (`relevance.term_weights`); of
-    equals the first one read wins. A sentence that shares nothing is no highlight, nor is one that
-    does not fit what is left of `budget`. Where the sources have no more than `most` sentences
-    there is nothing to point out.
+    So it stands next to the answer. Every word of the query weighs by its rarity among the sentences
+    (`relevance.term_weights`); of equals the first one read wins. A sentence that shares nothing is no
+    highlight unless it is pointed at, nor is one that does not fit what is left of `budget`. Where the
+    sources have no more than `most` sentences there is nothing to point out.
 
     Args:
         sources: As they are presented.
         query: The question.
         budget: Most tokens of all lines together.
         count_tokens: The generator's own counter.
+        first: Source numbers and characters that may be the answer, likeliest first.
         most: Highest number of sentences.
     """
     found = [(source, span, _text(source, span)) for source in sources for span in _sentences(source)]
@@ -53,9 +55,16 @@ def highlights(
     spoken = [terms(text) for _, _, text in found]
     weights = term_weights(query, spoken)
     shares = [overlap(weights, of_sentence) for of_sentence in spoken]
+    pointed = [
+        place
+        for number, answer in first
+        for place, (source, span, _) in enumerate(found)
+        if source.number == number and span.start_char <= answer.start_char < span.end_char
+    ]
+    by_words = sorted((place for place in range(len(found)) if shares[place]), key=lambda place: -shares[place])
     chosen: list[Highlight] = []
-    for place in sorted(range(len(found)), key=lambda place: (-shares[place], place)):
-        if len(chosen) == most or not shares[place]:
+    for place in dict.fromkeys(pointed + by_words):
+        if len(chosen) == most:
             break
         source, span, text = found[place]
         line = f"[{source.number}] {' '.join(text.split())}\n"
@@ -64,6 +73,11 @@ def highlights(
             budget -= tokens
             chosen.append(Highlight(source.number, source.hit.chunk.document_id, span, line))
     return tuple(reversed(chosen))
+
+
+def pointer_to(number: int, document_id: str, span: Span, text: str) -> Highlight:
+    """Words of source `number` that may be the answer, in one line behind which nothing is read."""
+    return Highlight(number, document_id, span, f"{' '.join(text.split())} [{number}]")
 
 
 def _sentences(source: Source) -> list[Span]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrieval.key_set import KeySet
-from retrieval.types import Chunk, EmbedderInfo, Scope
+from retrieval.types import Chunk, EmbedderInfo, Pointer, Scope
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Keys: TypeAlias = npt.NDArray[np.int64]
@@ -129,4 +129,31 @@ class Reranker(Protocol):
 
         In [0, 1] where the model was trained to give the probability of a match.
         """
+        ...
+
+
+class Reader(Protocol):
+    """Reads a question beside passages and points at the answer. Safe to call from several threads."""
+
+    @property
+    def model(self) -> str:
+        """What the model is called."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """Identifies its weights."""
+        ...
+
+    @property
+    def threshold(self) -> float:
+        """The least probability of an answer, of several passages the best one's, with which one should be given."""
+        ...
+
+    def count_tokens(self, question: str, passages: Sequence[str]) -> int:
+        """Tokens `read` reads: of every window, special tokens and the question included, without padding."""
+        ...
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Pointer | None]:
+        """The likeliest answer in each passage, in the order of `passages`; None where there is no text to read."""
         ...

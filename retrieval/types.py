@@ -171,6 +171,18 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where a passage answers a question, if it does: its characters `start` to `end`.
+
+    `probability` in [0, 1] is that the passage holds an answer at all.
+    """
+
+    start: int
+    end: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class EmbedderInfo:
     """Identifies the vectors of one index generation; two embedders never mix.
 

@@ -91,6 +91,7 @@ def _index(settings: Settings) -> tuple[bool, str]:
 def _models(settings: Settings) -> tuple[bool, str]:
     from app.models.adapter import configured_adapter
     from app.models.folder import resolve, status
+    from app.models.reader import configured_reader
 
     wanted = (settings.embedder,) if settings.extractive else (settings.embedder, settings.generator)
     names = [resolve(setting, models_dir=settings.models_dir) for setting in wanted]
@@ -99,8 +100,11 @@ def _models(settings: Settings) -> tuple[bool, str]:
         return False, f"{', '.join(damaged)}: damaged. Run `footnote models fetch`."
     if settings.extractive:
         names.append("no generator: answers are quoted")
-    adapter = configured_adapter(settings)
-    return True, ", ".join([*names, f"adapter {adapter.name}"] if adapter else names)
+    if adapter := configured_adapter(settings):
+        names.append(f"adapter {adapter.name}")
+    if reader := configured_reader(settings):
+        names.append(f"reader {reader.name}")
+    return True, ", ".join(names)
 
 
 _CHECKS: tuple[tuple[str, Callable[[Settings], tuple[bool, str]]], ...] = (

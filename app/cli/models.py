@@ -41,27 +41,36 @@ def fetch(
 
 @commands.command("list")
 def list_models() -> None:
-    """The default models and adapters, checked by SHA-256, what is in use, and what a sequence costs in memory."""
+    """The default models, adapters and readers, checked by SHA-256, what is in use, and what a sequence costs."""
     from app.errors import SetupError
     from app.models.adapter import adapter_status, configured_adapter
     from app.models.folder import status
     from app.models.memory import sequence_memory
+    from app.models.reader import configured_reader, reader_status
 
     settings = load_settings()
     table = Table("model", "kind", "licence", "size", "state", box=None, pad_edge=False)
     for model in status(settings.models_dir):
         state = "sound" if model.sound else "damaged: run `footnote models fetch`" if model.present else "not fetched"
         table.add_row(model.name, model.kind, model.licence, f"{model.bytes / 1e6:.0f} MB", state)
-    trouble = ""
+    troubles = []
+    adapter, reader = None, None
     try:
-        loaded = configured_adapter(settings)
+        adapter = configured_adapter(settings)
     except SetupError as error:
-        loaded, trouble = None, str(error)
-    for adapter in adapter_status(settings.adapter):
-        in_use = loaded is not None and loaded.folder == str(adapter.folder)
-        state = f"sound, {'loaded' if in_use else 'not loaded'}" if adapter.sound else "damaged"
-        size = f"{adapter.bytes / 1e6:.0f} MB"
-        table.add_row(f"{adapter.base}+{adapter.name}", "adapter", adapter.licence, size, state)
+        troubles.append(f"Adapter: {error}")
+    try:
+        reader = configured_reader(settings)
+    except SetupError as error:
+        troubles.append(f"Reader: {error}")
+    for kind, loaded, folders in (
+        ("adapter", adapter, adapter_status(settings.adapter)),
+        ("reader", reader, reader_status(settings.reader)),
+    ):
+        for found in folders:
+            in_use = loaded is not None and loaded.folder == str(found.folder)
+            state = f"sound, {'loaded' if in_use else 'not loaded'}" if found.sound else "damaged"
+            table.add_row(f"{found.base}+{found.name}", kind, found.licence, f"{found.bytes / 1e6:.0f} MB", state)
     console = Console()
     console.print(table)
     if settings.extractive:
@@ -69,10 +78,11 @@ def list_models() -> None:
     elif settings.remote_url:
         generator = f"generator {settings.remote_model} at a remote server, tokenizer {settings.generator}"
     else:
-        generator = f"generator {settings.generator}" + (f" with adapter {loaded.name}" if loaded else "")
-    console.print(Text(f"In use: embedder {settings.embedder}, {generator}"), soft_wrap=True)
-    if trouble:
-        console.print(Text(f"Adapter: {trouble}"), soft_wrap=True)
+        generator = f"generator {settings.generator}" + (f" with adapter {adapter.name}" if adapter else "")
+    embedder = f"embedder {settings.embedder}" + (f" with reader {reader.name}" if reader else "")
+    console.print(Text(f"In use: {embedder}, {generator}"), soft_wrap=True)
+    for trouble in troubles:
+        console.print(Text(trouble), soft_wrap=True)
     if not settings.remote_url and not settings.extractive:
         try:
             memory = str(sequence_memory(settings))

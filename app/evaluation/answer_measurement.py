@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from app.answer import Answer
 from app.answering import prepare
-from app.citations import Citation
 from app.errors import SetupError
 from app.evaluation.answer_metrics import (
     abstention_score,
@@ -26,6 +25,7 @@ from app.evaluation.retrieval_metrics import ranked_documents
 from app.evaluation.said import Said, said_in
 from app.evaluation.scratch import PRINCIPAL, Ingested
 from app.evaluation.types import GoldSpan, Options, QuestionSet, SetQuestion
+from app.footnote import Citation
 from app.prepared import Prepared
 from app.state import Models, State
 from generation.errors import ContextLengthExceeded
@@ -193,7 +193,7 @@ class AnswerMeasurement:
         }
         floor: Mapping[str, float] = {}
         if self._floor is not None:
-            floor = self._scores(case, said_by(self._floor, case.question.text, prepared.context))
+            floor = self._scores(case, said_by(self._floor, case.question.text, prepared.context, prepared.located))
         documents = len({source.hit.chunk.document_id for source in sources})
         return _Outcome(answer, scores, floor, documents)
 

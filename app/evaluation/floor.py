@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from app.evaluation.said import Said, nothing_said, quoted
+from app.locating import Located
 from retrieval.types import Context, Source, Span
 
 
@@ -29,14 +30,17 @@ class Quote(Protocol):
 class Reader(Protocol):
     """Answers by quoting. Safe to call from several threads."""
 
-    def answer(self, question: str, context: Context, /) -> Sequence[Quote]:
-        """The quotes that answer, in reading order; none when the context holds no answer."""
+    def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Quote]:
+        """The quotes that answer, in reading order; none when the context holds no answer.
+
+        `located` is where in it an answer was seen, None where nobody looked.
+        """
         ...
 
 
-def said_by(reader: Reader, question: str, context: Context) -> Said:
-    """What the reader says to a question, from the context the model read; nothing from an empty one."""
+def said_by(reader: Reader, question: str, context: Context, located: Located | None) -> Said:
+    """What the reader says to a question, from what the model was given; nothing from an empty context."""
     if not context.sources:
         return nothing_said()
-    quotes = reader.answer(question, context)
+    quotes = reader.answer(question, context, located)
     return quoted([(quote.source.hit.chunk.document_id, quote.span, quote.text) for quote in quotes])

@@ -23,7 +23,8 @@ _LANGUAGE = "lang"
 _MOST_GROUPS = 50
 _PACKAGES = ("footnote-rag", "torch", "transformers", "sentence-transformers", "faiss-cpu", "ir-measures")
 _SETTINGS = (
-    "embedder", "reranker", "rerank_candidates", "generator", "adapter", "remote_model", "device", "dtype", "weights",
+    "embedder", "reranker", "rerank_candidates", "generator", "adapter",
+    "reader", "remote_model", "device", "dtype", "weights",
     "chunk_tokens", "chunk_overlap",
     "min_evidence", "highlight_tokens", "abstention_threshold", "verifier",
     "max_context_tokens", "max_output_tokens", "context_window",

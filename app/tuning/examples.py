@@ -54,12 +54,16 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, what is to be said, the passages it takes to say so, and the answers judged right."""
+    """A question, what is to be said, the passages it takes to say so, and the answers judged right.
+
+    `pointed` are the words a reader would point at, the answer or what looks like it; None where it would not.
+    """
 
     question: str
     statements: tuple[Statement, ...]
     needs: tuple[str, ...]
     golds: tuple[str, ...] = ()
+    pointed: Statement | None = None
 
 
 def spans(question_set: QuestionSet) -> list[Example]:
@@ -71,7 +75,8 @@ def spans(question_set: QuestionSet) -> list[Example]:
         passage = next((key for key in needs if answer and answer in _text(question_set, key)), None)
         if passage is None or question.unanswerable or len(answer.split()) > _LONGEST_STATEMENT:
             continue
-        found.append(Example(asked(question.text), (Statement(answer.strip(), passage),), needs, question.answers))
+        said = Statement(answer.strip(), passage)
+        found.append(Example(asked(question.text), (said,), needs, question.answers, pointed=said))
     return found
 
 
@@ -139,14 +144,16 @@ def twofold(first: Example, second: Example) -> Example:
     """Two questions asked in one, answered one after the other."""
     follow = second.question[0].lower() + second.question[1:]
     needs = tuple(dict.fromkeys(first.needs + second.needs))
-    return Example(f"{first.question.rstrip('?')}, and {follow}", first.statements + second.statements, needs)
+    question = f"{first.question.rstrip('?')}, and {follow}"
+    return Example(question, first.statements + second.statements, needs, pointed=first.pointed)
 
 
 def perturbed(example: Example, passage: str, *, random_: random.Random, others: Sequence[str]) -> Example | None:
     """A question its passage no longer answers, though it looks as if it did (after Rajpurkar et al. 2018, SQuAD 2.0).
 
     One name, year or number of the question that stands in the passage is exchanged for another's,
-    a word for its opposite, or the question is negated. None when the question gives no handle.
+    a word for its opposite, or the question is negated. What was the answer is what a reader would
+    still point at. None when the question gives no handle.
     """
     ways = [_swapped_name, _swapped_number, _opposite, _negated]
     random_.shuffle(ways)

@@ -14,7 +14,7 @@ from app.wording import REFUSAL
 from generation.ports import Tokenizer
 from generation.tuning.pack import Branch, Pack, common_prefix
 from retrieval.compress import END, header_of
-from retrieval.highlights import highlights
+from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.tuning.first_stage import Bm25
 from retrieval.types import Chunk, Context, Hit, Scores, Source, Span
 
@@ -36,13 +36,15 @@ class Mixture:
     """What a pack asks: shares of questions answered, refused as their passage is not shown, and so on."""
 
     questions: int = 12
-    prefix_tokens: int = 900
+    prefix_tokens: int = 700
     tokens: int = 2300
     highlight_tokens: int = 120
-    answered: float = 0.62
-    absent: float = 0.13
-    perturbed: float = 0.15
-    off_topic: float = 0.06
+    answered: float = 0.75
+    absent: float = 0.09
+    perturbed: float = 0.12
+    off_topic: float = 0.04
+    pointed: float = 0.85
+    misled: float = 0.5
 
 
 @dataclass(eq=False)
@@ -124,6 +126,7 @@ class Packer:
         prompts: list[tuple[int, ...]] = []
         answers: list[tuple[int, ...]] = []
         for example in asked:
+            pointer = self._pointer(example, context, numbers)
             prompt = build_prompt(
                 self._tokenizer,
                 question=example.question,
@@ -134,7 +137,9 @@ class Packer:
                     query=example.question,
                     budget=self._mixture.highlight_tokens,
                     count_tokens=self._tokenizer.count,
+                    first=[(pointer.number, pointer.span)] if pointer is not None else (),
                 ),
+                pointer=pointer,
             )
             prompts.append(prompt.ids)
             said = self._tokenizer.encode(render(example, numbers))
@@ -150,6 +155,19 @@ class Packer:
                 room -= len(branch)
                 branches.append(branch)
         return Pack(tuple(prompts[0][:start]), tuple(branches)) if branches else None
+
+    def _pointer(self, example: Example, context: Context, numbers: Mapping[str, int]) -> Highlight | None:
+        """What a reader would point at; now and then it does not, and where nothing answers it often does not."""
+        pointed = example.pointed
+        sure = self._mixture.pointed if example.statements else self._mixture.misled
+        if pointed is None or pointed.passage not in numbers or self._random.random() >= sure:
+            return None
+        number = numbers[pointed.passage]
+        start = context.sources[number - 1].hit.chunk.text.find(pointed.text)
+        if start < 0:
+            return None
+        span = Span(start, start + len(pointed.text))
+        return pointer_to(number, pointed.passage, span, pointed.text)
 
     def _anchor(self, corpus: Corpus) -> str:
         """The next passage with examples, in an order of its own in each round."""

@@ -62,7 +62,7 @@ def corpora(data: Path, *, seed: int, held_back: bool) -> dict[Corpus, float]:
         kept = [
             example
             for example in examples_of(question_set, seed=seed)
-            if _is_held_back(question_set, example) == held_back
+            if is_held_back(question_set, example) == held_back
         ]
         if kept and not (held_back and name not in ("squadshift-new-wiki", "nq-gold")):
             found[Corpus(question_set, kept)] = share
@@ -103,7 +103,9 @@ def judged(model: object, held: Sequence[Pack], refusal: int) -> dict[str, float
     }
 
 
-def _is_held_back(question_set: QuestionSet, example: made.Example) -> bool:
+def is_held_back(question_set: QuestionSet, example: made.Example) -> bool:
+    """Whether the example's article takes no part in training, by a hash of its title."""
+    """Whether the article it is about never trains, so that what was learnt can be measured on it."""
     title = question_set.documents[example.needs[0]].title or example.needs[0]
     digest = hashlib.sha256(f"{question_set.name}\0{title}".encode()).digest()
     return digest[0] / 256 < _HELD_BACK

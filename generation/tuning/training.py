@@ -21,9 +21,9 @@ class Recipe:
 
     rank: int = 32
     first_layer: int = 6
-    packs: int = 1
-    steps: int = 340
-    learning_rate: float = 8e-4
+    packs: int = 2
+    steps: int = 60
+    learning_rate: float = 1e-3
     warmup: float = 0.04
     weight_decay: float = 0.0
     clip: float = 1.0

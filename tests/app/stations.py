@@ -7,6 +7,7 @@ from app.finding import Finder
 from app.index import LiveIndex
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
+from app.locating import Locator
 from app.question import Limits
 from app.state import Models, State
 from app.usage.ledger import Ledger
@@ -14,7 +15,7 @@ from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
 from ingestion.pipeline import Pipeline
-from retrieval.ports import Embedder, Reranker
+from retrieval.ports import Embedder, Reader, Reranker
 from retrieval.search import Search
 from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece
@@ -32,6 +33,7 @@ def stations(
     embedder: Embedder | None = None,
     search: Search | None = None,
     reranker: Reranker | None = None,
+    reader: Reader | None = None,
     limits: Limits = LIMITS,
 ) -> Models:
     """What the composition root would build around `engine`; nothing is started.
@@ -43,6 +45,7 @@ def stations(
         embedder: Hashes words by default.
         search: What finds; the real one over the state's database by default.
         reranker: None by default.
+        reader: None by default.
         limits: Of every answer.
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
@@ -74,6 +77,7 @@ def stations(
         contents=state.contents,
         ledger=ledger,
         limits=limits,
+        locator=Locator(reader, ledger=ledger) if reader is not None else None,
     )
     return Models(
         embedder=embedder,

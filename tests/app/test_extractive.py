@@ -63,7 +63,7 @@ def test_without_a_source_nothing_is_read() -> None:
     embedder = HashingEmbedder()
     reader = ExtractiveReader(embedder)
 
-    assert reader.answer("Why?", context()) == ()
+    assert reader.answer("Why?", context(), None) == ()
     assert reader.candidates("Why?", context()).tokens == 0
     assert embedder.embedded == []
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from app.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
 from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
-from app.citations import Citation
+from app.footnote import Citation
 from app.formats import Format
 from retrieval.types import SearchMode
 
@@ -159,7 +159,8 @@ class AuxiliaryBody(ResponseBody):
     """Another model call this request needed."""
 
     purpose: str = Field(
-        description="`embed_query`, `extract`, `rerank`, `rewrite`, `summarise` or `verify`.", examples=["embed_query"]
+        description="`embed_query`, `extract`, `locate`, `rerank`, `rewrite`, `summarise` or `verify`.",
+        examples=["embed_query"],
     )
     tokens: int = Field(description="Tokens it read and, for `rewrite` and `summarise`, generated.", examples=[12])
 
@@ -192,6 +193,8 @@ class UsageBody(ResponseBody):
             auxiliary.append(AuxiliaryBody(purpose="embed_query", tokens=usage.embedding_tokens))
         if usage.extract_tokens:
             auxiliary.append(AuxiliaryBody(purpose="extract", tokens=usage.extract_tokens))
+        if usage.locate_tokens:
+            auxiliary.append(AuxiliaryBody(purpose="locate", tokens=usage.locate_tokens))
         if usage.rerank_tokens:
             auxiliary.append(AuxiliaryBody(purpose="rerank", tokens=usage.rerank_tokens))
         if usage.rewrite_tokens:
@@ -236,14 +239,15 @@ class BudgetBody(ResponseBody):
 class AbstentionBody(ResponseBody):
     """Where answering was given up, and how near it was to that."""
 
-    stage: Literal["retrieval", "model", "verifier"] | None = Field(
-        description="`retrieval`: nothing found is about the question, nothing was generated; `model`: it read the "
-        "sources and refuses; `verifier`: no sentence was found supported; null: it was not given up.",
+    stage: Literal["retrieval", "reader", "model", "verifier"] | None = Field(
+        description="`retrieval`: nothing found is about the question, nothing was generated; `reader`: the sources "
+        "seem not to hold the answer, nothing was generated; `model`: it read the sources and refuses; `verifier`: no "
+        "sentence was found supported; null: it was not given up.",
         examples=[None],
     )
     score: float | None = Field(
-        description="If nothing was generated, how much evidence was found; otherwise the model's probability of "
-        "refusing. Null where it is not known.",
+        description="At `retrieval` how much evidence was found; at `reader` the probability that the sources hold no "
+        "answer; otherwise the model's probability of refusing. Null where it is not known.",
         examples=[0.04],
     )
     threshold: float | None = Field(

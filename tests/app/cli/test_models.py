@@ -1,12 +1,16 @@
 """`footnote models list` says what is here, what is in use, and what a sequence costs."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.models import commands
+from app.models.catalog import ALL_MINILM_L6_V2
+from app.models.manifest import write_manifest
+from app.models.reader import write_reader_manifest
 
 
 @pytest.fixture
@@ -79,3 +83,22 @@ def test_an_adapter_is_listed_with_its_base_and_whether_it_is_loaded(
     assert "with adapter law" in fitting
     assert "sound, not loaded" in foreign
     assert "was trained on else, and the generator is generator" in foreign
+
+
+def test_a_reader_is_listed_with_its_base_and_whether_it_is_loaded(environment: dict[str, str], tmp_path: Path) -> None:
+    folder, embedder = tmp_path / "span", tmp_path / "embedder"
+    for made in (folder, embedder):
+        made.mkdir()
+        (made / "model.safetensors").write_bytes(bytes(2_000_000))
+    write_manifest(embedder, ALL_MINILM_L6_V2, converted_by={})
+    write_reader_manifest(folder, name="span", base=ALL_MINILM_L6_V2, licence="MIT", slope=1, bias=0, threshold=0.5)
+    named = {**environment, "FOOTNOTE_READER": str(folder)}
+
+    fitting = listed({**named, "FOOTNOTE_EMBEDDER": str(embedder)})
+    foreign = listed({**named, "FOOTNOTE_EMBEDDER": "org/embedder"})
+
+    assert re.search(r"all-MiniLM-L6-v2\+span +reader +MIT +2 MB +sound, loaded", fitting)
+    assert f"embedder {embedder} with reader span, generator" in fitting.replace("\n", "")
+    assert re.search(r"all-MiniLM-L6-v2\+span +reader +MIT +2 MB +sound, not loaded", foreign)
+    assert "Reader: The reader" in foreign
+    assert "was trained on all-MiniLM-L6-v2, and the embedder is embedder" in foreign

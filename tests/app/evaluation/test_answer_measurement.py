@@ -15,6 +15,7 @@ from app.evaluation.report import html_report
 from app.evaluation.run import evaluate
 from app.evaluation.table import tables
 from app.evaluation.types import Options, QuestionSet
+from app.locating import Located
 from app.state import State
 from retrieval.types import Context, Source, Span
 from tests.app.evaluation.application import application
@@ -41,7 +42,7 @@ class FirstSentence:
     def __init__(self) -> None:
         self.contexts: list[Context] = []
 
-    def answer(self, question: str, context: Context, /) -> Sequence[Sentence]:
+    def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Sentence]:
         self.contexts.append(context)
         source = context.sources[0]
         chunk = source.hit.chunk
@@ -194,7 +195,7 @@ def test_a_question_with_more_gold_documents_than_are_presented_is_not_asked(ask
 def test_an_empty_context_is_refused_by_the_floor_without_reading() -> None:
     floor = FirstSentence()
 
-    assert not said_by(floor, "Who?", Context(sources=(), dropped=(), tokens=0)).answered
+    assert not said_by(floor, "Who?", Context(sources=(), dropped=(), tokens=0), None).answered
     assert floor.contexts == []
 
 

@@ -8,7 +8,6 @@ import pytest
 from app.errors import SetupError
 from app.models.adapter import (
     SHIPPED,
-    AdapterStatus,
     adapter_status,
     choose_adapter,
     configured_adapter,
@@ -16,6 +15,7 @@ from app.models.adapter import (
     write_adapter_manifest,
 )
 from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT, PackagedModel
+from app.models.finetuned import FinetunedStatus
 from app.models.manifest import write_manifest
 from app.settings import Settings
 from generation.config import ADAPTER_FILES, AdapterConfig
@@ -144,7 +144,7 @@ def test_status_tells_base_licence_size_and_soundness_of_both(base: str, shipped
 
     first, second = adapter_status(str(own), shipped=shipped)
 
-    assert first == AdapterStatus(
+    assert first == FinetunedStatus(
         name="grounded",
         base="SmolLM2-135M-Instruct",
         licence="CC-BY-SA-4.0",

@@ -1,0 +1,125 @@
+"""An encoder that points at answers: where in a passage one begins and ends, or that there is none.
+
+The reader of DrQA and DPR (Karpukhin et al. 2020, arXiv:2004.04906) on the embedder's own weights: its lower
+layers as they are, its upper ones trained (`retrieval.tuning.span_training`), and two scores a token. The first
+token stands for "no answer" (Devlin et al. 2019, arXiv:1810.04805, section 4.3).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+QUESTION_TOKENS = 64
+WINDOW_TOKENS = 320  # of question, passage and what separates them; no training example is longer
+OVERLAP_TOKENS = 64
+MOST_ANSWER_TOKENS = 40
+_FORBIDDEN = -1e4
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A question and a stretch of a passage as token ids.
+
+    `offsets[i]` are the (start, end) characters in the passage of the token at `first + i`.
+    """
+
+    ids: tuple[int, ...]
+    first: int
+    offsets: tuple[tuple[int, int], ...]
+
+
+class SpanModel(nn.Module):
+    """An encoder and a linear head with two scores a token, of beginning and of ending an answer."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(encoder.config.hidden_size, 2)
+
+    @classmethod
+    def from_base(cls, folder: Path) -> "SpanModel":
+        """The encoder in `folder` with a head that has learnt nothing yet, in float32."""
+        from transformers import AutoModel
+
+        return cls(
+            AutoModel.from_pretrained(
+                str(folder),
+                dtype=torch.float32,
+                attn_implementation="sdpa",
+                local_files_only=True,
+                # On a CPU dropout doubles the time of a step, and a short training hardly overfits.
+                hidden_dropout_prob=0.0,
+                attention_probs_dropout_prob=0.0,
+            )
+        )
+
+    def forward(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
+        """Scores [windows, tokens] of beginning and of ending; very low where no answer can be.
+
+        Place 0 is open to both: "no answer".
+        """
+        longest = max(len(window.ids) for window in windows)
+        ids = torch.zeros(len(windows), longest, dtype=torch.long)
+        kinds = torch.zeros_like(ids)
+        attention = torch.zeros_like(ids)
+        may = torch.zeros(len(windows), longest, dtype=torch.bool)
+        for row, window in enumerate(windows):
+            size = len(window.ids)
+            ids[row, :size] = torch.tensor(window.ids)
+            kinds[row, window.first : size] = 1
+            attention[row, :size] = 1
+            may[row, window.first : window.first + len(window.offsets)] = True
+        may[:, 0] = True
+        device = self.head.weight.device
+        states = self.encoder(
+            input_ids=ids.to(device), token_type_ids=kinds.to(device), attention_mask=attention.to(device)
+        ).last_hidden_state
+        scores = self.head(states).float().masked_fill(~may.to(device)[..., None], _FORBIDDEN)
+        return scores[..., 0], scores[..., 1]
+
+
+def windows_of(tokenizer: Any, question: str, passage: str) -> list[Window]:
+    """The passage in stretches that overlap, each behind the question, as the model reads them.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer` of the BERT kind, without truncation.
+        question: Cut after `QUESTION_TOKENS`.
+        passage: Any length; one window when it has few tokens, none when it has none.
+    """
+    asked = tokenizer.encode(question, add_special_tokens=False).ids[:QUESTION_TOKENS]
+    encoded = tokenizer.encode(passage, add_special_tokens=False)
+    opening, separator = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    head = (opening, *asked, separator)
+    room = WINDOW_TOKENS - len(head) - 1
+    found, at = [], 0
+    while at < len(encoded.ids):
+        end = min(at + room, len(encoded.ids))
+        found.append(Window((*head, *encoded.ids[at:end], separator), len(head), tuple(encoded.offsets[at:end])))
+        if end == len(encoded.ids):
+            break
+        at = end - OVERLAP_TOKENS
+    return found
+
+
+def best_span(starts: Tensor, ends: Tensor) -> tuple[int, int, float]:
+    """First and last token of the likeliest answer of one window, and how much likelier it is than none.
+
+    Args:
+        starts: [tokens]; place 0 is "no answer".
+        ends: [tokens].
+
+    Returns:
+        Places in the window and the difference of the log-odds: above 0 an answer is likelier than none.
+    """
+    none = float(starts[0] + ends[0])
+    size = len(starts)
+    sums = starts[:, None] + ends[None, :]
+    allowed = torch.ones(size, size, dtype=torch.bool, device=starts.device).triu().tril(MOST_ANSWER_TOKENS - 1)
+    allowed[0] = False
+    sums = sums.masked_fill(~allowed, 4 * _FORBIDDEN)
+    start, end = divmod(int(sums.argmax()), size)
+    return start, end, float(sums[start, end]) - none

@@ -1,0 +1,253 @@
+"""The span reader: points at the answer in each passage, with the probability that it holds one."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Literal, TypeAlias
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from retrieval.errors import ReaderUnavailable
+from retrieval.reader_config import READER_FILES, UNCALIBRATED, Calibration
+from retrieval.span_model import WINDOW_TOKENS, SpanModel, Window, best_span, windows_of
+from retrieval.types import Pointer
+from retrieval.weights import digest, fastest_dtype
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
+
+# Padded tokens of one batch, as in `retrieval.encoder`.
+CPU_BATCH_TOKENS = 4096
+CUDA_BATCH_TOKENS = 65536
+
+_SPECIAL = ("[CLS]", "[SEP]")
+_HEAD = {"head.weight", "head.bias"}
+
+
+class SpanReader:
+    """Implements `Reader`. Safe to call from several threads: they take turns by batch.
+
+    A passage longer than the model's window is read in windows that overlap, and its pointer is the best
+    window's (Devlin et al. 2019, arXiv:1810.04805, as in their SQuAD code). How likely an answer is at all
+    comes from the margin of the best span over none, calibrated.
+    """
+
+    def __init__(
+        self,
+        model: SpanModel,
+        tokenizer: Tokenizer,
+        *,
+        name: str,
+        revision: str,
+        calibration: Calibration,
+        batch_tokens: int,
+    ) -> None:
+        """Wrap a loaded model; most callers want `load`.
+
+        Args:
+            model: The model, on its device.
+            tokenizer: Of the BERT kind, without truncation and padding.
+            name: What the reader is called.
+            revision: Identifies its weights.
+            calibration: Turns margins into probabilities.
+            batch_tokens: Most tokens of one batch, padding included; a longer window goes alone.
+
+        Raises:
+            ReaderUnavailable: The tokenizer has no [CLS] or [SEP], or the model reads fewer tokens than a window has.
+        """
+        if any(tokenizer.token_to_id(token) is None for token in _SPECIAL):
+            raise ReaderUnavailable(f'The reader "{name}" needs a tokenizer with {" and ".join(_SPECIAL)}.')
+        if model.encoder.config.max_position_embeddings < WINDOW_TOKENS:
+            raise ReaderUnavailable(f'The reader "{name}" needs a model that reads {WINDOW_TOKENS} tokens at once.')
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._name = name
+        self._revision = revision
+        self._calibration = calibration
+        self._batch_tokens = batch_tokens
+        self._lock = Lock()
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        base_folder: Path,
+        *,
+        name: str = "",
+        calibration: Calibration = UNCALIBRATED,
+        device: Device = "auto",
+        dtype: Dtype = "auto",
+    ) -> "SpanReader":
+        """Load the base model and lay the trained weights over it.
+
+        Args:
+            folder: What `save_reader` wrote.
+            base_folder: The embedder the reader was trained from, as a local folder.
+            name: What the reader is called; its folder's name when empty.
+            calibration: Turns margins into probabilities.
+            device: "auto" takes a GPU when there is one.
+            dtype: Of the arithmetic; "auto" is half precision where the hardware multiplies it.
+
+        Raises:
+            ReaderUnavailable: The weights or the base are not there, are damaged, or do not fit together.
+        """
+        name = name or folder.name
+        on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
+        if on_cuda and not torch.cuda.is_available():
+            raise ReaderUnavailable(f'The reader "{name}" is to run on a GPU, but there is none.')
+        chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
+        damaged = ReaderUnavailable(
+            f'The reader "{name}" cannot be loaded, its files or those of its base model are missing or damaged.'
+        )
+        try:
+            revisions = f"{digest(base_folder)} {digest(folder)}"
+            weights = load_file(folder / READER_FILES[0])
+            model = SpanModel.from_base(base_folder)
+            tokenizer = _plain_tokenizer(base_folder)
+        except torch.OutOfMemoryError:
+            raise  # the reader is fine, the device is full
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            ImportError,
+            RuntimeError,
+            SafetensorError,
+        ) as error:
+            raise damaged from error
+        if not _fits(weights, model.state_dict()):
+            raise ReaderUnavailable(
+                f'The reader "{name}" was trained on another model than {base_folder.name}: its weights do not fit.'
+            )
+        model.load_state_dict(weights, strict=False)
+        model.requires_grad_(requires_grad=False)
+        return cls(
+            model.to(device="cuda" if on_cuda else "cpu", dtype=getattr(torch, chosen)),
+            tokenizer,
+            name=name,
+            # The lower layers are the base's, so both make the reader what it is.
+            revision=hashlib.sha256(revisions.encode()).hexdigest()[:16],
+            calibration=calibration,
+            batch_tokens=CUDA_BATCH_TOKENS if on_cuda else CPU_BATCH_TOKENS,
+        )
+
+    @property
+    def model(self) -> str:
+        """What the reader is called."""
+        return self._name
+
+    @property
+    def revision(self) -> str:
+        """16 hex digits of the SHA-256 over the digests of the base's weights and of the trained ones."""
+        return self._revision
+
+    @property
+    def threshold(self) -> float:
+        """The least probability of an answer, of several passages the best one's, with which one should be given."""
+        return self._calibration.threshold
+
+    def count_tokens(self, question: str, passages: Sequence[str]) -> int:
+        """Tokens `read` reads: of every window, special tokens and the question included, without padding."""
+        return sum(len(window.ids) for passage in passages for window in self._windows(question, passage))
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Pointer | None]:
+        """The likeliest answer in each passage, in the order of `passages`; None where there is no text to read.
+
+        Raises:
+            ReaderUnavailable: The model gave something that is no number (half precision overflows).
+        """
+        owners: list[int] = []
+        windows: list[Window] = []
+        for at, passage in enumerate(passages):
+            for window in self._windows(question, passage):
+                owners.append(at)
+                windows.append(window)
+        spans: list[tuple[int, int, float] | None] = [None] * len(windows)
+        for batch in _batches([len(window.ids) for window in windows], most=self._batch_tokens):
+            starts, ends = self._scores([windows[place] for place in batch])
+            for row, place in enumerate(batch):
+                # Padding cannot win, so there is no need to look at it.
+                size = len(windows[place].ids)
+                spans[place] = best_span(starts[row, :size], ends[row, :size])
+        best: dict[int, tuple[float, int, int]] = {}
+        for at, window, span in zip(owners, windows, spans, strict=True):
+            assert span is not None, "every window is in a batch"
+            first, last, margin = span
+            if at not in best or margin > best[at][0]:
+                best[at] = (margin, window.offsets[first - window.first][0], window.offsets[last - window.first][1])
+        return [self._pointer(*best[at]) if at in best else None for at in range(len(passages))]
+
+    def _pointer(self, margin: float, start: int, end: int) -> Pointer:
+        return Pointer(start, end, self._calibration.probability(margin))
+
+    def _windows(self, question: str, passage: str) -> list[Window]:
+        return windows_of(self._tokenizer, question, passage)
+
+    def _scores(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
+        """Of beginning and of ending, each [windows, tokens] float32 on the CPU."""
+        with self._lock, torch.inference_mode():
+            starts, ends = (scores.cpu() for scores in self._model(windows))
+        if not (starts.isfinite().all() and ends.isfinite().all()):
+            raise ReaderUnavailable(f'The reader "{self._name}" gave scores that are no numbers.')
+        return starts, ends
+
+
+def save_reader(weights: Mapping[str, Tensor], folder: Path) -> None:
+    """Write trained weights, by the names of `SpanModel`, in half precision, whole or not at all.
+
+    Raises:
+        ValueError: A weight is beyond what half precision holds.
+        OSError: The folder cannot be written.
+    """
+    halves = {name: weight.detach().to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
+    if not all(bool(half.isfinite().all()) for half in halves.values()):
+        raise ValueError("a weight is too large for half precision, or no number")
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / READER_FILES[0]
+    new = file.with_suffix(".new")
+    save_file(halves, new, metadata={"format": "pt"})
+    new.replace(file)
+
+
+def _plain_tokenizer(base_folder: Path) -> Tokenizer:
+    """The base's tokenizer; a file that is no tokenizer is an Exception of no kind of its own.
+
+    Raises:
+        ValueError: It is missing or damaged.
+    """
+    file = base_folder / "tokenizer.json"
+    try:
+        tokenizer: Tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises nothing narrower
+        raise ValueError(f"no tokenizer in {file.name}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    # A passage that says "[SEP]" says so in letters: only `windows_of` ends a question.
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _fits(weights: Mapping[str, Tensor], places: Mapping[str, Tensor]) -> bool:
+    """Whether every weight has a place of its shape in the model, and the head, which the base lacks, is given."""
+    return weights.keys() >= _HEAD and all(
+        name in places and places[name].shape == weight.shape for name, weight in weights.items()
+    )
+
+
+def _batches(lengths: Sequence[int], *, most: int) -> Iterator[list[int]]:
+    """Places of windows of similar length, longest first, each batch within `most` padded tokens."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > most:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch

@@ -1,0 +1,232 @@
+"""POST /v1/ask with a reader: it says where to look, refuses where nothing answers, and is on the bill."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.answering import Answerer
+from app.finding import Finder
+from app.locating import Locator
+from app.main import create_app
+from app.no_engine import NoEngine
+from app.quoting import Quoter
+from app.state import State
+from app.types import Operation, UsageStatus
+from app.usage.ledger import Ledger
+from app.wording import REFUSAL
+from generation.tokenizer import ChatTokenizer
+from retrieval.search import Search
+from retrieval.types import Hit
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.test_response_format import FixedSearch, ScriptedEngine
+from tests.app.pointing_reader import PointingReader
+from tests.app.stations import ANY_EVIDENCE, LIMITS, stations
+from tests.generation.fakes import LetterTokenizer
+from tests.generation.tiny import tiny_tokenizer
+from tests.retrieval.fakes import HashingEmbedder, chunk, hit
+
+QUESTION = "How many ships did the harbour master log?"
+PASSAGES = (
+    "The harbour was dredged in April. It is deep. Ships of every size can enter it.",
+    "The harbour master logged forty ships in May. Nobody counted them in June. He retired in July.",
+)
+SAYS = "Forty ships [2]."
+
+
+def hits() -> tuple[Hit, ...]:
+    """Both passages, of two documents, as evidence."""
+    found = [
+        hit(chunk(rank, text, document_id=f"doc_{rank}"), rank=rank) for rank, text in enumerate(PASSAGES, start=1)
+    ]
+    return tuple(replace(one, scores=replace(one.scores, dense=0.8)) for one in found)
+
+
+class Service:
+    """The application over a scripted engine and a fixed search, with a reader."""
+
+    def __init__(self, client: TestClient, engine: ScriptedEngine, state: State) -> None:
+        self._client, self.engine, self._state = client, engine, state
+
+    def ask(self, question: str = QUESTION, **fields: Any) -> Any:
+        response = self._client.post("/v1/ask", json={"question": question, **fields})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def events(self, **fields: Any) -> list[tuple[str, Any]]:
+        text = self._client.post("/v1/ask", json={"question": QUESTION, "stream": True, **fields}).text
+        blocks = [block.split("\n") for block in text.strip().split("\n\n") if block.startswith("event:")]
+        return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data, *_ in blocks]
+
+    def prompt(self) -> str:
+        """What the engine was last asked."""
+        return ChatTokenizer(tiny_tokenizer()).decode(self.engine.requests[-1].prompt)
+
+    def rows(self, request_id: str) -> list[tuple[Operation, str, UsageStatus, int | None]]:
+        found = Ledger(self._state.database, boot_id="boot").usage(request_id)
+        return [(row.operation, row.model, row.status, row.input_tokens) for row in found]
+
+
+@pytest.fixture
+def serve(state: State) -> Iterator[Callable[..., Service]]:
+    closing: list[Callable[[], object]] = []
+
+    def start(reader: PointingReader, **limits: Any) -> Service:
+        engine = ScriptedEngine(SAYS)
+        models = stations(
+            state,
+            engine,
+            tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
+            search=cast(Search, FixedSearch(hits())),
+            reader=reader,
+            limits=replace(LIMITS, **limits),
+        )
+        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        client.__enter__()
+        closing.append(lambda: client.__exit__(None, None, None))
+        return Service(client, engine, state)
+
+    yield start
+    for close in closing:
+        close()
+
+
+def test_the_model_reads_last_what_may_be_the_answer(serve) -> None:
+    service = serve(PointingReader("forty ships"))
+
+    body = service.ask()
+
+    assert body["answered"]
+    assert body["answer"] == SAYS
+    prompt = service.prompt()
+    behind = prompt[prompt.rindex(QUESTION) :]
+    assert behind.index("[2] The harbour master logged forty ships in May.") < behind.index(
+        "Possible answer: forty ships [2]"
+    )
+    assert body["abstention"]["stage"] is None
+
+
+def test_the_reading_is_on_the_bill_and_its_words_are_context(serve) -> None:
+    service = serve(PointingReader("forty ships"))
+
+    body = service.ask()
+
+    auxiliary = {found["purpose"]: found["tokens"] for found in body["usage"]["auxiliary"]}
+    judged = [row for row in service.rows(body["id"]) if row[0] is Operation.JUDGE and row[1] == "pointing"]
+    assert judged == [(Operation.JUDGE, "pointing", UsageStatus.COMPLETED, auxiliary["locate"])]
+    assert sum(body["usage"]["by_document"].values()) == body["usage"]["components"]["context"]
+    assert body["usage"]["prompt_tokens"] == len(service.engine.requests[-1].prompt)
+
+
+@pytest.mark.parametrize("words", ["fifty ships", "forty ships"])
+def test_a_dry_run_counts_the_prompt_that_would_be_sent(serve, words: str) -> None:
+    service = serve(PointingReader(words), abstention_threshold=1.0)
+
+    dry = service.ask(dry_run=True)
+    wet = service.ask()
+
+    assert dry["usage"]["prompt_tokens"] == wet["usage"]["prompt_tokens"] == len(service.engine.requests[-1].prompt)
+
+
+def test_where_no_source_answers_nothing_is_generated(serve) -> None:
+    service = serve(PointingReader("fifty ships"))
+
+    body = service.ask()
+
+    assert (body["answered"], body["reason"], body["answer"]) == (False, "not_in_sources", REFUSAL)
+    assert body["abstention"] == {"stage": "reader", "score": 0.99, "threshold": 0.6}
+    assert body["usage"]["total_tokens"] == 0
+    assert service.engine.requests == []
+    assert [row[0] for row in service.rows(body["id"])] == [Operation.EMBED_QUERY, Operation.JUDGE]
+
+
+def test_a_refusal_is_the_same_streamed(serve) -> None:
+    service = serve(PointingReader("fifty ships"))
+
+    body, streamed = service.ask(), service.events()
+
+    assert "".join(data["text"] for name, data in streamed if name == "delta") == body["answer"]
+    (done,) = [data for name, data in streamed if name == "done"]
+    assert done["abstention"] == body["abstention"]
+
+
+@pytest.mark.parametrize("fields", [{"abstention_threshold": 1.0}, {"on_no_evidence": "answer"}])
+def test_who_wants_an_answer_anyway_gets_one_without_a_pointer(serve, fields: dict[str, Any]) -> None:
+    service = serve(
+        PointingReader("forty ships", probabilities=(0.2,))
+        if "on_no_evidence" in fields
+        else PointingReader("fifty ships")
+    )
+
+    assert service.ask(**fields)["answered"]
+
+
+def test_a_question_no_few_words_answer_is_left_to_the_model(serve) -> None:
+    service = serve(PointingReader("fifty ships"))
+
+    body = service.ask("Why did the harbour master log ships?")
+
+    assert body["answered"]
+    assert "Possible answer" not in service.prompt()
+    assert "locate" not in {found["purpose"] for found in body["usage"]["auxiliary"]}
+
+
+@pytest.fixture
+def quoting(state: State) -> Iterator[Callable[[PointingReader], Service]]:
+    closing: list[Callable[[], object]] = []
+
+    def start(reader: PointingReader) -> Service:
+        embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot")
+        engine = NoEngine(revision="1", context_window=2000)
+        answerer = Answerer(
+            finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder, ledger=ledger),
+            engine=engine,
+            tokenizer=LetterTokenizer(),
+            tokenizer_revision="1",
+            contents=state.contents,
+            ledger=ledger,
+            limits=ANY_EVIDENCE,
+            quoter=Quoter(embedder=embedder, ledger=ledger),
+            locator=Locator(reader, ledger=ledger),
+        )
+        running = replace(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
+        running.metrics.watch_engine(engine)
+        app = create_app(lambda: nullcontext(running), version=state.version)
+        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        client.__enter__()
+        closing.append(lambda: client.__exit__(None, None, None))
+        return Service(client, cast(ScriptedEngine, engine), state)
+
+    yield start
+    for close in closing:
+        close()
+
+
+def test_without_a_language_model_the_sentence_pointed_at_is_quoted(quoting) -> None:
+    body = quoting(PointingReader("forty ships")).ask()
+
+    assert body["answer"] == "The harbour master logged forty ships in May. [2]"
+    (cited,) = body["citations"]
+    assert (cited["cited_text"], cited["verified"]) == ("The harbour master logged forty ships in May.", True)
+    assert [found["purpose"] for found in body["usage"]["auxiliary"]] == ["embed_query", "locate"]
+
+
+def test_without_a_language_model_what_no_source_answers_is_refused(quoting) -> None:
+    body = quoting(PointingReader("fifty ships")).ask()
+
+    assert (body["answered"], body["reason"], body["answer"]) == (False, "not_in_sources", REFUSAL)
+    assert body["abstention"]["stage"] == "reader"
+
+
+def test_without_a_language_model_open_questions_are_quoted_as_ever(quoting) -> None:
+    service = quoting(PointingReader("fifty ships"))
+
+    body = service.ask("Tell me about the ships the harbour master logged in May.")
+
+    assert body["answered"]
+    assert [found["purpose"] for found in body["usage"]["auxiliary"]] == ["embed_query", "extract"]

@@ -1,0 +1,151 @@
+"""retrieval.span_model: windows hold the whole passage, and the best span is the one a plain search finds."""
+
+from itertools import pairwise
+from string import ascii_lowercase
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrieval.span_model import (
+    MOST_ANSWER_TOKENS,
+    OVERLAP_TOKENS,
+    QUESTION_TOKENS,
+    WINDOW_TOKENS,
+    SpanModel,
+    best_span,
+    windows_of,
+)
+from tests.retrieval.reader_folder import SPECIAL, build_base, tokenizer
+
+# Every character is a token, so that texts of many tokens are short.
+LETTERS = [*ascii_lowercase, *"0123456789"]
+VOCABULARY = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), *",.-"]
+TOKENIZER = tokenizer(VOCABULARY)
+TOKENIZER.no_truncation()
+TOKENIZER.no_padding()
+CLS, SEP = TOKENIZER.token_to_id("[CLS]"), TOKENIZER.token_to_id("[SEP]")
+
+words = st.text(alphabet="abcXYZ019é,.-", min_size=1, max_size=9)
+passages = st.lists(words, min_size=1, max_size=180).map(" ".join)
+questions = st.lists(words, max_size=25).map(" ".join)
+
+
+@settings(deadline=None, max_examples=25)
+@given(question=questions, passage=passages)
+def test_windows_hold_every_token_of_the_passage_and_overlap(question, passage):
+    windows = windows_of(TOKENIZER, question, passage)
+    whole = TOKENIZER.encode(passage, add_special_tokens=False)
+
+    head = [CLS, *TOKENIZER.encode(question, add_special_tokens=False).ids[:QUESTION_TOKENS], SEP]
+    together = list(windows[0].offsets)
+    for before, after in pairwise(windows):
+        assert after.offsets[:OVERLAP_TOKENS] == before.offsets[-OVERLAP_TOKENS:]
+        together += after.offsets[OVERLAP_TOKENS:]
+    assert together == whole.offsets
+    for window in windows:
+        assert len(window.ids) <= WINDOW_TOKENS
+        assert list(window.ids[: window.first]) == head
+        assert window.ids[-1] == SEP
+        assert len(window.ids) == window.first + len(window.offsets) + 1
+
+
+@settings(deadline=None, max_examples=25)
+@given(question=questions, passage=passages)
+def test_every_character_is_in_a_window_and_offsets_slice_to_their_token(question, passage):
+    covered = set[int]()
+    for window in windows_of(TOKENIZER, question, passage):
+        for token, (start, end) in zip(window.ids[window.first : -1], window.offsets, strict=True):
+            covered.update(range(start, end))
+            spelt = TOKENIZER.id_to_token(token).removeprefix("##")
+            assert passage[start:end].lower().replace("é", "e") == spelt
+
+    assert covered == {place for place, character in enumerate(passage) if not character.isspace()}
+
+
+@pytest.mark.parametrize("question", ["", "a " * 500])
+def test_a_question_is_cut_and_may_be_empty(question):
+    (window,) = windows_of(TOKENIZER, question, "abc")
+
+    assert window.first == 2 + min(QUESTION_TOKENS, question.count("a"))
+    assert window.offsets == ((0, 1), (1, 2), (2, 3))
+
+
+@pytest.mark.parametrize("passage", ["", " \n\t "])
+def test_a_passage_without_text_has_no_window(passage):
+    assert windows_of(TOKENIZER, "a", passage) == []
+
+
+def test_a_passage_that_just_fits_is_one_window_and_one_token_more_is_two():
+    room = WINDOW_TOKENS - len(["[CLS]", "a", "[SEP]", "[SEP]"])
+
+    assert len(windows_of(TOKENIZER, "a", "b " * room)) == 1
+    first, second = windows_of(TOKENIZER, "a", "b " * (room + 1))
+    assert len(first.ids) == WINDOW_TOKENS
+    assert len(second.offsets) == OVERLAP_TOKENS + 1
+
+
+# Whole numbers: their float32 sums are exact, so that the greatest is the same in any order of adding.
+scores = st.integers(-2000, 2000)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    pairs=st.lists(st.tuples(scores, scores), min_size=2, max_size=50),
+    closed=st.integers(0, 10),
+)
+def test_the_best_span_is_the_one_a_search_through_all_finds(pairs, closed):
+    starts = torch.tensor([float(start) for start, _ in pairs])
+    ends = torch.tensor([float(end) for _, end in pairs])
+    last_closed = min(closed, len(pairs) - 2)  # the question, where no answer can be
+    starts[1 : last_closed + 1] = ends[1 : last_closed + 1] = -1e4
+
+    start, end, margin = best_span(starts, ends)
+
+    spans = [
+        (first, last)
+        for first in range(1, len(pairs))
+        for last in range(first, min(len(pairs), first + MOST_ANSWER_TOKENS))
+    ]
+    assert (start, end) in spans
+    assert min(start, end) > last_closed
+    greatest = max(float(starts[first] + ends[last]) for first, last in spans)
+    assert float(starts[start] + ends[end]) == greatest
+    assert margin == greatest - float(starts[0] + ends[0])
+
+
+def test_a_span_is_no_longer_than_an_answer():
+    starts, ends = torch.zeros(100), torch.zeros(100)
+    starts[5], ends[5 + MOST_ANSWER_TOKENS] = 10, 10
+
+    start, end, _ = best_span(starts, ends)
+
+    assert end - start < MOST_ANSWER_TOKENS
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return SpanModel.from_base(build_base(tmp_path_factory.mktemp("base"), vocabulary=VOCABULARY)).eval()
+
+
+def test_answers_may_stand_in_the_passage_or_be_none(model):
+    (window,) = windows_of(TOKENIZER, "who", "abc def")
+
+    with torch.inference_mode():
+        starts, ends = model([window])
+
+    for found in (starts, ends):
+        open_ = (found[0] > -1e3).nonzero().flatten().tolist()
+        assert open_ == [0, *range(window.first, window.first + 6)]
+
+
+def test_a_window_scores_alone_as_beside_a_longer_one(model):
+    (short,), long, *_ = windows_of(TOKENIZER, "who", "abc"), *windows_of(TOKENIZER, "what", "abc def " * 60)
+
+    with torch.inference_mode():
+        alone, beside = model([short]), model([short, long])
+
+    for one, both in zip(alone, beside, strict=True):
+        assert torch.allclose(one[0], both[0, : len(short.ids)], atol=1e-4)
+        assert bool((both[0, len(short.ids) :] <= -1e3).all())
