@@ -11,7 +11,7 @@ import numpy as np
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo
-from retrieval.weights import digest, fastest_dtype, folder_of
+from retrieval.weights import digest, fastest_dtype, folder_of, loading
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -103,7 +103,6 @@ class SentenceEncoder:
                 dimensions, or this processor has no fast 8-bit products.
         """
         import torch
-        from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
 
         from retrieval.encoder_int8 import SAMPLES, quantise_linears, supports_int8
@@ -122,7 +121,11 @@ class SentenceEncoder:
             raise EmbedderUnavailable(
                 f'The embedding model "{name}" is not installed; run `footnote models fetch`.'
             ) from error
-        try:
+        damaged = EmbedderUnavailable(
+            f'The embedding model "{name}" cannot be loaded, its files are damaged or incomplete; '
+            "run `footnote models fetch`."
+        )
+        with loading(damaged):
             loaded = SentenceTransformer(
                 str(folder),
                 device="cuda" if on_cuda else "cpu",
@@ -130,22 +133,6 @@ class SentenceEncoder:
                 truncate_dim=dimensions,
                 model_kwargs={"dtype": torch.float32 if chosen == "int8" else getattr(torch, chosen)},
             )
-        except torch.OutOfMemoryError:
-            raise  # the model is fine, the device is full
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            ImportError,
-            RuntimeError,
-            SafetensorError,
-        ) as e:
-            raise EmbedderUnavailable(
-                f'The embedding model "{name}" cannot be loaded, its files are damaged or incomplete; '
-                "run `footnote models fetch`."
-            ) from e
         loaded.eval()
         dim = loaded.get_embedding_dimension()
         if dimensions is not None and dim is not None and dim < dimensions:

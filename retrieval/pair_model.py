@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from retrieval.errors import RetrievalError
-from retrieval.weights import digest, fastest_dtype, folder_of
+from retrieval.weights import digest, fastest_dtype, folder_of, loading
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
@@ -52,7 +52,6 @@ def load_pair_model(
         RetrievalError: `refusals.error`: there is no such model here, it cannot be loaded, or it has no head for pairs.
     """
     import torch
-    from safetensors import SafetensorError
     from sentence_transformers import CrossEncoder
 
     name = Path(model).name if Path(model).is_dir() else model
@@ -69,7 +68,7 @@ def load_pair_model(
         revision = digest(folder)
     except (OSError, ValueError) as error:
         raise refused(refusals.missing) from error
-    try:
+    with loading(refused(refusals.damaged)):
         if not _has_pair_head(folder):
             # The library would give it a head of random weights and a warning.
             raise refused(refusals.no_head)
@@ -79,19 +78,6 @@ def load_pair_model(
             local_files_only=local_files_only,
             model_kwargs={"dtype": getattr(torch, chosen)},
         )
-    except torch.OutOfMemoryError:
-        raise  # the model is fine, the device is full
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ImportError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        raise refused(refusals.damaged) from error
     loaded.eval()
     return PairModel(loaded, name, revision, on_cuda)
 

@@ -7,7 +7,6 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -16,7 +15,7 @@ from retrieval.errors import ReaderUnavailable
 from retrieval.reader_config import READER_FILES, UNCALIBRATED, Calibration
 from retrieval.span_model import WINDOW_TOKENS, SpanModel, Window, best_span, windows_of
 from retrieval.types import Pointer
-from retrieval.weights import digest, fastest_dtype
+from retrieval.weights import digest, fastest_dtype, loading
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
@@ -104,24 +103,11 @@ class SpanReader:
         damaged = ReaderUnavailable(
             f'The reader "{name}" cannot be loaded, its files or those of its base model are missing or damaged.'
         )
-        try:
+        with loading(damaged):
             revisions = f"{digest(base_folder)} {digest(folder)}"
             weights = load_file(folder / READER_FILES[0])
             model = SpanModel.from_base(base_folder)
             tokenizer = _plain_tokenizer(base_folder)
-        except torch.OutOfMemoryError:
-            raise  # the reader is fine, the device is full
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            ImportError,
-            RuntimeError,
-            SafetensorError,
-        ) as error:
-            raise damaged from error
         if not _fits(weights, model.state_dict()):
             raise ReaderUnavailable(
                 f'The reader "{name}" was trained on another model than {base_folder.name}: its weights do not fit.'

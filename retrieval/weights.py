@@ -1,7 +1,8 @@
 """Where a model's weights are on this machine, what identifies them, and the precision they run in."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -21,6 +22,34 @@ def folder_of(model: str, *, local_files_only: bool = True) -> Path:
     return Path(
         snapshot_download(model, local_files_only=local_files_only, allow_patterns=wanted, ignore_patterns=unwanted)
     )
+
+
+@contextmanager
+def loading(refused: Exception) -> Iterator[None]:
+    """While a model's files are read: what damaged or missing ones raise becomes `refused`, caused by it.
+
+    Raises:
+        Exception: `refused`.
+        OutOfMemoryError: torch's: the model is fine, the device is full.
+    """
+    import torch
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:
+        raise refused from error
 
 
 def digest(folder: Path) -> str:
