@@ -56,11 +56,13 @@ class Answerer:
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
         locator: Locator | None = None,
+        guide: Quoter | None = None,
         wording: Wording = DEFAULT_WORDING,
     ) -> None:
         """Without a summariser what does not fit is dropped; a quoter answers in the engine's place.
 
-        Without a locator nobody looks where the sources answer before the engine does. Without a rewriter
+        Without a locator nobody looks where the sources answer before the engine does, a guide shows it
+        sentences where no few words answer. Without a rewriter
         follow-ups stand alone by rules; without conversations there are none. Without verification by models
         answers are verified by words alone.
         """
@@ -79,6 +81,7 @@ class Answerer:
             wording=wording,
             summariser=summariser,
             locator=locator,
+            guide=guide,
             quotes=quoter is not None,
         )
         self._verification = verification

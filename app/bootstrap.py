@@ -200,6 +200,7 @@ def _load_models(
             abstention_threshold=None if settings.abstention_threshold == "model" else settings.abstention_threshold,
         ),
         locator=Locator(reader, ledger=ledger) if reader is not None else None,
+        guide=Quoter(embedder=embedder, ledger=ledger) if reader is not None and not settings.extractive else None,
         verification=Verification(ledger=ledger, embedder=embedder, entailment=load_entailment(settings)),
         wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
         summariser=summariser if settings.overflow == "summarise" else None,

@@ -39,14 +39,16 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """What the reader points at, at most once in a source, likeliest first, and the tokens it read.
+    """What was pointed at, likeliest first, and the tokens that were read for it.
 
-    `threshold` is the least probability of the best with which an answer should be given.
+    `threshold` is the least probability of the best with which an answer should be given. `settles` says that
+    without one there is none to be given; otherwise that is left to whoever answers.
     """
 
     spans: tuple[AnswerSpan, ...]
     threshold: float
     tokens: int
+    settles: bool = True
 
     @property
     def probability(self) -> float:
@@ -57,6 +59,11 @@ class Located:
     def likely(self) -> tuple[AnswerSpan, ...]:
         """Those of the spans with which an answer should be given."""
         return tuple(span for span in self.spans if span.probability >= self.threshold)
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is settled that no answer should be given."""
+        return self.settles and not self.likely
 
 
 class Locator:
@@ -109,11 +116,12 @@ class Locator:
 
 def asks_for_words(question: str) -> bool:
     """Whether a few words of an English text can answer: who, when, how many; not why, how to, or yes and no."""
-    return (
-        _ASKS_FOR_WORDS.search(question) is not None
-        and _OPEN.search(question) is None
-        and language_of(question) in (None, "en")
-    )
+    return is_english(question) and _ASKS_FOR_WORDS.search(question) is not None and _OPEN.search(question) is None
+
+
+def is_english(question: str) -> bool:
+    """Whether it is in the language that the models of the default installation read."""
+    return language_of(question) in (None, "en")
 
 
 @dataclass(frozen=True, slots=True)

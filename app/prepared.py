@@ -66,7 +66,7 @@ class Prepared:
     @property
     def silent(self) -> bool:
         """Whether a reader read the sources and found no answer in them that should be given."""
-        return self.located is not None and not self.located.likely
+        return self.located is not None and self.located.silent
 
     def close(self) -> None:
         """The reader is gone; generation stops, as the client's abort unless it is our deadline that passed."""
@@ -83,7 +83,7 @@ class Prepared:
         citations: tuple[Citation, ...] = ()
         abstention = self.evidence if self.context.sources else replace(self.evidence, stage="retrieval")
         stage: Stage | None
-        if self.located is not None and self.reading is None and not dry:
+        if self.located is not None and self.silent and self.reading is None and not dry:
             stage, reason = "reader", "not_in_sources"
             abstention = AbstentionReport(
                 stage, score=1 - self.located.probability, threshold=1 - self.located.threshold
@@ -142,7 +142,7 @@ class Prepared:
 
     def _doubt(self, refusing: float | None) -> float | None:
         """The probability that the sources hold no answer: the model's or the reader's, whichever sees less in them."""
-        if refusing is None or self.located is None:
+        if refusing is None or self.located is None or not self.located.settles:
             return refusing
         return max(refusing, 1 - self.located.probability)
 

@@ -9,6 +9,7 @@ from app.language import answer_in
 from app.locating import AnswerSpan, Located, Locator
 from app.prompt import Prompt, build_prompt, fence_tokens, quoted
 from app.question import Limits, Question
+from app.quoting import Quoter
 from app.reading_order import reading_order
 from app.summaries import Summarised, Summariser
 from app.wording import Wording
@@ -20,6 +21,8 @@ from retrieval.types import Context, Hit, Source
 
 _EMPTY = Context(sources=(), dropped=(), tokens=0)
 _HIGHLIGHTED = 6  # one part in so many of the room, at most, is for sentences that are read again
+
+_SENTENCES = 2  # that may answer a question between them
 
 Running = Callable[[Calls], AbstractContextManager[None]]
 
@@ -61,15 +64,20 @@ class Presenter:
         wording: Wording,
         summariser: Summariser | None,
         locator: Locator | None,
+        guide: Quoter | None,
         quotes: bool,
     ) -> None:
-        """Without a summariser what does not fit is dropped; without a locator words alone say where to look."""
+        """Without a summariser what does not fit is dropped; without a locator words alone say where to look.
+
+        The guide points at sentences where a question asks for more than the locator's few words.
+        """
         self._engine = engine
         self._tokenizer = tokenizer
         self._limits = limits
         self._wording = wording
         self._summariser = summariser
         self._locator = locator
+        self._guide = guide
         self._quotes = quotes
 
     def room(self, question: Question) -> Room:
@@ -140,7 +148,10 @@ class Presenter:
         if self._locator is None or found.chunk_ids or found.cancelled:
             return None
         asked, default = question.abstention_threshold, self._limits.abstention_threshold
-        return self._locator.located(question, found.context.sources, abstention=default if asked is None else asked)
+        located = self._locator.located(question, found.context.sources, abstention=default if asked is None else asked)
+        if located is None and self._guide is not None:
+            return self._guide.located(question, found.context)
+        return located
 
     def _prompt(
         self,
@@ -154,10 +165,12 @@ class Presenter:
         if self._quotes:
             return Prompt(())
         count = self._tokenizer.count
-        likely = located.likely if located is not None else ()
-        pointer = _pointer(likely[0]) if likely else None
-        if pointer is not None and count(pointer.line) > again:
-            pointer = None
+        pointers: list[Highlight] = []
+        for span in _pointed(located):
+            pointer = pointer_to(span.source.number, span.source.hit.chunk.document_id, span.span, span.text)
+            if (tokens := count(pointer.line)) <= again:
+                again -= tokens
+                pointers.append(pointer)
         return build_prompt(
             self._tokenizer,
             question=question.text,
@@ -169,11 +182,11 @@ class Presenter:
             highlights=highlights(
                 context.sources,
                 query=question.text,
-                budget=again - (count(pointer.line) if pointer is not None else 0),
+                budget=again,
                 count_tokens=count,
-                first=[(span.source.number, span.span) for span in likely[:1]],
+                first=[(pointer.number, pointer.span) for pointer in pointers],
             ),
-            pointer=pointer,
+            pointers=pointers,
             wording=self._wording,
         )
 
@@ -183,5 +196,8 @@ def _best_first(sources: Sequence[Source]) -> list[int]:
     return list(range(len(sources)))
 
 
-def _pointer(answer: AnswerSpan) -> Highlight:
-    return pointer_to(answer.source.number, answer.source.hit.chunk.document_id, answer.span, answer.text)
+def _pointed(located: Located | None) -> Sequence[AnswerSpan]:
+    """What the generator is pointed at: the likeliest words, or more than one sentence where words do not settle it."""
+    if located is None:
+        return ()
+    return located.likely[: 1 if located.settles else _SENTENCES]

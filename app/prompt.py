@@ -125,10 +125,10 @@ def build_prompt(
     grounded: bool = True,
     json_schema: str | None = None,
     highlights: Sequence[Highlight] = (),
-    pointer: Highlight | None = None,
+    pointers: Sequence[Highlight] = (),
     wording: Wording = DEFAULT_WORDING,
 ) -> Prompt:
-    """Lay out system, history, sources, question, highlights and pointer in the model's chat template.
+    """Lay out system, history, sources, question, highlights and pointers in the model's chat template.
 
     Args:
         tokenizer: The serving tokenizer.
@@ -139,7 +139,7 @@ def build_prompt(
         grounded: Whether the answer must come from the sources; otherwise the prompt has none.
         json_schema: What the answer must satisfy, as JSON text; None asks for prose with markers.
         highlights: Sentences of the sources to be read once more, now that the question is known.
-        pointer: What of them may be the answer.
+        pointers: What of them may be the answer.
         wording: What is said around all of that.
     """
     assert grounded or not context.sources, "sources are only shown to a grounded prompt"
@@ -169,9 +169,9 @@ def build_prompt(
     if highlights:
         segments.append(text(Component.TEMPLATE, f"\n\n{wording.highlights}\n"))
         segments += [text(Component.CONTEXT, highlight.line, highlight.document_id) for highlight in highlights]
-    if pointer is not None:
+    if pointers:
         segments.append(text(Component.TEMPLATE, f"\n{wording.pointer}" if highlights else f"\n\n{wording.pointer}"))
-        segments.append(text(Component.CONTEXT, f" {pointer.line}", pointer.document_id))
+        segments += [text(Component.CONTEXT, f" {pointer.line}", pointer.document_id) for pointer in pointers]
     segments.append(Segment(Component.TEMPLATE, frame[-1]))
     return Prompt(tuple(segments))
 

@@ -3,7 +3,7 @@
 from app.errors import InvalidRequest
 from app.extractive import THRESHOLD, ExtractiveReader, Reading
 from app.formats import ANSWER_SCHEMA, ANY_OBJECT
-from app.locating import Located
+from app.locating import AnswerSpan, Located, is_english
 from app.question import Question
 from app.types import Operation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
@@ -11,6 +11,7 @@ from retrieval.ports import Embedder
 from retrieval.types import Context
 
 _CALL = 2  # within a request: the answer's own
+_LOCATING_CALL = 98  # before the reader's
 
 
 class Quoter:
@@ -20,6 +21,19 @@ class Quoter:
         self._reader = ExtractiveReader(embedder)
         self._embedder = embedder
         self._ledger = ledger
+
+    def located(self, question: Question, context: Context) -> Located | None:
+        """The sentences that would be quoted, to point a language model at; None for other languages than English.
+
+        Raises:
+            StoreUnavailable: The ledger cannot be reached; nothing was spent.
+        """
+        if not context.sources or not is_english(question.text):
+            return None
+        reading = self._read(question, context, threshold=THRESHOLD, call=_LOCATING_CALL)
+        quotes = sorted(reading.quotes, key=lambda quote: -quote.score)
+        spans = tuple(AnswerSpan(quote.source, quote.span, quote.text, quote.score) for quote in quotes)
+        return Located(spans, reading.threshold, reading.tokens, settles=False)
 
     def check(self, question: Question) -> None:
         """See that quoting can answer it, before anything is spent.
@@ -47,14 +61,17 @@ class Quoter:
         """
         if located is not None:
             return self._reader.pointed(context, located)
-        candidates = self._reader.candidates(question.text, context)
         asked = question.abstention_threshold
         threshold = THRESHOLD if asked is None else 1 - asked
+        return self._read(question, context, threshold=threshold, call=_CALL)
+
+    def _read(self, question: Question, context: Context, *, threshold: float, call: int) -> Reading:
+        candidates = self._reader.candidates(question.text, context)
         if not candidates.sentences:
             return Reading((), score=0.0, threshold=threshold, tokens=0)
         info = self._embedder.info
         reservation = question.reservation(
-            call=_CALL,
+            call=call,
             operation=Operation.EMBED_QUERY,
             model=info.model,
             tokenizer_revision=info.revision,

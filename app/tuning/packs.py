@@ -139,7 +139,7 @@ class Packer:
                     count_tokens=self._tokenizer.count,
                     first=[(pointer.number, pointer.span)] if pointer is not None else (),
                 ),
-                pointer=pointer,
+                pointers=() if pointer is None else (pointer,),
             )
             prompts.append(prompt.ids)
             said = self._tokenizer.encode(render(example, numbers))

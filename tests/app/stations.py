@@ -9,6 +9,7 @@ from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.locating import Locator
 from app.question import Limits
+from app.quoting import Quoter
 from app.state import Models, State
 from app.usage.ledger import Ledger
 from generation.ports import Engine, Tokenizer
@@ -34,6 +35,7 @@ def stations(
     search: Search | None = None,
     reranker: Reranker | None = None,
     reader: Reader | None = None,
+    guided: bool = False,
     limits: Limits = LIMITS,
 ) -> Models:
     """What the composition root would build around `engine`; nothing is started.
@@ -46,6 +48,7 @@ def stations(
         search: What finds; the real one over the state's database by default.
         reranker: None by default.
         reader: None by default.
+        guided: Whether the engine is shown sentences where no few words answer.
         limits: Of every answer.
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
@@ -78,6 +81,7 @@ def stations(
         ledger=ledger,
         limits=limits,
         locator=Locator(reader, ledger=ledger) if reader is not None else None,
+        guide=Quoter(embedder=embedder, ledger=ledger) if guided else None,
     )
     return Models(
         embedder=embedder,

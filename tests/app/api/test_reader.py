@@ -75,7 +75,7 @@ class Service:
 def serve(state: State) -> Iterator[Callable[..., Service]]:
     closing: list[Callable[[], object]] = []
 
-    def start(reader: PointingReader, **limits: Any) -> Service:
+    def start(reader: PointingReader, *, guided: bool = False, **limits: Any) -> Service:
         engine = ScriptedEngine(SAYS)
         models = stations(
             state,
@@ -83,6 +83,7 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
             search=cast(Search, FixedSearch(hits())),
             reader=reader,
+            guided=guided,
             limits=replace(LIMITS, **limits),
         )
         app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
@@ -170,6 +171,39 @@ def test_a_question_no_few_words_answer_is_left_to_the_model(serve) -> None:
     service = serve(PointingReader("fifty ships"))
 
     body = service.ask("Why did the harbour master log ships?")
+
+    assert body["answered"]
+    assert "Possible answer" not in service.prompt()
+    assert "locate" not in {found["purpose"] for found in body["usage"]["auxiliary"]}
+
+
+def test_where_no_few_words_answer_the_model_is_pointed_at_sentences(serve) -> None:
+    service = serve(PointingReader("fifty ships"), guided=True)
+
+    body = service.ask("Tell me about the ships the harbour master logged in May.")
+
+    behind = service.prompt()[service.prompt().rindex("Possible answer:") :]
+    assert behind.startswith("Possible answer: The harbour master logged forty ships in May. [2]")
+    assert body["answered"]
+    rows = [(row[0], row[3]) for row in service.rows(body["id"])]
+    auxiliary = {found["purpose"]: found["tokens"] for found in body["usage"]["auxiliary"]}
+    assert (Operation.EMBED_QUERY, auxiliary["locate"]) in rows
+    assert sum(body["usage"]["by_document"].values()) == body["usage"]["components"]["context"]
+
+
+def test_open_questions_are_never_refused_before_the_model_has_read(serve) -> None:
+    service = serve(PointingReader("fifty ships"), guided=True)
+
+    body = service.ask("How does lactase split milk sugar?")
+
+    assert body["answered"]
+    assert "Possible answer" not in service.prompt()
+
+
+def test_other_languages_are_not_pointed_at_anything(serve) -> None:
+    service = serve(PointingReader("forty ships"), guided=True)
+
+    body = service.ask("Wie viele Schiffe hat der Hafenmeister im Mai gezählt?")
 
     assert body["answered"]
     assert "Possible answer" not in service.prompt()
