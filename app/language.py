@@ -151,6 +151,11 @@ def is_refusal(answer: str) -> bool:
     return _folded(answer).startswith(_REFUSALS)
 
 
+def is_bare_refusal(answer: str) -> bool:
+    """Whether an answer says that it does not know and nothing else, be it with a marker behind."""
+    return _folded(_MARKERS.sub("", answer)).rstrip(".。। ") in _REFUSALS
+
+
 def _of(text: str) -> Language:
     return LANGUAGES[language_of(text) or ENGLISH]
 
@@ -159,6 +164,7 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip().casefold().replace("’", "'")
 
 
+_MARKERS = re.compile(r"\s*\[\d{1,3}\]")
 _REFUSALS = tuple(_folded(language.refusal).rstrip(".。।") for language in LANGUAGES.values())
 
 

@@ -9,7 +9,7 @@ from app.errors import DeadlinePassed
 from app.extractive import Reading
 from app.footnote import Citation
 from app.formats import ANSWER_SCHEMA, json_answer
-from app.language import is_refusal, no_evidence, refusal
+from app.language import is_bare_refusal, is_refusal, no_evidence, refusal
 from app.locating import Located
 from app.prompt import Prompt
 from app.question import Question
@@ -112,7 +112,8 @@ class Prepared:
 
     def generated(self, writer: FootnoteWriter, completion: Completion, *, model: str) -> Answer:
         """The answer from what was written and how generation ended."""
-        refused = writer.withheld or (bool(self.context.sources) and not writer.citations and is_refusal(writer.answer))
+        said = is_bare_refusal if writer.citations else is_refusal
+        refused = writer.withheld or (bool(self.context.sources) and said(writer.answer))
         reason = ("not_verified" if writer.withheld else "not_in_sources") if refused else None
         error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
         report = replace(self.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.language import LANGUAGES, answer_in, is_refusal, language_of, no_evidence, refusal
+from app.language import LANGUAGES, answer_in, is_bare_refusal, is_refusal, language_of, no_evidence, refusal
 from app.wording import REFUSAL
 
 QUESTIONS = {
@@ -97,3 +97,17 @@ def test_an_answer_is_no_refusal(answer: str) -> None:
 @given(text=st.text())
 def test_any_text_has_a_language_of_the_table_or_none(text: str) -> None:
     assert language_of(text) in {None, *LANGUAGES}
+
+
+@pytest.mark.parametrize(
+    "text", ["I don't know.[1]", "I don’t know [2]", "i don't know. [1] [3]", "Das weiß ich nicht. [1]"]
+)
+def test_a_refusal_is_one_also_with_a_marker_behind_it(text: str) -> None:
+    assert is_bare_refusal(text) == is_refusal(text)
+    assert is_bare_refusal(f"{text} The plant closed in May [2].") is False
+
+
+@pytest.mark.parametrize("code", sorted(LANGUAGES))
+def test_every_languages_refusal_is_one(code: str) -> None:
+    assert is_bare_refusal(LANGUAGES[code].refusal)
+    assert is_bare_refusal(f"{LANGUAGES[code].refusal} [1]")

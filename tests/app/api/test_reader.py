@@ -191,6 +191,15 @@ def test_where_no_few_words_answer_the_model_is_pointed_at_sentences(serve) -> N
     assert sum(body["usage"]["by_document"].values()) == body["usage"]["components"]["context"]
 
 
+def test_a_refusal_with_a_marker_behind_it_is_no_answer(serve) -> None:
+    service = serve(PointingReader("forty ships"))
+    service.engine.says = "I don't know. [2]"
+
+    body = service.ask()
+
+    assert (body["answered"], body["reason"], body["abstention"]["stage"]) == (False, "not_in_sources", "model")
+
+
 def test_open_questions_are_never_refused_before_the_model_has_read(serve) -> None:
     service = serve(PointingReader("fifty ships"), guided=True)
 

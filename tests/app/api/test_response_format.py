@@ -68,7 +68,7 @@ class ScriptedEngine(IdleEngine):
 
     def __init__(self, says: str) -> None:
         tokenizer = ChatTokenizer(tiny_tokenizer())
-        self._says = says
+        self.says = says
         self._compiler = ConstraintCompiler(tokenizer, eos_ids=tokenizer.eos_ids, vocab_size=tokenizer.vocab_size)
         self.requests: list[GenerationRequest] = []
         self.info = ModelInfo(model="scripted", revision="0", context_window=9000, device="cpu", dtype="float32")
@@ -77,7 +77,7 @@ class ScriptedEngine(IdleEngine):
         if request.constraint is not None:
             self._compiler.compile(request.constraint)
         self.requests.append(request)
-        return ScriptedStream(request, self._says, observer)
+        return ScriptedStream(request, self.says, observer)
 
 
 class FixedSearch:
