@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import SetupError
-from app.models.adapter import choose_adapter
+from app.models.adapter import adapter_for
 from app.models.folder import resolve
 from app.models.reader import configured_reader
 from app.settings import Settings
@@ -140,7 +140,7 @@ def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
     draft_model = resolve(settings.draft_model, models_dir=settings.models_dir) if settings.draft_model else None
     return EngineConfig(
         model=generator,
-        adapter=choose_adapter(settings.adapter, generator=generator),
+        adapter=adapter_for(settings, generator=generator),
         device=settings.device,
         dtype=settings.dtype,
         max_running=settings.max_running,

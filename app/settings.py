@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     adapter: str = Field(
         default="auto",
         description="LoRA adapter merged into the generator: auto (the one that comes with Footnote, where the "
-        "generator is its base model), none, or a folder.",
+        "generator is its base model and a reader points at answers), none, or a folder.",
     )
     reader: str = Field(
         default="auto",

@@ -12,6 +12,7 @@ import generation
 from app.models.catalog import PackagedModel
 from app.models.finetuned import AUTO, NONE, FinetunedManifest, FinetunedStatus, Finetuning, folders_of
 from app.models.folder import resolve
+from app.models.reader import configured_reader
 from app.settings import Settings
 from generation.config import ADAPTER_FILES, AdapterConfig
 
@@ -60,7 +61,22 @@ def configured_adapter(settings: Settings) -> AdapterConfig | None:
     """
     if settings.remote_url or settings.extractive:
         return None
-    return choose_adapter(settings.adapter, generator=resolve(settings.generator, models_dir=settings.models_dir))
+    return adapter_for(settings, generator=resolve(settings.generator, models_dir=settings.models_dir))
+
+
+def adapter_for(settings: Settings, *, generator: str) -> AdapterConfig | None:
+    """What the settings have loaded into `generator`.
+
+    The shipped one was trained to be pointed at answers and refuses where nothing points: without a reader "auto"
+    is none (docs/BENCHMARKS.md).
+
+    Raises:
+        SetupError: See `choose_adapter` and `configured_reader`.
+    """
+    chosen = choose_adapter(settings.adapter, generator=generator)
+    if chosen is not None and settings.adapter == AUTO and configured_reader(settings) is None:
+        return None
+    return chosen
 
 
 def adapter_status(setting: str, *, shipped: Path = SHIPPED) -> tuple[FinetunedStatus, ...]:

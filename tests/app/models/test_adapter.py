@@ -178,6 +178,21 @@ def test_a_remote_server_gets_none_and_a_folder_beside_it_is_refused(tmp_path: P
         Settings(_env_file=None, adapter=str(tmp_path), **remote)  # type: ignore[arg-type]
 
 
+def test_without_a_reader_the_shipped_adapter_stays_out_and_a_named_one_does_not(base: str, tmp_path: Path) -> None:
+    if not SHIPPED.is_dir():
+        pytest.skip("this tree has no trained adapter")
+    models_dir = Path(base).parent
+    fetched(ALL_MINILM_L6_V2, models_dir)
+
+    def chosen(**settings: str) -> AdapterConfig | None:
+        return configured_adapter(Settings(_env_file=None, models_dir=models_dir, **settings))  # type: ignore[arg-type]
+
+    assert chosen() == AdapterConfig(folder=str(SHIPPED), name="grounded")
+    assert chosen(reader="none") is None
+    assert chosen(embedder="org/other") is None
+    assert chosen(reader="none", adapter=str(SHIPPED)) == AdapterConfig(folder=str(SHIPPED), name="grounded")
+
+
 def test_what_is_shipped_is_whole_and_small() -> None:
     if not SHIPPED.is_dir():
         pytest.skip("this tree has no trained adapter")
