@@ -136,7 +136,7 @@ class Answerer:
         )
         if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
             return prepared
-        if prepared.silent and question.on_no_evidence == "refuse":
+        if prepared.silent and question.may_be_refused:
             return prepared
         prepared.pages = page_tables(self._contents, context, tenant_id=question.principal.tenant_id)
         if self._quoter is not None:

@@ -93,6 +93,11 @@ class Question:
         """The question rewritten as `text`; itself where that changes nothing."""
         return self if text == self.text else replace(self, text=text, asked=self.as_asked)
 
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether a refusal may stand in the answer's place: not where one is wanted anyway, or a schema of its own."""
+        return self.on_no_evidence == "refuse" and self.json_schema in {None, ANSWER_SCHEMA}
+
     def sampling(self, max_tokens: int) -> SamplingParams:
         """How its answer's tokens are chosen, `max_tokens` of them at most."""
         return SamplingParams(

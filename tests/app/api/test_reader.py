@@ -191,6 +191,17 @@ def test_where_no_few_words_answer_the_model_is_pointed_at_sentences(serve) -> N
     assert sum(body["usage"]["by_document"].values()) == body["usage"]["components"]["context"]
 
 
+def test_a_schema_of_ones_own_is_never_answered_by_a_sentence(serve) -> None:
+    service = serve(PointingReader("fifty ships"))
+    service.engine.says = '{"ships": 40}'
+    schema = {"type": "object", "properties": {"ships": {"type": "integer"}}, "required": ["ships"]}
+
+    body = service.ask(format="json", json_schema=schema)
+
+    assert body["answer"] == '{"ships": 40}'
+    assert service.ask(format="json")["abstention"]["stage"] == "reader"
+
+
 def test_a_refusal_with_a_marker_behind_it_is_no_answer(serve) -> None:
     service = serve(PointingReader("forty ships"))
     service.engine.says = "I don't know. [2]"
