@@ -31,7 +31,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
     [
         (b"system = ", "is not TOML"),
         (b"\xff\xfe", "is not TOML"),
-        (b'sytem = "x"', "has 'sytem'; known are highlights, question,"),
+        (b'sytem = "x"', "has 'sytem'; known are highlights, pointer,"),
         (b"system = 3", "system must be a text"),
         (b'system = "  "', "system must be a text"),
         (b'system = "' + b"x" * 4001 + b'"', "system must be a text of 1 to 4000"),
