@@ -61,10 +61,9 @@ class Answerer:
     ) -> None:
         """Without a summariser what does not fit is dropped; a quoter answers in the engine's place.
 
-        Without a locator nobody looks where the sources answer before the engine does, a guide shows it
-        sentences where no few words answer. Without a rewriter
-        follow-ups stand alone by rules; without conversations there are none. Without verification by models
-        answers are verified by words alone.
+        Without a locator nobody looks where the sources answer before the engine does; a guide shows it sentences
+        where no few words answer. Without a rewriter follow-ups stand alone by rules; without conversations there
+        are none. Without verification by models answers are verified by words alone.
         """
         self._finder = finder
         self._engine = engine

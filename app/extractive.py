@@ -107,8 +107,9 @@ class ExtractiveReader:
 
         `located` is what a reader points at, None where none read them.
         """
-        if located is not None:
-            return self.pointed(context, located).quotes
+        quotes = self.pointed(context, located).quotes if located is not None else ()
+        if quotes or (located is not None and located.silent):
+            return quotes
         return self.read(self.candidates(question, context)).quotes
 
     def candidates(self, question: str, context: Context) -> Candidates:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.auxiliary import Calls
 from app.language import answer_in
 from app.locating import AnswerSpan, Located, Locator
-from app.prompt import Prompt, build_prompt, fence_tokens, quoted
+from app.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted
 from app.question import Limits, Question
 from app.quoting import Quoter
 from app.reading_order import reading_order
@@ -91,6 +91,7 @@ class Presenter:
             return Room(room, 0, room, ())
         empty = self._prompt(question, context=_EMPTY, grounded=True)
         fixed = empty.components.total + question.top_k * fence_tokens(self._tokenizer)
+        fixed += pointing_tokens(self._tokenizer, self._wording)
         window = self._engine.info.context_window
         max_output, context = self._limits.room(question, window=window, fixed=fixed)
         return Room(window, max_output, context, empty.head)

@@ -167,11 +167,11 @@ def build_prompt(
         segments.append(text(Component.TEMPLATE, f"{wording.question} "))
     segments.append(text(Component.QUESTION, question))
     if highlights:
-        segments.append(text(Component.TEMPLATE, f"\n\n{wording.highlights}\n"))
+        segments.append(text(Component.TEMPLATE, _above_highlights(wording)))
         segments += [text(Component.CONTEXT, highlight.line, highlight.document_id) for highlight in highlights]
     if pointers:
-        segments.append(text(Component.TEMPLATE, f"\n{wording.pointer}" if highlights else f"\n\n{wording.pointer}"))
-        segments += [text(Component.CONTEXT, f" {pointer.line}", pointer.document_id) for pointer in pointers]
+        segments.append(text(Component.TEMPLATE, _before_pointers(wording, highlights)))
+        segments += [text(Component.CONTEXT, pointer.line, pointer.document_id) for pointer in pointers]
     segments.append(Segment(Component.TEMPLATE, frame[-1]))
     return Prompt(tuple(segments))
 
@@ -196,6 +196,12 @@ def fence_tokens(tokenizer: Tokenizer) -> int:
     return tokenizer.count(_OPENING) + tokenizer.count(_CLOSING)
 
 
+def pointing_tokens(tokenizer: Tokenizer, wording: Wording) -> int:
+    """What highlights and pointers cost at most beside their own lines."""
+    before = max(tokenizer.count(_before_pointers(wording, highlights)) for highlights in (True, False))
+    return tokenizer.count(_above_highlights(wording)) + before
+
+
 def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, document_id: str) -> Prompt:
     """Ask for what of `passage`, text of one document, concerns `question`."""
     frame = tokenizer.chat_frame(["system", "user"])
@@ -217,6 +223,15 @@ def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, d
             Segment(Component.TEMPLATE, frame[2]),
         )
     )
+
+
+def _above_highlights(wording: Wording) -> str:
+    return f"\n\n{wording.highlights}\n"
+
+
+def _before_pointers(wording: Wording, highlights: object) -> str:
+    """A highlight's line ends; the question's does not."""
+    return f"\n{wording.pointer}" if highlights else f"\n\n{wording.pointer}"
 
 
 def _system(wording: Wording, *, grounded: bool, json_schema: str | None) -> str:

@@ -60,7 +60,10 @@ class Quoter:
             StoreUnavailable: The ledger cannot be reached; nothing was spent.
         """
         if located is not None:
-            return self._reader.pointed(context, located)
+            reading = self._reader.pointed(context, located)
+            # What is pointed at may stand in a heading, which is not quoted.
+            if reading.quotes or located.silent:
+                return reading
         asked = question.abstention_threshold
         threshold = THRESHOLD if asked is None else 1 - asked
         return self._read(question, context, threshold=threshold, call=_CALL)

@@ -76,8 +76,8 @@ def highlights(
 
 
 def pointer_to(number: int, document_id: str, span: Span, text: str) -> Highlight:
-    """Words of source `number` that may be the answer, in one line behind which nothing is read."""
-    return Highlight(number, document_id, span, f"{' '.join(text.split())} [{number}]")
+    """Words of source `number` that may be the answer, to be read behind others in one line."""
+    return Highlight(number, document_id, span, f" {' '.join(text.split())} [{number}]")
 
 
 def _sentences(source: Source) -> list[Span]:

@@ -14,9 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from app.evaluation.dataset import read_question_set
 from app.models.catalog import ALL_MINILM_L6_V2
 from app.models.folder import resolve
 from app.models.reader import write_reader_manifest
@@ -25,7 +22,7 @@ from app.tuning.calibration import Calibrated, calibrate, marker_of
 from app.tuning.card import card
 from app.tuning.packs import Corpus
 from app.tuning.pairs import batches, pairs_of
-from app.tuning.run import examples_of, is_held_back
+from app.tuning.run import corpus_of, joined
 from retrieval.span_model import SpanModel
 from retrieval.tuning.span_training import Recipe, Target, Trainer, start, target_of, trained_weights
 
@@ -36,12 +33,7 @@ _SHOWN, _SAVED = 10, 50
 
 def corpora(data: Path, *, seed: int, held_back: bool = False) -> list[Corpus]:
     """The training sets under `data`, without the articles held back, or with the questions about only those."""
-    found = []
-    for name in SETS:
-        question_set = read_question_set(data / name)
-        kept = [e for e in examples_of(question_set, seed=seed) if is_held_back(question_set, e) == held_back]
-        found.append(Corpus(question_set, kept))
-    return found
+    return [corpus_of(data / name, seed=seed, held_back=held_back) for name in SETS]
 
 
 def endless(found: list[Corpus], tokenizer: Any, *, size: int, seed: int) -> Iterator[list[Target]]:
@@ -88,12 +80,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("out", type=Path, help="folder for the reader; training goes on from what it holds")
     parser.add_argument("--steps", type=int, default=Recipe().steps)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    console = Console(highlight=False)
     chosen = parser.parse_args(None if arguments is None else list(arguments))
-    torch.set_num_threads(chosen.threads)
-    if torch.distributed.is_torchelastic_launched():
-        torch.distributed.init_process_group("gloo")
-        console.quiet = torch.distributed.get_rank() > 0
+    console = joined(chosen.threads)
     recipe = Recipe(steps=chosen.steps)
     chosen.out.mkdir(parents=True, exist_ok=True)
     base = Path(resolve(DEFAULT_EMBEDDER, models_dir=load_settings().models_dir))

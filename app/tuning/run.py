@@ -58,15 +58,29 @@ def corpora(data: Path, *, seed: int, held_back: bool) -> dict[Corpus, float]:
     """The training sets under `data`, without the articles held back, or only those."""
     found = {}
     for name, share in SHARES.items():
-        question_set = read_question_set(data / name)
-        kept = [
-            example
-            for example in examples_of(question_set, seed=seed)
-            if is_held_back(question_set, example) == held_back
-        ]
-        if kept and not (held_back and name not in ("squadshift-new-wiki", "nq-gold")):
-            found[Corpus(question_set, kept)] = share
+        corpus = corpus_of(data / name, seed=seed, held_back=held_back)
+        if corpus.examples and not (held_back and name not in ("squadshift-new-wiki", "nq-gold")):
+            found[corpus] = share
     return found
+
+
+def corpus_of(folder: Path, *, seed: int, held_back: bool) -> Corpus:
+    """A training set without the articles held back, or with the examples about only those."""
+    question_set = read_question_set(folder)
+    examples = examples_of(question_set, seed=seed)
+    return Corpus(question_set, [one for one in examples if is_held_back(question_set, one) == held_back])
+
+
+def joined(threads: int) -> Console:
+    """Take part in what torchrun started, if it did; of several processes only the first one speaks."""
+    import torch
+
+    torch.set_num_threads(threads)
+    console = Console(highlight=False)
+    if torch.distributed.is_torchelastic_launched():
+        torch.distributed.init_process_group("gloo")
+        console.quiet = torch.distributed.get_rank() > 0
+    return console
 
 
 def packs(data: Path, tokenizer: ChatTokenizer, *, count: int, seed: int, held_back: bool = False) -> list[Pack]:
@@ -121,12 +135,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=Recipe().steps)
     parser.add_argument("--packs", type=int, default=Recipe().packs, help="packs a step")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    console = Console(highlight=False)
     chosen = parser.parse_args(None if arguments is None else list(arguments))
-    torch.set_num_threads(chosen.threads)
-    if torch.distributed.is_torchelastic_launched():
-        torch.distributed.init_process_group("gloo")
-        console.quiet = torch.distributed.get_rank() > 0
+    console = joined(chosen.threads)
     recipe = Recipe(steps=chosen.steps, packs=chosen.packs)
     chosen.out.mkdir(parents=True, exist_ok=True)
     base = Path(resolve(DEFAULT_GENERATOR, models_dir=load_settings().models_dir))

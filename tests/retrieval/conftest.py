@@ -1,11 +1,23 @@
-"""The tiny embedder that tests of encoders share."""
+"""The tiny embedder and the single thread that tests of models share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from retrieval.encoder import SentenceEncoder
 from tests.retrieval.encoder_folder import build_tiny_model
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Sums come out the same, and tests beside it keep their core."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ A tiny model with random weights shows the mechanics; the default model shows th
 """
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,15 +15,7 @@ from retrieval.encoder import SentenceEncoder
 from retrieval.errors import EmbedderUnavailable
 from tests.retrieval.encoder_folder import TEXTS, WORDS, build_tiny_model, reference
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_it_equals_sentence_transformers_in_the_order_of_the_texts(tiny: SentenceEncoder, tiny_folder: Path) -> None:

@@ -1,6 +1,5 @@
 """retrieval.encoder_int8 stays close to the float32 layers it replaces."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,10 @@ from retrieval.encoder import SentenceEncoder
 from retrieval.encoder_int8 import quantise_linears, supports_int8
 from tests.retrieval.encoder_folder import TEXTS, build_tiny_model
 
-pytestmark = pytest.mark.skipif(not supports_int8(), reason="this processor has no AVX512-VNNI")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = [
+    pytest.mark.skipif(not supports_int8(), reason="this processor has no AVX512-VNNI"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 
 class Attention(nn.Module):

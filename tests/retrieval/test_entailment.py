@@ -1,7 +1,6 @@
 """retrieval.entailment reads labels by name, and a single score as entailment."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,7 @@ CLAIM = "revenue rose"
 PASSAGES = ["acme revenue rose in spring", "cats", "the dogs of winter fell"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def labelled(folder: Path, labels: dict[int, str]) -> Path:

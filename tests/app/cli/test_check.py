@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from app.cli.main import cli
 from app.models.adapter import write_adapter_manifest
-from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT, PackagedModel
-from app.models.manifest import write_manifest
+from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT
 from app.models.reader import write_reader_manifest
+from tests.app.models.fetched import fetched
 
 
 def test_a_damaged_adapter_is_wrong_and_a_sound_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,11 +65,3 @@ def test_a_damaged_reader_is_wrong_and_a_sound_one_is_named(tmp_path: Path, monk
     assert "reader law" in sound.output
     assert damaged.exit_code == 1
     assert "is damaged: its files are not those of its footnote-reader.json" in damaged.output
-
-
-def fetched(model: PackagedModel, models_dir: Path) -> None:
-    """The folder of a fetched model, as its manifest says."""
-    folder = models_dir / model.name
-    folder.mkdir(parents=True)
-    (folder / "model.safetensors").write_bytes(b"weights")
-    write_manifest(folder, model, converted_by={})

@@ -14,11 +14,11 @@ from app.models.adapter import (
     read_adapter_manifest,
     write_adapter_manifest,
 )
-from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT, PackagedModel
+from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT
 from app.models.finetuned import FinetunedStatus
-from app.models.manifest import write_manifest
 from app.settings import Settings
 from generation.config import ADAPTER_FILES, AdapterConfig
+from tests.app.models.fetched import fetched
 
 
 def write_files(folder: Path, *, base: str | None = "HuggingFaceTB/SmolLM2-135M-Instruct") -> Path:
@@ -37,15 +37,6 @@ def shipped(tmp_path: Path) -> Path:
         folder, name="grounded", base=SMOLLM2_135M_INSTRUCT, prompt_layout="1", licence="CC-BY-SA-4.0"
     )
     return folder
-
-
-def fetched(model: PackagedModel, models_dir: Path) -> str:
-    """A fetched model's folder, as its manifest says."""
-    folder = models_dir / model.name
-    folder.mkdir(parents=True)
-    (folder / "model.safetensors").write_bytes(b"weights")
-    write_manifest(folder, model, converted_by={})
-    return str(folder)
 
 
 @pytest.fixture

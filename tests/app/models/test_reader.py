@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import SetupError
-from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT, PackagedModel
+from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT
 from app.models.finetuned import FinetunedStatus
-from app.models.manifest import write_manifest
 from app.models.reader import (
     SHIPPED,
     ReaderManifest,
@@ -20,6 +19,7 @@ from app.models.reader import (
 )
 from app.settings import Settings
 from retrieval.reader_config import Calibration, ReaderConfig
+from tests.app.models.fetched import fetched
 
 CALIBRATION = Calibration(slope=0.8, bias=-0.3, threshold=0.4)
 
@@ -39,15 +39,6 @@ def shipped(tmp_path: Path) -> Path:
     (folder / "model.safetensors").write_bytes(b"12345")
     described(folder)
     return folder
-
-
-def fetched(model: PackagedModel, models_dir: Path) -> str:
-    """A fetched model's folder, as its manifest says."""
-    folder = models_dir / model.name
-    folder.mkdir(parents=True)
-    (folder / "model.safetensors").write_bytes(b"weights")
-    write_manifest(folder, model, converted_by={})
-    return str(folder)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """retrieval.tuning.reranker trains a cross-encoder that loads, and an interrupted run ends as a whole one."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +21,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -41,12 +41,7 @@ TARGETS = [target for one in PAIRS if (target := target_of(TOKENIZER, one))]
 BATCHES = [TARGETS[:4], TARGETS[2:], TARGETS[1:5]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
