@@ -118,7 +118,6 @@ def judged(model: object, held: Sequence[Pack], refusal: int) -> dict[str, float
 
 
 def is_held_back(question_set: QuestionSet, example: made.Example) -> bool:
-    """Whether the example's article takes no part in training, by a hash of its title."""
     """Whether the article it is about never trains, so that what was learnt can be measured on it."""
     title = question_set.documents[example.needs[0]].title or example.needs[0]
     digest = hashlib.sha256(f"{question_set.name}\0{title}".encode()).digest()
