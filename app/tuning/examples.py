@@ -56,15 +56,14 @@ class Statement:
 class Example:
     """A question, what is to be said, the passages it takes to say so, and the answers judged right.
 
-    `pointed` are the words a reader would point at, the answer or what looks like it, and the sentences that extractive
-    mode would quote for an open question; empty where neither would.
+    `pointed` are the words a reader would point at, the answer or what looks like it; None where it would not.
     """
 
     question: str
     statements: tuple[Statement, ...]
     needs: tuple[str, ...]
     golds: tuple[str, ...] = ()
-    pointed: tuple[Statement, ...] = ()
+    pointed: Statement | None = None
 
 
 def spans(question_set: QuestionSet) -> list[Example]:
@@ -77,7 +76,7 @@ def spans(question_set: QuestionSet) -> list[Example]:
         if passage is None or question.unanswerable or len(answer.split()) > _LONGEST_STATEMENT:
             continue
         said = Statement(answer.strip(), passage)
-        found.append(Example(asked(question.text), (said,), needs, question.answers, pointed=(said,)))
+        found.append(Example(asked(question.text), (said,), needs, question.answers, pointed=said))
     return found
 
 
@@ -102,7 +101,7 @@ def findings(question_set: QuestionSet) -> list[Example]:
         sentences = _sentences(question.metadata.get("long_answer", ""))[:2]
         if passages and sentences:
             said = tuple(Statement(text.rstrip("."), passages[0]) for text in sentences)
-            found.append(Example(asked(question.text), said, tuple(passages), pointed=said))
+            found.append(Example(asked(question.text), said, tuple(passages)))
     return found
 
 
@@ -137,7 +136,7 @@ def descriptions(question_set: QuestionSet, *, random_: random.Random, share: fl
         name = random_.choice(often)
         said = [text for text in sentences if name in text][:2]
         statements = tuple(Statement(text.rstrip("."), key) for text in said)
-        found.append(Example(random_.choice(_ABOUT).format(name), statements, (key,), pointed=statements))
+        found.append(Example(random_.choice(_ABOUT).format(name), statements, (key,)))
     return found
 
 

@@ -10,12 +10,11 @@ from app.evaluation.squad import contains_any
 from app.evaluation.types import QuestionSet
 from app.prompt import Message, build_prompt
 from app.tuning.examples import Example, perturbed, twofold
-from app.tuning.pointing import Pointing
 from app.wording import REFUSAL
 from generation.ports import Tokenizer
 from generation.tuning.pack import Branch, Pack, common_prefix
 from retrieval.compress import END, header_of
-from retrieval.highlights import highlights
+from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.tuning.first_stage import Bm25
 from retrieval.types import Chunk, Context, Hit, Scores, Source, Span
 
@@ -44,6 +43,8 @@ class Mixture:
     absent: float = 0.09
     perturbed: float = 0.12
     off_topic: float = 0.04
+    pointed: float = 0.85
+    misled: float = 0.5
 
 
 @dataclass(eq=False)
@@ -105,7 +106,6 @@ class Packer:
         self._tokenizer = tokenizer
         self._mixture = mixture
         self._random = random.Random(seed)  # noqa: S311  # nothing secret is drawn
-        self._pointing = Pointing(self._random, room=mixture.highlight_tokens, count_tokens=tokenizer.count)
         self._uses: Counter[int] = Counter()
         self._anchors: dict[int, list[str]] = {}
 
@@ -126,7 +126,7 @@ class Packer:
         prompts: list[tuple[int, ...]] = []
         answers: list[tuple[int, ...]] = []
         for example in asked:
-            pointers = self._pointing.at(example, context, numbers, asked)
+            pointer = self._pointer(example, context, numbers)
             prompt = build_prompt(
                 self._tokenizer,
                 question=example.question,
@@ -135,12 +135,11 @@ class Packer:
                 highlights=highlights(
                     context.sources,
                     query=example.question,
-                    budget=self._mixture.highlight_tokens
-                    - sum(self._tokenizer.count(pointer.line) for pointer in pointers),
+                    budget=self._mixture.highlight_tokens,
                     count_tokens=self._tokenizer.count,
-                    first=[(pointer.number, pointer.span) for pointer in pointers],
+                    first=[(pointer.number, pointer.span)] if pointer is not None else (),
                 ),
-                pointers=pointers,
+                pointers=() if pointer is None else (pointer,),
             )
             prompts.append(prompt.ids)
             said = self._tokenizer.encode(render(example, numbers))
@@ -156,6 +155,19 @@ class Packer:
                 room -= len(branch)
                 branches.append(branch)
         return Pack(tuple(prompts[0][:start]), tuple(branches)) if branches else None
+
+    def _pointer(self, example: Example, context: Context, numbers: Mapping[str, int]) -> Highlight | None:
+        """What a reader would point at; now and then it does not, and where nothing answers it often does not."""
+        pointed = example.pointed
+        sure = self._mixture.pointed if example.statements else self._mixture.misled
+        if pointed is None or pointed.passage not in numbers or self._random.random() >= sure:
+            return None
+        number = numbers[pointed.passage]
+        start = context.sources[number - 1].hit.chunk.text.find(pointed.text)
+        if start < 0:
+            return None
+        span = Span(start, start + len(pointed.text))
+        return pointer_to(number, pointed.passage, span, pointed.text)
 
     def _anchor(self, corpus: Corpus) -> str:
         """The next passage with examples, in an order of its own in each round."""
