@@ -1,6 +1,6 @@
 """Builds canonical text and, in the same breath, the offsets that point into it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.errors import LimitExceeded, NoText
@@ -93,6 +93,14 @@ class TextBuilder:
                 self._headings.append((span.level, name))
                 self._first_heading = self._first_heading or name
 
+    def append_extraction(self, extraction: Extraction, *, below: int) -> None:
+        """Add another document's text and blocks, its headings under ours of level `below`; its pages are not ours.
+
+        Raises:
+            LimitExceeded: More characters than the limits allow.
+        """
+        self.append_verbatim(extraction.text, _spans(extraction.blocks, below))
+
     def build(self, media_type: MediaType, *, title: str | None = None) -> Extraction:
         """The extraction; its title is the given one, else the first heading.
 
@@ -134,6 +142,17 @@ class TextBuilder:
             start = self._length if self._page_start is None else self._page_start
             self._pages.append(Page(self._page, start, self._length))
         self._page = self._page_start = None
+
+
+def _spans(blocks: Sequence[Block], below: int) -> Iterator[Span]:
+    for at, block in enumerate(blocks):
+        depth = len(block.heading_path)
+        if block.kind is BlockKind.HEADING:
+            inner = blocks[at + 1].heading_path if at + 1 < len(blocks) else ()
+            name = inner[depth] if len(inner) > depth else None  # what the other builder called it
+            yield Span(block.kind, block.start_char, block.end_char, below + 1 + depth, name)
+        else:
+            yield Span(block.kind, block.start_char, block.end_char)
 
 
 def one_line(text: str) -> str:

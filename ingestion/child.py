@@ -1,4 +1,6 @@
-"""The parser process: reads requests on standard input, answers on standard output, `python -m ingestion.child`.
+"""The parser process: reads requests on standard input, answers on standard output.
+
+`python -m ingestion.child [SOFFICE]`, where SOFFICE is LibreOffice's program, if there is one.
 
 It is expected to be fed hostile files and to be killed. It lowers its own limits and priority, talks
 to nobody else, and gives away nothing but text or a sentence.
@@ -6,18 +8,20 @@ to nobody else, and gives away nothing but text or a sentence.
 
 import os
 import resource
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from ingestion.errors import IngestionError
 from ingestion.extraction import LocalExtractor, load_reader
-from ingestion.messages import Loaded, Reply, framed, pack_reply, read_message, unpack_request
+from ingestion.messages import Loaded, Reply, Request, framed, pack_reply, read_message, unpack_request
 from ingestion.ports import Extractor
 from ingestion.sniff import sniff
 from ingestion.types import ExtractionLimits
 
-_FILE_BYTES = 64 << 20  # no parser of ours has a reason to write even that
+_FILE_BYTES = 256 << 20  # a decrypted document, an attachment, what LibreOffice makes of a document
 _OPEN_FILES = 256
 _HEADROOM_BYTES = 2 << 30  # private memory that is reserved and not resident: thread stacks, arenas
 _CPU_SECONDS_PER_SECOND = 4  # several threads may work at once
@@ -26,10 +30,11 @@ _LOADING_SECONDS = 120
 
 def main() -> None:
     """Serve until standard input ends."""
-    serve(LocalExtractor, load=_load)
+    soffice = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    serve(partial(LocalExtractor, soffice=soffice), load=partial(_load, with_office=soffice is not None))
 
 
-def serve(extractor: Callable[[ExtractionLimits], Extractor], *, load: Callable[[Path, str], None]) -> None:
+def serve(extractor: Callable[[ExtractionLimits], Extractor], *, load: Callable[[Request], None]) -> None:
     """Answer requests until standard input ends.
 
     `load` brings the parser for a file into memory, which may take seconds, before its clock starts.
@@ -45,16 +50,21 @@ def serve(extractor: Callable[[ExtractionLimits], Extractor], *, load: Callable[
             _limit(request.limits)
             reply: Reply
             try:
-                load(request.path, request.filename)
+                load(request)
                 _send(replies, Loaded())
-                reply = extractor(request.limits).extract(request.path, filename=request.filename)
+                reply = extractor(request.limits).extract(
+                    request.path, filename=request.filename, password=request.password
+                )
             except IngestionError as error:
                 reply = error
             _send(replies, reply)
 
 
-def _load(path: Path, filename: str) -> None:
-    load_reader(sniff(path, filename=filename))
+def _load(request: Request, *, with_office: bool) -> None:
+    media_type = sniff(
+        request.path, filename=request.filename, with_password=request.password is not None, with_office=with_office
+    )
+    load_reader(media_type)
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ _POLL_SECONDS = 0.1
 _LOADING_SECONDS = 120.0  # to start Python and import a parser, on a machine that is busy
 _ROOT = Path(__file__).resolve().parents[1]
 # What a process needs to start at all. Keys and passwords of the server stay with the server.
-_INHERITED = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
+_INHERITED = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _ENVIRONMENT = {
     "PATH": "",  # parsers must not find converters to run
     "PYTHONPATH": str(_ROOT),
@@ -59,12 +60,14 @@ class ChildExtractor:
         *,
         recycle_after: int = 50,
         idle_seconds: float = 60.0,
+        soffice: Path | None = None,
         module: str = "ingestion.child",
     ) -> None:
+        """`soffice` is LibreOffice's program (`find_soffice`), for the legacy formats; without it they are refused."""
         self._limits = limits or ExtractionLimits()
         self._recycle_after = recycle_after
         self._idle_seconds = idle_seconds
-        self._module = module
+        self._command = [module, *([str(soffice)] if soffice else [])]
         self._lock = Lock()
         self._child: _Child | None = None
         self._served = 0  # by this child
@@ -79,7 +82,7 @@ class ChildExtractor:
     ) -> None:
         self.close()
 
-    def extract(self, path: Path, *, filename: str) -> Extraction:
+    def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
         """As `ports.Extractor` says.
 
         Raises:
@@ -90,7 +93,7 @@ class ChildExtractor:
             self._cancel_idle()
             self._files += 1
             try:
-                return self._extract(Request(path.absolute(), filename, self._limits))
+                return self._extract(Request(path.absolute(), filename, self._limits, password))
             finally:
                 if self._served >= self._recycle_after:
                     self._stop()
@@ -109,7 +112,7 @@ class ChildExtractor:
         if self._child and self._child.exited():
             self._stop()
         if self._child is None:
-            self._child, self._served = _Child(self._module), 0
+            self._child, self._served = _Child(self._command), 0
         try:
             self._served += 1
             return self._child.ask(request)
@@ -147,24 +150,26 @@ class _ChildFailedError(Exception):
 
 
 class _Child:
-    """One parser process and the pipes to it."""
+    """One parser process, the pipes to it and the folder it may write in, which goes when it goes."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, command: list[str]) -> None:
+        self._folder = tempfile.mkdtemp(prefix="footnote-parser-")
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             # -P: no module is taken from the working directory
-            [sys.executable, "-P", "-m", module],
+            [sys.executable, "-P", "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # parsers quote the document
             bufsize=0,
-            env=inherited | {"HOME": tempfile.gettempdir()} | _ENVIRONMENT,
+            env=inherited | {"HOME": self._folder, "TMPDIR": self._folder} | _ENVIRONMENT,
             start_new_session=True,  # its own process group, killed as one
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._replies = self._process.stdin, self._process.stdout
         self._buffer = bytearray()
+        self._may_start = len(command) > 1  # LibreOffice; looking for children reads all of /proc
 
     def exited(self) -> bool:
         return self._process.poll() is not None
@@ -194,6 +199,7 @@ class _Child:
         self._process.wait()
         self._requests.close()
         self._replies.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _next_reply(self, deadline: float, limits: ExtractionLimits) -> Reply:
         try:
@@ -220,10 +226,15 @@ class _Child:
         return taken
 
     def _memory_bytes(self) -> int:
-        try:
-            return int(psutil.Process(self._process.pid).memory_info().rss)
-        except psutil.NoSuchProcess:
-            return 0
+        """Resident memory of the child and of all it has started."""
+        total = 0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(self._process.pid)
+            total = int(process.memory_info().rss)
+            for other in process.children(recursive=True) if self._may_start else []:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    total += int(other.memory_info().rss)
+        return total
 
     def _death(self, limits: ExtractionLimits) -> _ChildFailedError:
         try:
@@ -231,6 +242,12 @@ class _Child:
         except subprocess.TimeoutExpired:  # it closed the pipe and lives on: `kill` follows
             return _ChildFailedError(_crashed())
         return _ChildFailedError(_too_slow(limits) if self._process.returncode == -signal.SIGXCPU else _crashed())
+
+
+def find_soffice() -> Path | None:
+    """LibreOffice's program, `None` where it is not installed (or not on the `PATH`)."""
+    found = shutil.which("soffice") or shutil.which("libreoffice")
+    return Path(found) if found else None
 
 
 def _too_slow(limits: ExtractionLimits) -> LimitExceeded:

@@ -2,23 +2,38 @@
 
 Passages keep to sections (what stands under one heading) and to the token limit by the embedder's
 own tokenizer. Inside a section they end at the largest boundary that fits: paragraph, sentence,
-word, character (semantic-text-splitter, after Unicode UAX #29).
+line, word, character. The text is tokenised once to plan; where the tokenizer may read a passage
+differently alone and after its headings, it is tokenised again as it will be embedded.
 """
 
+import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from semantic_text_splitter import TextSplitter
 from tokenizers import Tokenizer
 
+from ingestion.boundaries import first_start, last_end
 from ingestion.sections import join_tiny, sections
+from ingestion.token_starts import MOST_WORD_CHARS, TokenStarts, windows
 from ingestion.types import Extraction, Page, Passage
 
 _PREFIX_TOKENS = 64  # most tokens of an embedding text that its headings take, and at most a quarter of it
-_STEP = 8  # room for headings is taken in steps of so many tokens: one splitter each, and building one takes 0.1 s
-_WINDOW_CHARS = 16_384  # the splitter sees no more at once, which keeps it linear on hostile text
 _CHARS_PER_TOKEN = 16  # most characters of a passage per token: to WordPiece a "word" of 10 MB is one unknown token
+_JOIN_TOKENS = 2  # what a passage may cost more after its headings than inside the text it was planned in
 _BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A span of text, its heading path, and what stands before it when it is embedded."""
+
+    start: int
+    end: int
+    heading_path: tuple[str, ...]
+    prefix: str
+    prefix_tokens: int
 
 
 class Chunker:
@@ -45,44 +60,55 @@ class Chunker:
         self._max_tokens = max_tokens
         self._overlap = overlap
         self._prefix_tokens = min(_PREFIX_TOKENS, max_tokens // 4)
-        self._splitters: dict[int, TextSplitter] = {}
+        self._adds_up = _adds_up(self._tokenizer)
 
     def chunk(self, extraction: Extraction) -> list[Passage]:
-        """The passages, in order; together they cover every character that is not white space."""
+        """The passages, in order; together they cover every character that is not white space.
+
+        The neighbours of a passage are those with the ordinals before and after its own.
+        """
         text = extraction.text
+        starts = TokenStarts(self._tokenizer, text)
         cut = join_tiny(
             sections(extraction),
-            text,
-            count_tokens=self._count,
+            count_tokens=starts.count,
             tiny=self._max_tokens // 4,
             most=self._max_tokens - self._prefix_tokens,
         )
+        planned = (
+            _Planned(start, end, section.heading_path, prefix, taken)
+            for section in cut
+            for prefix, taken in [self._prefix(section.heading_path)]
+            for start, end in self._split(text, starts, section.start_char, section.end_char, taken)
+        )
         pages = _PageNumbers(extraction.pages)
-        passages: list[Passage] = []
-        for section in cut:
-            prefix, room = self._prefix(section.heading_path)
-            spans = self._split(text, section.start_char, section.end_char, room)
-            for start, end, tokens in _without_contained(self._fitted(text, spans, prefix)):
-                passages.append(
-                    Passage(
-                        ordinal=len(passages),
-                        start_char=start,
-                        end_char=end,
-                        page_start=pages.at(start),
-                        page_end=pages.at(end - 1),
-                        heading_path=section.heading_path,
-                        text=text[start:end],
-                        embedding_text=prefix + text[start:end],
-                        token_count=tokens,
-                    )
-                )
-        return passages
+        return [
+            Passage(
+                ordinal=ordinal,
+                start_char=span.start,
+                end_char=span.end,
+                page_start=pages.at(span.start),
+                page_end=pages.at(span.end - 1),
+                heading_path=span.heading_path,
+                text=text[span.start : span.end],
+                embedding_text=span.prefix + text[span.start : span.end],
+                token_count=tokens,
+            )
+            for ordinal, (span, tokens) in enumerate(_without_contained(self._fitted(text, starts, planned)))
+        ]
 
     def _count(self, text: str) -> int:
         return len(self._tokenizer.encode(text).ids)
 
+    def embedding_text(self, heading_path: Sequence[str], text: str) -> str:
+        """What the embedder reads of a passage: as much of its heading path as there is room for, then its text.
+
+        Stored chunks are embedded anew by it: of a passage it is the `embedding_text`.
+        """
+        return self._prefix(heading_path)[0] + text
+
     def _prefix(self, heading_path: Sequence[str]) -> tuple[str, int]:
-        """What stands before a passage when it is embedded, and the tokens that leaves for the passage.
+        """What stands before a passage when it is embedded, and its tokens.
 
         A path that is too long loses its outer headings first; a single heading that is too long is left out.
         """
@@ -92,38 +118,60 @@ class Chunker:
             if len(prefix) <= self._prefix_tokens * _CHARS_PER_TOKEN:
                 taken = self._count(prefix) - self._special_tokens
                 if taken <= self._prefix_tokens:
-                    return prefix, self._max_tokens - -(-taken // _STEP) * _STEP
-        return "", self._max_tokens
+                    return prefix, taken
+        return "", 0
 
-    def _split(self, text: str, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
-        """Spans of at most `room` tokens that cover `text[start:end]`, without the white space around them."""
-        splitter = self._splitters.get(room)
-        if splitter is None:
-            overlap = min(self._overlap, room // 3)
-            # It overshoots by the special tokens where a chunk is trimmed (seen with 0.33.1).
-            capacity = room - self._special_tokens
-            splitter = TextSplitter.from_huggingface_tokenizer(self._tokenizer, capacity, overlap=overlap)
-            self._splitters[room] = splitter
-        for window_start, window_end in _windows(text, start, end, _WINDOW_CHARS):
-            for at, piece in splitter.chunk_indices(text[window_start:window_end]):
-                first = window_start + at
-                yield from _windows(text, first, first + len(piece), self._max_tokens * _CHARS_PER_TOKEN)
+    def _split(
+        self, text: str, starts: TokenStarts, start: int, end: int, prefix_tokens: int
+    ) -> Iterator[tuple[int, int]]:
+        """Spans that cover `text[start:end]`, without the white space around them, and fit with their prefix."""
+        room = self._max_tokens - self._special_tokens - prefix_tokens
+        if not self._adds_up:
+            room -= _JOIN_TOKENS
+        for first, last in _cut(text, starts, start, end, room=room, overlap=min(self._overlap, room // 3)):
+            yield from windows(text, first, last, self._max_tokens * _CHARS_PER_TOKEN)
 
-    def _fitted(self, text: str, spans: Iterator[tuple[int, int]], prefix: str) -> Iterator[tuple[int, int, int]]:
-        """The spans with their exact token counts; one that is too long after all is halved until it fits.
-
-        Tokens need not add up across a join: some tokenizers read a passage differently after its headings.
-        """
-        for batch in _batches(spans):
-            encodings = self._tokenizer.encode_batch([prefix + text[start:end] for start, end in batch])
-            for (start, end), encoding in zip(batch, encodings, strict=True):
-                tokens = len(encoding.ids)
-                if tokens <= self._max_tokens:
-                    yield start, end, tokens
+    def _fitted(self, text: str, starts: TokenStarts, planned: Iterable[_Planned]) -> Iterator[tuple[_Planned, int]]:
+        """The spans with their exact token counts; one that is too long after all is halved until it fits."""
+        planned = iter(planned)
+        while batch := list(islice(planned, _BATCH)):
+            unsure = [span for span in batch if not (self._adds_up and _stands_alone(text, span))]
+            encodings = iter(
+                self._tokenizer.encode_batch_fast([span.prefix + text[span.start : span.end] for span in unsure])
+            )
+            alone = {id(span) for span in unsure}
+            for span in batch:
+                if id(span) in alone:
+                    tokens = len(next(encodings).ids)
                 else:
-                    assert end - start > 1, "one character and its headings fit into max_tokens"
-                    halves = _windows(text, start, end, -(-(end - start) // 2))
-                    yield from self._fitted(text, halves, prefix)
+                    tokens = self._special_tokens + span.prefix_tokens + starts.count(span.start, span.end)
+                if tokens <= self._max_tokens:
+                    yield span, tokens
+                else:
+                    assert span.end - span.start > 1, "one character and its headings fit into max_tokens"
+                    halves = windows(text, span.start, span.end, -(-(span.end - span.start) // 2))
+                    yield from self._fitted(
+                        text, starts, (replace(span, start=first, end=last) for first, last in halves)
+                    )
+
+
+def _adds_up(tokenizer: Tokenizer) -> bool:
+    """Whether the tokens of two texts are those of both with white space between, as BERT's are.
+
+    BERT cleans character by character and splits at white space before it looks for word pieces.
+    """
+    parts = json.loads(tokenizer.to_str())
+    kinds = [(parts.get(name) or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model")]
+    return kinds == ["BertNormalizer", "BertPreTokenizer", "WordPiece"]
+
+
+def _stands_alone(text: str, span: _Planned) -> bool:
+    """Whether white space bounds the span, and no word in it is so long that planning cut it in two."""
+    return (
+        (span.start == 0 or text[span.start - 1].isspace())
+        and (span.end == len(text) or text[span.end].isspace())
+        and span.end - span.start <= MOST_WORD_CHARS
+    )
 
 
 class _PageNumbers:
@@ -140,45 +188,35 @@ class _PageNumbers:
         return self._numbers[index] if index >= 0 else None
 
 
-def _windows(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut `[start, end)` into pieces of at most `size` characters, each trimmed; blank ones are left out.
+def _cut(text: str, starts: TokenStarts, start: int, end: int, *, room: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Cut `[start, end)` where the text allows it, each piece at least half full but the last.
 
-    A cut falls after the last paragraph, line or word that ends in the second half of a piece,
-    and anywhere where none does.
+    What is left for two pieces is shared between them, so that no stub remains.
     """
-    while start < end:
-        stop = min(end, start + size)
-        if stop < end:
-            for boundary in ("\n\n", "\n", " "):
-                found = text.rfind(boundary, start + size // 2, stop)
-                if found > start:
-                    stop = found + len(boundary)
-                    break
-        piece = text[start:stop]
-        content = piece.strip()
-        if content:
-            first = start + len(piece) - len(piece.lstrip())
-            yield first, first + len(content)
-        start = stop
+    last_token = starts.index(end)
+    while True:
+        while start < end and text[start].isspace():
+            start += 1
+        token = starts.index(start)
+        left = last_token - token
+        if left <= room:
+            break
+        most = min(room, left * 2 // 3)
+        stop = last_end(text, starts.char(token + most // 2), starts.char(token + most))
+        stop = max(stop, start + 1)  # one character can be many tokens
+        yield start, stop
+        shared = first_start(text, starts.char(starts.index(stop) - overlap), stop) if overlap else stop
+        start = shared if shared > start else stop
+    if start < end:
+        yield start, end
 
 
-def _without_contained(spans: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+def _without_contained(spans: Iterable[tuple[_Planned, int]]) -> list[tuple[_Planned, int]]:
     """The spans that do not lie inside another: starts and ends rise, and nothing is covered less."""
-    kept: list[tuple[int, int, int]] = []
-    for span in spans:
-        while kept and span[0] <= kept[-1][0] and kept[-1][1] <= span[1]:
+    kept: list[tuple[_Planned, int]] = []
+    for span, tokens in spans:
+        while kept and span.start <= kept[-1][0].start and kept[-1][0].end <= span.end:
             kept.pop()
-        if not kept or span[1] > kept[-1][1]:
-            kept.append(span)
+        if not kept or span.end > kept[-1][0].end:
+            kept.append((span, tokens))
     return kept
-
-
-def _batches(spans: Iterator[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    batch: list[tuple[int, int]] = []
-    for span in spans:
-        batch.append(span)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

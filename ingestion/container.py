@@ -32,12 +32,19 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """
     _check_directory(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _directory_read(path) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
                 raise _too_many_members()
             yield archive
     except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error) as error:
         raise Malformed("The file is damaged: its zip container cannot be read.") from error
+
+
+def _directory_read(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (ValueError, IndexError) as error:  # a name that is not the UTF-8 it claims, an offset before the file
+        raise zipfile.BadZipFile from error
 
 
 def check_members(path: Path, *, expanded_bytes: int) -> None:

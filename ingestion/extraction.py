@@ -1,6 +1,8 @@
 """Reads a file in this process: the reference that the child process must equal."""
 
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +11,10 @@ from ingestion.errors import IngestionError, LimitExceeded, Malformed
 from ingestion.sniff import sniff
 from ingestion.types import Extraction, ExtractionLimits, MediaType
 
-_CONTAINERS = frozenset({MediaType.DOCX, MediaType.PPTX, MediaType.XLSX, MediaType.EPUB})
+_OOXML = frozenset({MediaType.DOCX, MediaType.PPTX, MediaType.XLSX})
+_CURRENT = {MediaType.DOC: MediaType.DOCX, MediaType.XLS: MediaType.XLSX, MediaType.PPT: MediaType.PPTX}
+_CONTAINERS = _OOXML | {MediaType.ODT, MediaType.ODS, MediaType.ODP, MediaType.EPUB}
+_MOST_DEPTH = 3  # a message, attached to a message, attached to a message
 
 
 class LocalExtractor:
@@ -19,16 +24,16 @@ class LocalExtractor:
     outside (`ChildExtractor`). For the child itself, for tests, and for files that one wrote oneself.
     """
 
-    def __init__(self, limits: ExtractionLimits | None = None) -> None:
+    def __init__(self, limits: ExtractionLimits | None = None, *, soffice: Path | None = None, depth: int = 0) -> None:
+        """`soffice` is LibreOffice's program; `depth` says how many messages the files are attachments of."""
         self._limits = limits or ExtractionLimits()
+        self._soffice = soffice
+        self._depth = depth
 
-    def extract(self, path: Path, *, filename: str) -> Extraction:
+    def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
         """As `ports.Extractor` says."""
-        media_type = sniff(path, filename=filename)
-        if media_type in _CONTAINERS:
-            check_members(path, expanded_bytes=self._limits.expanded_bytes)
         try:
-            return load_reader(media_type)(path, self._limits)
+            return self._extract(path, filename, password)
         except IngestionError:
             raise
         except RecursionError as error:
@@ -37,6 +42,41 @@ class LocalExtractor:
             raise LimitExceeded("Reading the document takes more memory than we allow.") from error
         except Exception as error:  # parsers raise what they like on a hostile file
             raise Malformed("The file is damaged, or not what it claims to be.") from error
+
+    def _extract(self, path: Path, filename: str, password: str | None) -> Extraction:
+        media_type = sniff(
+            path, filename=filename, with_password=password is not None, with_office=self._soffice is not None
+        )
+        if password is not None and media_type in _OOXML | _CURRENT.keys():
+            from ingestion.readers.encrypted import is_encrypted, write_decrypted
+
+            if is_encrypted(path):
+                with tempfile.TemporaryDirectory() as folder:
+                    decrypted = Path(folder) / "document"
+                    write_decrypted(path, decrypted, password=password)
+                    return self._extract(decrypted, filename, None)
+        if media_type in _CONTAINERS:
+            check_members(path, expanded_bytes=self._limits.expanded_bytes)
+        if media_type in _CURRENT:
+            return self._extract_legacy(path, media_type)
+        if media_type is MediaType.PDF and password is not None:
+            from ingestion.readers.pdf import read_pdf
+
+            return read_pdf(path, self._limits, password=password)
+        if media_type is MediaType.EMAIL:
+            from ingestion.readers.email import read_email
+
+            attached = LocalExtractor(self._limits, soffice=self._soffice, depth=self._depth + 1)
+            return read_email(path, self._limits, attachments=attached if self._depth < _MOST_DEPTH else None)
+        return load_reader(media_type)(path, self._limits)
+
+    def _extract_legacy(self, path: Path, media_type: MediaType) -> Extraction:
+        from ingestion.readers.legacy import converted
+
+        assert self._soffice is not None, "the file would have been refused"
+        with tempfile.TemporaryDirectory() as folder:
+            current = converted(path, Path(folder), media_type, soffice=self._soffice, seconds=self._limits.seconds)
+            return replace(self._extract(current, current.name, None), media_type=media_type)
 
 
 def load_reader(media_type: MediaType) -> Callable[[Path, ExtractionLimits], Extraction]:  # noqa: PLR0911 - one a format
@@ -50,6 +90,22 @@ def load_reader(media_type: MediaType) -> Callable[[Path, ExtractionLimits], Ext
             from ingestion.readers.office import read_office
 
             return partial(read_office, media_type=media_type)
+        case MediaType.DOC | MediaType.PPT | MediaType.XLS:  # converted first
+            from ingestion.readers.office import read_office
+
+            return partial(read_office, media_type=_CURRENT[media_type])
+        case MediaType.ODT | MediaType.ODS | MediaType.ODP:
+            from ingestion.readers.odf import read_odf
+
+            return partial(read_odf, media_type=media_type)
+        case MediaType.RTF:
+            from ingestion.readers.rtf import read_rtf
+
+            return read_rtf
+        case MediaType.EMAIL:
+            from ingestion.readers.email import read_email
+
+            return read_email
         case MediaType.HTML:
             from ingestion.readers.html import read_html
 
@@ -66,6 +122,10 @@ def load_reader(media_type: MediaType) -> Callable[[Path, ExtractionLimits], Ext
             from ingestion.readers.csv import read_csv
 
             return read_csv
+        case MediaType.CODE:
+            from ingestion.readers.code import read_code
+
+            return read_code
         case MediaType.TEXT:
             from ingestion.readers.text import read_text
 

@@ -6,7 +6,7 @@ reads hostile files, so what it says is decoded field by field into our own type
 
 import json
 import struct
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,11 +33,12 @@ _ERRORS: dict[str, type[errors.IngestionError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A file to read."""
+    """A file to read; the password does not show when a request is printed."""
 
     path: Path
     filename: str
     limits: ExtractionLimits
+    password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,19 @@ def read_message(stream: BinaryIO) -> dict[str, Any] | None:
 
 def pack_request(request: Request) -> dict[str, Any]:
     """`request` as a message."""
-    return {"path": str(request.path), "filename": request.filename, "limits": asdict(request.limits)}
+    return {
+        "path": str(request.path),
+        "filename": request.filename,
+        "limits": asdict(request.limits),
+        "password": request.password,
+    }
 
 
 def unpack_request(message: dict[str, Any]) -> Request:
     """The request that `pack_request` packed."""
-    return Request(Path(message["path"]), message["filename"], ExtractionLimits(**message["limits"]))
+    return Request(
+        Path(message["path"]), message["filename"], ExtractionLimits(**message["limits"]), message["password"]
+    )
 
 
 def pack_reply(reply: Reply) -> dict[str, Any]:

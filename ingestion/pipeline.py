@@ -1,70 +1,107 @@
 """A stored file to passages with vectors: extract, chunk, embed."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ingestion.chunking import Chunker
 from ingestion.ports import Extractor
 from ingestion.types import Extraction, Passage, Progress, Stage
 from retrieval.ports import Embedder, Vectors
 
+BLOCK_PASSAGES = 256
+"""How many passages are embedded at once, and kept at once by a job that may have to go on later."""
+
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
-    """A document version ready to be stored.
+class EmbeddingBlock:
+    """Texts that are embedded together: those of the passages from `first_ordinal` on, `tokens` for the embedder."""
 
-    `vectors` is (len(passages), dim) float32, row n belonging to `passages[n]`; `embedding_tokens`
-    is what the embedder read for them.
-    """
+    first_ordinal: int
+    texts: tuple[str, ...]
+    tokens: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the texts and where each of them ends."""
+        digest = hashlib.sha256()
+        for text in self.texts:
+            data = text.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "little"))
+            digest.update(data)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document version ready to be embedded; `blocks` holds the texts of all passages, in order."""
 
     extraction: Extraction
     passages: tuple[Passage, ...]
-    vectors: Vectors
-    embedding_tokens: int
+    blocks: tuple[EmbeddingBlock, ...]
+
+    @property
+    def tokens(self) -> int:
+        """What the embedder reads for all passages."""
+        return sum(block.tokens for block in self.blocks)
 
 
 class Pipeline:
-    """Runs one document at a time through its three stages; holds no state between documents."""
+    """Runs documents through the stages; holds no state between them, so several threads may use it.
 
-    def __init__(self, extractor: Extractor, chunker: Chunker, embedder: Embedder) -> None:
+    The texts of a document always form the same blocks, and a block of a document with several is embedded by
+    itself: its vectors do not depend on which blocks were embedded before, or by which process.
+    """
+
+    def __init__(
+        self, extractor: Extractor, chunker: Chunker, embedder: Embedder, *, block_passages: int = BLOCK_PASSAGES
+    ) -> None:
+        assert block_passages > 0, "a block holds a passage"
         self._extractor = extractor
         self._chunker = chunker
         self._embedder = embedder
+        self._block_passages = block_passages
 
-    def run(
+    @property
+    def block_passages(self) -> int:
+        """The most passages of a block."""
+        return self._block_passages
+
+    def prepare(
         self,
         path: Path,
         *,
         filename: str,
+        password: str | None = None,
         on_progress: Callable[[Progress], None],
-        before_embedding: Callable[[int], None],
-    ) -> Ingested:
-        """Ingest the file at `path`, uploaded as `filename`.
-
-        `before_embedding` is called once, with the exact number of tokens that embedding will cost,
-        before the first of them is spent. What either callback raises ends the run.
+    ) -> Prepared:
+        """Extract and chunk the file at `path`, uploaded as `filename`; what `on_progress` raises ends it.
 
         Raises:
             IngestionError: The file cannot be read; the reason is its subclass and message.
         """
-        on_progress(Progress(Stage.EXTRACTING, 0, 1))
-        extraction = self._extractor.extract(path, filename=filename)
+        extraction = self._extractor.extract(path, filename=filename, password=password)
         on_progress(Progress(Stage.EXTRACTING, 1, 1))
-
-        on_progress(Progress(Stage.CHUNKING, 0, 1))
         passages = self._chunker.chunk(extraction)
         assert passages, "an extraction has text, so it has passages"
+        blocks = []
+        for first in range(0, len(passages), self._block_passages):
+            members = passages[first : first + self._block_passages]
+            texts = tuple(passage.embedding_text for passage in members)
+            counted = [passage.token_count for passage in members]
+            blocks.append(EmbeddingBlock(first, texts, self._embedder.count_documents(texts, counted=counted)))
         on_progress(Progress(Stage.CHUNKING, 1, 1))
+        return Prepared(extraction, tuple(passages), tuple(blocks))
 
-        total = len(passages)
-        texts = [passage.embedding_text for passage in passages]
-        tokens = self._embedder.count_documents(texts, counted=[passage.token_count for passage in passages])
-        before_embedding(tokens)
-        on_progress(Progress(Stage.EMBEDDING, 0, total))
-        vectors = self._embedder.embed_documents(
-            texts,
-            on_batch=lambda done: on_progress(Progress(Stage.EMBEDDING, done, total)),
-        )
-        assert len(vectors) == total, "the embedder answers with one row per text"
-        return Ingested(extraction, tuple(passages), vectors, embedding_tokens=tokens)
+    def embed(
+        self, blocks: Sequence[EmbeddingBlock], *, on_batch: Callable[[int], None] | None = None
+    ) -> list[Vectors]:
+        """Embed blocks in one call; `(len(texts), dim)` float32 a block. What `on_batch(done)` raises ends it."""
+        texts = [text for block in blocks for text in block.texts]
+        vectors = self._embedder.embed_documents(texts, on_batch=on_batch)
+        assert len(vectors) == len(texts), "the embedder answers with one row per text"
+        ends = np.cumsum([len(block.texts) for block in blocks])[:-1]
+        return list(np.split(vectors, ends))

@@ -9,11 +9,12 @@ from ingestion.types import Extraction
 class Extractor(Protocol):
     """Reads a stored file. Implementations: in a killable child process (the product), in this process (its oracle)."""
 
-    def extract(self, path: Path, *, filename: str) -> Extraction:
+    def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
         """Canonical text and structure of the file at `path`.
 
         `filename` is the name it was uploaded under; it only helps where bytes cannot decide
-        (CSV, Markdown), and must not contradict them.
+        (CSV, Markdown, source code), and must not contradict them. `password` opens an encrypted PDF
+        or Office document, is ignored by any other, and is kept nowhere.
 
         Raises:
             IngestionError: The reason, as the subclass and its message.

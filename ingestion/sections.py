@@ -47,13 +47,13 @@ def sections(extraction: Extraction) -> list[Section]:
 
 
 def join_tiny(
-    cut: Sequence[Section], text: str, *, count_tokens: Callable[[str], int], tiny: int, most: int
+    cut: Sequence[Section], *, count_tokens: Callable[[int, int], int], tiny: int, most: int
 ) -> list[Section]:
     """The same stretch of text in fewer sections.
 
     A bare heading joins the section below it. Runs of neighbours of fewer than `tiny` tokens each,
     under the same parent heading, become one section of at most `most` tokens, whose path is what
-    their paths have in common.
+    their paths have in common. `count_tokens` counts those of the characters from one offset to another.
     """
     result: list[Section] = []
     run: list[Section] = []
@@ -66,7 +66,7 @@ def join_tiny(
 
     for section in _headings_joined(cut):
         long = section.end_char - section.start_char > _MOST_TINY_CHARS
-        tokens = tiny if long else count_tokens(text[section.start_char : section.end_char])
+        tokens = tiny if long else count_tokens(section.start_char, section.end_char)
         parent = run[0].heading_path[:-1] if run else ()
         if tokens >= tiny or run_tokens + tokens > most or section.heading_path[: len(parent)] != parent:
             close()

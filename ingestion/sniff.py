@@ -19,9 +19,18 @@ _NAMES = {
     MediaType.PPTX: "a PowerPoint presentation (.pptx)",
     MediaType.XLSX: "an Excel workbook (.xlsx)",
     MediaType.EPUB: "an EPUB book",
+    MediaType.ODT: "an OpenDocument text (.odt)",
+    MediaType.ODS: "an OpenDocument spreadsheet (.ods)",
+    MediaType.ODP: "an OpenDocument presentation (.odp)",
+    MediaType.RTF: "a Rich Text document (.rtf)",
+    MediaType.DOC: "a legacy Word document (.doc)",
+    MediaType.XLS: "a legacy Excel workbook (.xls)",
+    MediaType.PPT: "a legacy PowerPoint presentation (.ppt)",
+    MediaType.EMAIL: "an e-mail message",
     MediaType.HTML: "an HTML page",
     MediaType.MARKDOWN: "plain text",
     MediaType.CSV: "plain text",
+    MediaType.CODE: "plain text",
     MediaType.TEXT: "plain text",
 }
 _CLAIMS = {
@@ -30,30 +39,47 @@ _CLAIMS = {
     ".pptx": MediaType.PPTX, ".pptm": MediaType.PPTX, ".ppsx": MediaType.PPTX,
     ".xlsx": MediaType.XLSX, ".xlsm": MediaType.XLSX,
     ".epub": MediaType.EPUB,
+    ".odt": MediaType.ODT, ".ott": MediaType.ODT,
+    ".ods": MediaType.ODS, ".ots": MediaType.ODS,
+    ".odp": MediaType.ODP, ".otp": MediaType.ODP,
+    ".rtf": MediaType.RTF,
+    ".doc": MediaType.DOC, ".dot": MediaType.DOC,
+    ".xls": MediaType.XLS, ".xlt": MediaType.XLS,
+    ".ppt": MediaType.PPT, ".pps": MediaType.PPT, ".pot": MediaType.PPT,
+    ".eml": MediaType.EMAIL, ".mht": MediaType.EMAIL, ".mhtml": MediaType.EMAIL,
     ".html": MediaType.HTML, ".htm": MediaType.HTML, ".xhtml": MediaType.HTML,
     ".md": MediaType.MARKDOWN, ".markdown": MediaType.MARKDOWN,
     ".csv": MediaType.CSV, ".tsv": MediaType.CSV,
     ".txt": MediaType.TEXT, ".text": MediaType.TEXT, ".log": MediaType.TEXT,
 }  # fmt: skip
-_TEXTUAL = frozenset({MediaType.HTML, MediaType.MARKDOWN, MediaType.CSV, MediaType.TEXT})
+_CODE = (
+    "py pyi ipynb js mjs cjs jsx ts tsx java kt kts scala groovy c h cc cpp cxx hpp hh cs go rs swift m mm rb php pl pm"
+    " lua r jl dart ex exs erl hs ml fs clj lisp el vb f90 asm sh bash zsh fish ps1 bat cmd sql graphql proto tf"
+    " yaml yml json jsonl ndjson xml xsd xsl rss atom toml ini cfg conf properties env css scss less vue svelte"
+    " dockerfile cmake gradle tex bib diff patch"
+)
+_CLAIMS |= {f".{extension}": MediaType.CODE for extension in _CODE.split()}
+_TEXTUAL = frozenset(
+    {MediaType.HTML, MediaType.MARKDOWN, MediaType.CSV, MediaType.CODE, MediaType.EMAIL, MediaType.TEXT}
+)
 
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = (  # names in the directory of a compound file ([MS-CFB] §2.6), first match decides
-    ("WordDocument", "a legacy Word document (.doc); save it as .docx"),
-    ("PowerPoint Document", "a legacy PowerPoint presentation (.ppt); save it as .pptx"),
-    ("Workbook", "a legacy Excel workbook (.xls); save it as .xlsx"),
-    ("Book", "a legacy Excel workbook (.xls); save it as .xlsx"),
-    ("__substg1.0_", "an Outlook message (.msg); save its text and attachments as documents"),
+    ("WordDocument", MediaType.DOC, ".docx"),
+    ("PowerPoint Document", MediaType.PPT, ".pptx"),
+    ("Workbook", MediaType.XLS, ".xlsx"),
+    ("Book", MediaType.XLS, ".xlsx"),
 )
-_OPEN_DOCUMENT = {
-    "text": "an OpenDocument text (.odt); save it as .docx or PDF",
-    "spreadsheet": "an OpenDocument spreadsheet (.ods); save it as .xlsx or CSV",
-    "presentation": "an OpenDocument presentation (.odp); save it as .pptx or PDF",
-}
+_OUTLOOK_STREAM = "__substg1.0_"
+_ENCRYPTED_STREAM = "EncryptedPackage"  # an OOXML container inside, [MS-OFFCRYPTO] §2.3.4.4
+_OOXML = frozenset({MediaType.DOCX, MediaType.PPTX, MediaType.XLSX})
+_OPEN_DOCUMENT = {"text": MediaType.ODT, "spreadsheet": MediaType.ODS, "presentation": MediaType.ODP}
 _HTML_START = re.compile(
     r"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body)[\s>/]", re.IGNORECASE | re.DOTALL
 )
 _TAG = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
+_HEADER = re.compile(r"\s{0,9}[!-9;-~]{1,100}[ \t]?:[ \t]*\S|From ")  # RFC 5322 §2.2; or the line that mbox puts first
 _MAIL_HEADER = re.compile(
     r"(?:From|To|Cc|Subject|Date|Received|Return-Path|Delivered-To|Message-ID|MIME-Version|Content-Type|Reply-To"
     r"|Sender|X-[\w-]+|DKIM-Signature|Content-Transfer-Encoding):[ \t]",
@@ -61,15 +87,17 @@ _MAIL_HEADER = re.compile(
 )
 
 
-def sniff(path: Path, *, filename: str) -> MediaType:
+def sniff(path: Path, *, filename: str, with_password: bool = False, with_office: bool = False) -> MediaType:
     """What the file at `path` is, by its first few KiB and, for a zip, its directory.
 
-    `filename` decides only between kinds of text (Markdown, CSV, plain), which bytes cannot tell apart.
+    `filename` decides only between kinds of text (Markdown, CSV, code, plain), which bytes cannot tell
+    apart, and what lies behind a password. `with_password` says that one is at hand, `with_office`
+    that LibreOffice is, which reads the legacy formats.
 
     Raises:
         EmptyDocument: It has no bytes.
         UnsupportedFormat: It is nothing we read, or its name claims another format than its bytes.
-        Encrypted: It is an Office document behind a password.
+        Encrypted: It is an Office document behind a password, and there is none.
         Malformed: It is a damaged zip container.
         LimitExceeded: It is a zip container with too many members.
     """
@@ -78,7 +106,7 @@ def sniff(path: Path, *, filename: str) -> MediaType:
     if not head:
         raise EmptyDocument("The file is empty.")
     extension = Path(filename.lower().rstrip(". ")).suffix
-    media_type = _by_bytes(path, head, extension)
+    media_type = _by_bytes(path, head, extension, with_password=with_password, with_office=with_office)
     claimed = _CLAIMS.get(extension)
     if claimed and claimed is not media_type and not {claimed, media_type} <= _TEXTUAL:
         raise UnsupportedFormat(
@@ -87,15 +115,29 @@ def sniff(path: Path, *, filename: str) -> MediaType:
     return media_type
 
 
-def _by_bytes(path: Path, head: bytes, extension: str) -> MediaType:
+def is_archive(path: Path) -> bool:
+    """Whether the file is a zip of other files (`ingestion.archive` unpacks it), not a document in a zip container.
+
+    Raises:
+        Malformed: It is a damaged zip file.
+        LimitExceeded: It has too many members.
+    """
+    with path.open("rb") as file:
+        return file.read(4) in _ZIP and _zip(path) is None
+
+
+def _by_bytes(path: Path, head: bytes, extension: str, *, with_password: bool, with_office: bool) -> MediaType:
     if b"%PDF-" in head[:_PDF_HEADER_BYTES]:
         return MediaType.PDF
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _zip(path)
+    if head.startswith(_ZIP):
+        media_type = _zip(path)
+        if media_type is None:
+            raise _unsupported("a zip archive; upload the documents in it, or the archive where archives are taken")
+        return media_type
     if head.startswith(_OLE):
-        raise _compound_file(path, head)
+        return _compound_file(path, head, extension, with_password=with_password, with_office=with_office)
     if head.lstrip().startswith(b"{\\rtf"):
-        raise _unsupported("a Rich Text document (.rtf); save it as .docx or PDF")
+        return MediaType.RTF
     if head.startswith(b"%!PS"):
         raise _unsupported("a PostScript file; save it as PDF")
     if not starts_text(head):
@@ -103,7 +145,8 @@ def _by_bytes(path: Path, head: bytes, extension: str) -> MediaType:
     return _text(head, extension)
 
 
-def _zip(path: Path) -> MediaType:
+def _zip(path: Path) -> MediaType | None:
+    """The document in a zip container; `None` where it is an archive of whatever."""
     with opened(path) as archive:
         names = archive.namelist()
         folders = {name.split("/", 1)[0] for name in names if "/" in name}
@@ -112,14 +155,16 @@ def _zip(path: Path) -> MediaType:
         return MediaType.EPUB
     if kind.startswith("application/vnd.oasis.opendocument."):
         what = kind.rsplit(".", 1)[1].removesuffix("-template")
-        raise _unsupported(_OPEN_DOCUMENT.get(what, "an OpenDocument file; save it as PDF"))
+        if what not in _OPEN_DOCUMENT:
+            raise _unsupported("an OpenDocument file other than text, spreadsheet or presentation; save it as PDF")
+        return _OPEN_DOCUMENT[what]
     if "[Content_Types].xml" in names:
         if "xl/workbook.bin" in names:
             raise _unsupported("a binary Excel workbook (.xlsb); save it as .xlsx")
         for folder, media_type in (("word", MediaType.DOCX), ("ppt", MediaType.PPTX), ("xl", MediaType.XLSX)):
             if folder in folders:
                 return media_type
-    raise _unsupported("a zip archive; unpack it and upload the documents one by one")
+    return None
 
 
 def _mimetype(archive: ZipFile) -> str:
@@ -130,20 +175,29 @@ def _mimetype(archive: ZipFile) -> str:
         raise Malformed("The file is damaged: its zip container cannot be read.") from error
 
 
-def _compound_file(path: Path, head: bytes) -> UnsupportedFormat | Encrypted:
-    """The error for an OLE compound file, by the stream names in its directory ([MS-CFB] §2.2, §2.6)."""
+def _compound_file(path: Path, head: bytes, extension: str, *, with_password: bool, with_office: bool) -> MediaType:
+    """What an OLE compound file is, by the stream names in its directory ([MS-CFB] §2.2, §2.6)."""
     names = b""
     if len(head) >= 52:
         shift, first_sector = struct.unpack_from("<H", head, 30)[0], struct.unpack_from("<L", head, 48)[0]
         with path.open("rb") as file:
             file.seek((first_sector + 1) << min(shift, 12))
             names = file.read(_HEAD_BYTES)
-    if "EncryptedPackage".encode("utf-16-le") in names:
-        return Encrypted("The document is protected by a password; remove the password and upload it again.")
-    for name, what in _OLE_STREAMS:
+    if _ENCRYPTED_STREAM.encode("utf-16-le") in names:
+        if not with_password:
+            raise Encrypted("The document is protected by a password; upload it with the password, or without one.")
+        claimed = _CLAIMS.get(extension)
+        if claimed not in _OOXML:
+            raise UnsupportedFormat("The name of a document behind a password must end in .docx, .pptx or .xlsx.")
+        return claimed  # whoever opens it looks at the bytes again
+    for name, media_type, current in _OLE_STREAMS:
         if name.encode("utf-16-le") in names:
-            return _unsupported(what)
-    return _unsupported("a legacy Office file; save it in the current format (.docx, .pptx, .xlsx)")
+            if with_office:
+                return media_type
+            raise _unsupported(f"{_NAMES[media_type]}; save it as {current}, or install LibreOffice on the server")
+    if _OUTLOOK_STREAM.encode("utf-16-le") in names:
+        raise _unsupported("an Outlook message (.msg); save it as .eml")
+    raise _unsupported("a legacy Office file; save it in the current format (.docx, .pptx, .xlsx)")
 
 
 def _binary(head: bytes, extension: str) -> UnsupportedFormat:
@@ -167,12 +221,18 @@ def _text(head: bytes, extension: str) -> MediaType:
     start = head.decode(wide or "latin-1", errors="replace").lstrip("\ufeff")
     if start.startswith("\xef\xbb\xbf"):  # the UTF-8 mark, read as Latin-1
         start = start[3:]
-    if extension in {".eml", ".mht", ".mhtml"} or (_CLAIMS.get(extension) is None and _is_mail(start)):
-        raise _unsupported("an e-mail message; save its text and attachments as documents")
     claimed = _CLAIMS.get(extension)
-    if _HTML_START.match(start) or (claimed is MediaType.HTML and _TAG.search(start)):
+    if claimed is MediaType.EMAIL and _HEADER.match(start):
+        return MediaType.EMAIL
+    if claimed is None and _is_mail(start):
+        return MediaType.EMAIL
+    if claimed is not MediaType.CODE and _HTML_START.match(start):
         return MediaType.HTML
-    return claimed if claimed in {MediaType.MARKDOWN, MediaType.CSV} else MediaType.TEXT
+    if claimed is MediaType.HTML and _TAG.search(start):
+        return MediaType.HTML
+    if claimed is None and start.startswith("#!"):
+        return MediaType.CODE
+    return claimed if claimed in {MediaType.MARKDOWN, MediaType.CSV, MediaType.CODE} else MediaType.TEXT
 
 
 def _is_mail(start: str) -> bool:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class MediaType(StrEnum):
-    """The formats we read, decided by bytes. The value is the IANA media type."""
+    """The formats we read, decided by bytes. The value is the IANA media type; source code has none, hence the `x-`."""
 
     PDF = "application/pdf"
     DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -13,8 +13,17 @@ class MediaType(StrEnum):
     XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     HTML = "text/html"
     EPUB = "application/epub+zip"
+    ODT = "application/vnd.oasis.opendocument.text"
+    ODS = "application/vnd.oasis.opendocument.spreadsheet"
+    ODP = "application/vnd.oasis.opendocument.presentation"
+    RTF = "application/rtf"
+    DOC = "application/msword"
+    XLS = "application/vnd.ms-excel"
+    PPT = "application/vnd.ms-powerpoint"
+    EMAIL = "message/rfc822"
     MARKDOWN = "text/markdown"
     CSV = "text/csv"
+    CODE = "text/x-source-code"
     TEXT = "text/plain"
 
 
@@ -105,7 +114,8 @@ class ExtractionLimits:
     """Caps of one extraction in the child process.
 
     `seconds` of wall-clock time, `memory_bytes` of resident memory, `text_chars` of canonical text,
-    `pages` of a paged document, `expanded_bytes` of a zip container's real (not declared) content.
+    `pages` of a paged document, `expanded_bytes` of a zip container's real (not declared) content,
+    `ocr_pages` that are pictures and recognised (0: no OCR).
     """
 
     seconds: float = 120.0
@@ -113,3 +123,4 @@ class ExtractionLimits:
     text_chars: int = 20_000_000
     pages: int = 20_000
     expanded_bytes: int = 1 << 30
+    ocr_pages: int = 1_000

@@ -1,21 +1,18 @@
-"""Delimited tables (RFC 4180 and its relatives): one block per row, the header's names repeated in each."""
+"""Delimited tables (RFC 4180 and its relatives): one block per row, the header's names first and in each."""
 
 import csv
 import io
-import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from ingestion.builder import TextBuilder
 from ingestion.encoding import decode
 from ingestion.errors import Malformed
 from ingestion.normalise import normalise
-from ingestion.readers.rows import row_texts
+from ingestion.readers.rows import is_header, row_texts
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_CHARS = 8192
-_NUMBER = re.compile(r"[\s$€£¥%+()\-.,\d]*\d[\s$€£¥%+()\-.,\d]*")
 
 
 def read_csv(path: Path, limits: ExtractionLimits) -> Extraction:
@@ -31,15 +28,11 @@ def read_csv(path: Path, limits: ExtractionLimits) -> Extraction:
         raise Malformed("The table cannot be split into columns; a quotation mark may be missing.") from error
     header = rows[0] if len(rows) > 1 and is_header(rows[0]) else None
     builder = TextBuilder(limits)
+    for line in row_texts([header] if header else [], header=None):
+        builder.append(BlockKind.TABLE_ROW, line)
     for line in row_texts(rows[1:] if header else rows, header=header):
         builder.append(BlockKind.TABLE_ROW, line)
     return builder.build(MediaType.CSV)
-
-
-def is_header(row: Sequence[str]) -> bool:
-    """Whether every cell of a first row names a column: filled, unlike the others, and no number."""
-    cells = [cell.strip() for cell in row]
-    return len(set(cells)) == len(cells) and all(cell and not _NUMBER.fullmatch(cell) for cell in cells)
 
 
 def _dialect(text: str) -> type[csv.Dialect] | csv.Dialect:

@@ -1,6 +1,6 @@
 """Docling's typed document tree as blocks of canonical text, in reading order.
 
-The formats we read through it (DOCX, PPTX, XLSX, HTML, EPUB) need no model. It imports torch all
+The formats we read through it (DOCX, PPTX, XLSX, ODF, HTML, EPUB) need no model. It imports torch all
 the same (seconds, a few hundred MB), so this module is loaded in the parser process alone.
 """
 
@@ -14,6 +14,7 @@ from docling.backend.html_backend import HTMLDocumentBackend
 from docling.backend.msexcel_backend import MsExcelDocumentBackend
 from docling.backend.mspowerpoint_backend import MsPowerpointDocumentBackend
 from docling.backend.msword_backend import MsWordDocumentBackend
+from docling.backend.opendocument_backend import OdpDocumentBackend, OdsDocumentBackend, OdtDocumentBackend
 from docling.datamodel.backend_options import HTMLBackendOptions, MsExcelBackendOptions
 from docling.datamodel.base_models import InputFormat
 from docling.datamodel.document import InputDocument
@@ -35,7 +36,19 @@ from ingestion.readers.rows import row_texts
 from ingestion.types import BlockKind, MediaType
 
 _LAYERS = frozenset({ContentLayer.BODY, ContentLayer.NOTES})
-_PAGES = frozenset({GroupLabel.CHAPTER, GroupLabel.SLIDE, GroupLabel.SHEET})
+_BACKENDS: dict[MediaType, tuple[InputFormat, type[DeclarativeDocumentBackend]]] = {
+    MediaType.DOCX: (InputFormat.DOCX, MsWordDocumentBackend),
+    MediaType.PPTX: (InputFormat.PPTX, MsPowerpointDocumentBackend),
+    MediaType.XLSX: (InputFormat.XLSX, MsExcelDocumentBackend),
+    MediaType.ODT: (InputFormat.ODT, OdtDocumentBackend),
+    MediaType.ODP: (InputFormat.ODP, OdpDocumentBackend),
+    MediaType.ODS: (InputFormat.ODS, OdsDocumentBackend),
+    MediaType.EPUB: (InputFormat.EPUB, EpubDocumentBackend),
+    MediaType.HTML: (InputFormat.HTML, HTMLDocumentBackend),
+}
+_PAGES = frozenset({GroupLabel.CHAPTER, GroupLabel.SLIDE})
+_ODS_SHEET = "sheet: "  # how docling names the sections that it makes of an OpenDocument spreadsheet's sheets
+_BOXES = {DocItemLabel.CHECKBOX_SELECTED: "[x]", DocItemLabel.CHECKBOX_UNSELECTED: "[ ]"}
 _CLOSERS = tuple(",.;:!?)]}%’”…、。，；：！？）」』")
 _OPENERS = tuple("([{“‘„（「『")
 
@@ -67,20 +80,14 @@ def convert(data: bytes, media_type: MediaType) -> DoclingDocument:
 def _backend(
     media_type: MediaType,
 ) -> tuple[InputFormat, type[DeclarativeDocumentBackend], HTMLBackendOptions | MsExcelBackendOptions | None]:
-    match media_type:
-        case MediaType.DOCX:
-            return InputFormat.DOCX, MsWordDocumentBackend, None
-        case MediaType.PPTX:
-            return InputFormat.PPTX, MsPowerpointDocumentBackend, None
-        case MediaType.XLSX:
-            return InputFormat.XLSX, MsExcelDocumentBackend, MsExcelBackendOptions(treat_singleton_as_text=True)
-        case MediaType.EPUB:
-            return InputFormat.EPUB, EpubDocumentBackend, None
-        case MediaType.HTML:
-            # Otherwise all text before the first heading counts as page furniture and is lost.
-            return InputFormat.HTML, HTMLDocumentBackend, HTMLBackendOptions(infer_furniture=False)
-        case _:
-            raise AssertionError(f"{media_type} has a reader of its own")
+    assert media_type in _BACKENDS, f"{media_type} has a reader of its own"
+    options: HTMLBackendOptions | MsExcelBackendOptions | None = None
+    if media_type is MediaType.XLSX:
+        options = MsExcelBackendOptions(treat_singleton_as_text=True)
+    elif media_type is MediaType.HTML:
+        # Otherwise all text before the first heading counts as page furniture and is lost.
+        options = HTMLBackendOptions(infer_furniture=False)
+    return *_BACKENDS[media_type], options
 
 
 def page_title(document: DoclingDocument) -> str | None:
@@ -100,17 +107,38 @@ def append_tree(document: DoclingDocument, builder: TextBuilder) -> None:
         LimitExceeded: More text or pages than the limits allow.
     """
     pages = 0
+    seen: set[str] = set()
     waiting: list[NodeItem] = [document.body]
     while waiting:  # not recursive: the tree may be as deep as the file wants
         node = waiting.pop()
-        if isinstance(node, GroupItem) and node.label in _PAGES and node.parent == document.body.get_ref():
-            pages += 1
-            builder.begin_page(pages)
-            builder.close_headings()
-            if node.label is GroupLabel.SHEET:
-                builder.append(BlockKind.HEADING, node.name, level=1)
+        if node.self_ref in seen:  # a caption, which stands with its picture
+            continue
+        seen.add(node.self_ref)
+        if isinstance(node, GroupItem) and node.parent == document.body.get_ref():
+            sheet = _sheet(node)
+            if sheet or node.label in _PAGES:
+                pages += 1
+                builder.begin_page(pages)
+                builder.close_headings()
+            if sheet:
+                builder.append(BlockKind.HEADING, sheet, level=1)
         children = _append(document, node, builder) if node.content_layer in _LAYERS else _children(document, node)
         waiting.extend(reversed(children))
+
+
+def _sheet(group: GroupItem) -> str:
+    """The name of the sheet that a group is; empty where it is none."""
+    if group.label is GroupLabel.SHEET:
+        return group.name
+    is_ods = group.label is GroupLabel.SECTION and group.name.startswith(_ODS_SHEET)
+    return group.name.removeprefix(_ODS_SHEET) if is_ods else ""
+
+
+def append_footnotes(document: DoclingDocument, builder: TextBuilder) -> None:
+    """Append the notes that docling's OpenDocument backends file under page furniture: they stand at the end."""
+    for item in document.texts:
+        if item.label is DocItemLabel.FOOTNOTE and item.content_layer is ContentLayer.FURNITURE:
+            builder.append(BlockKind.PARAGRAPH, item.text)
 
 
 def _append(document: DoclingDocument, node: NodeItem, builder: TextBuilder) -> list[NodeItem]:
@@ -121,13 +149,12 @@ def _append(document: DoclingDocument, node: NodeItem, builder: TextBuilder) -> 
         return []
     if isinstance(node, TableItem):
         _append_rows(document, node.data, builder)
-        captions = [ref.resolve(document) for ref in (*node.captions, *node.footnotes)]
-        return [item for item in captions if item.parent == node.get_ref()]
+        return [ref.resolve(document) for ref in (*node.captions, *node.footnotes)]
     if isinstance(node, PictureItem):
         chart = node.meta.tabular_chart if node.meta else None
         if chart:
             _append_rows(document, chart.chart_data, builder)
-        return children
+        return [*(ref.resolve(document) for ref in node.captions), *children]
     if not isinstance(node, TextItem):
         return children
     text = node.text
@@ -139,6 +166,8 @@ def _append(document: DoclingDocument, node: NodeItem, builder: TextBuilder) -> 
         builder.append(BlockKind.HEADING, text, level=node.level + 1)
     elif isinstance(node, ListItem):
         builder.append(BlockKind.LIST_ITEM, f"{node.marker} {text}" if node.enumerated and text.strip() else text)
+    elif node.label in _BOXES:
+        builder.append(BlockKind.LIST_ITEM, f"{_BOXES[node.label]} {text}")
     elif isinstance(node, CodeItem):
         builder.append(BlockKind.CODE, text)
     else:
@@ -180,6 +209,8 @@ def _leaves(document: DoclingDocument, root: NodeItem) -> Iterator[tuple[str, bo
                 yield from ((one_line(cell.text), False) for cell in cells)
             continue
         if isinstance(node, TextItem) and node.text.strip():
+            if node.label in _BOXES:
+                yield _BOXES[node.label], False
             yield node.text.strip(), node.formatting is not None and node.formatting.script is not Script.BASELINE
         waiting.extend(reversed(_children(document, node)))
 

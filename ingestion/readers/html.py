@@ -21,12 +21,21 @@ def read_html(path: Path, limits: ExtractionLimits) -> Extraction:
     Raises:
         IngestionError: As `ports.Extractor` says.
     """
-    page = _closed(normalise(decode(path.read_bytes())))
     builder = TextBuilder(limits)
+    title = append_page(decode(path.read_bytes()), builder)
+    return builder.build(MediaType.HTML, title=title)
+
+
+def append_page(page: str, builder: TextBuilder) -> str | None:
+    """Append the blocks of an HTML page; returns its title, where it has one.
+
+    Raises:
+        LimitExceeded: Elements are nested too deeply, or there is more text than the limits allow.
+    """
     # The mark goes before any encoding that the page declares (HTML Standard §13.2.3.2).
-    document = convert(page.encode("utf-8-sig"), MediaType.HTML)
+    document = convert(_closed(normalise(page)).encode("utf-8-sig"), MediaType.HTML)
     append_tree(document, builder)
-    return builder.build(MediaType.HTML, title=page_title(document))
+    return page_title(document)
 
 
 def _closed(page: str) -> str:

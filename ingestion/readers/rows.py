@@ -1,9 +1,11 @@
 """Table rows as text that can be understood alone: `city: Oslo | people: 717,710`."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ingestion.builder import one_line
 
+_NUMBER = re.compile(r"[\s$€£¥%+()\-.,\d]*\d[\s$€£¥%+()\-.,\d]*")
 _LABEL_CHARS = 60  # a longer cell in the first row is prose in a layout table, not a column's name
 
 
@@ -23,3 +25,9 @@ def row_texts(rows: Iterable[Sequence[str]], *, header: Sequence[str] | None) ->
                 cells.append(f"{label}: {cell}" if named else cell)
         if cells:
             yield " | ".join(cells)
+
+
+def is_header(row: Sequence[str]) -> bool:
+    """Whether every cell of a first row names a column: filled, unlike the others, and no number."""
+    cells = [cell.strip() for cell in row]
+    return len(set(cells)) == len(cells) and all(cell and not _NUMBER.fullmatch(cell) for cell in cells)

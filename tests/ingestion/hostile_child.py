@@ -17,7 +17,7 @@ class HostileExtractor:
     def __init__(self, limits: ExtractionLimits) -> None:
         self._limits = limits
 
-    def extract(self, path: Path, *, filename: str) -> Extraction:
+    def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
         """As `ports.Extractor` says, or worse."""
         match path.read_text().split()[0]:
             case "sleep":
@@ -43,10 +43,13 @@ class HostileExtractor:
                 print("noise on standard error", file=sys.stderr, flush=True)
             case "environment":
                 path.with_suffix(".environment").write_text("\n".join(sorted(os.environ)))
+            case "command":
+                written = [*sys.orig_argv, password or "", os.environ["TMPDIR"]]
+                path.with_suffix(".command").write_text("\n".join(written))
             case "pid":
                 path.with_suffix(".pid").write_text(str(os.getpid()))
-        return LocalExtractor(self._limits).extract(path, filename=filename)
+        return LocalExtractor(self._limits).extract(path, filename=filename, password=password)
 
 
 if __name__ == "__main__":
-    serve(HostileExtractor, load=lambda path, filename: None)
+    serve(HostileExtractor, load=lambda request: None)

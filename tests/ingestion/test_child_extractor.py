@@ -144,6 +144,19 @@ def test_the_child_sees_no_secret_of_ours(
     assert "HF_HUB_OFFLINE" in seen
 
 
+def test_a_password_is_not_on_the_child_s_command_line(file: Callable[[str], Path]) -> None:
+    path = file("command please")
+
+    with ChildExtractor(module="tests.ingestion.hostile_child") as extractor:
+        extractor.extract(path, filename="a.txt", password="hunter2")
+        *command, password, folder = path.with_suffix(".command").read_text().splitlines()
+        assert Path(folder).is_dir()
+
+    assert password == "hunter2"
+    assert "hunter2" not in " ".join(command)
+    assert not Path(folder).exists(), "what a parser writes goes with it"
+
+
 def test_threads_take_turns(extractor: ChildExtractor, tmp_path: Path) -> None:
     texts = [f"text of thread {number}" for number in range(6)]
     read: dict[str, str] = {}
@@ -166,6 +179,9 @@ FILES = {
     "a.txt": "Ein Text.\n\nNoch ein Absatz. 🦆".encode("utf-16"),
     "a.md": b"# Title\n\n- item\n- *item*\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
     "a.csv": b"name;age\nAda;36\n",
+    "a.rtf": rb"{\rtf1 rich}",
+    "a.eml": b"Subject: s\n\nwords",
+    "a.py": b"def f():\n    pass\n",
     "a.pdf": pdf_bytes([["Page one"], [], ["Page three"]], title="Three pages"),
     "empty.pdf": b"",
     "scan.pdf": pdf_bytes([[]]),

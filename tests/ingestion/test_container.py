@@ -88,6 +88,13 @@ def test_what_is_no_zip_is_malformed(tmp_path: Path, data: bytes) -> None:
         check_members(stored(tmp_path, data), expanded_bytes=MIB)
 
 
+def test_a_name_that_is_not_the_utf_8_it_claims_is_malformed(tmp_path: Path) -> None:
+    data = zip_bytes({"ü": b"x"}).replace("ü".encode(), b"\xc3\x00")
+
+    with pytest.raises(Malformed, match="damaged"):
+        check_members(stored(tmp_path, data), expanded_bytes=MIB)
+
+
 def test_a_container_cut_short_is_malformed(tmp_path: Path) -> None:
     whole = ooxml_bytes("word", {"word/media/image": bytes(range(256)) * 400})
 

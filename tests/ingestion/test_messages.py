@@ -37,6 +37,13 @@ def test_a_request_arrives_as_it_was_sent(filename: str, seconds: float, pages: 
     assert unpack_request(message) == request
 
 
+def test_a_password_arrives_and_does_not_show(tmp_path: Path) -> None:
+    request = Request(tmp_path, "a.pdf", ExtractionLimits(), "hunter2")
+
+    assert unpack_request(json.loads(framed(pack_request(request))[4:])).password == "hunter2"
+    assert "hunter2" not in repr(request)
+
+
 @settings(deadline=None)
 @given(text=hostile_text, title=st.one_of(st.none(), st.text(alphabet=st.characters(exclude_categories=["Cs"]))))
 def test_an_extraction_arrives_as_it_was_sent(text: str, title: str | None) -> None:

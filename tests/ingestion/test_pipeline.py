@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingestion.chunking import Chunker
 from ingestion.errors import NoText
 from ingestion.extraction import LocalExtractor
-from ingestion.pipeline import Ingested, Pipeline
+from ingestion.pipeline import EmbeddingBlock, Pipeline, Prepared
 from ingestion.types import Progress, Stage
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo
@@ -43,74 +45,83 @@ class LengthEmbedder:
         return np.array([len(text), 1], dtype=np.float32)
 
 
-def run(path: Path, events: list[object], before_embedding: Callable[[int], None] | None = None) -> Ingested:
-    pipeline = Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=48, overlap=8), LengthEmbedder(events))
-    return pipeline.run(
-        path, filename="a.txt", on_progress=events.append, before_embedding=before_embedding or events.append
-    )
+def pipeline_of(events: list[object], *, block_passages: int = 4) -> Pipeline:
+    chunker = Chunker(word_piece(), max_tokens=48, overlap=8)
+    return Pipeline(LocalExtractor(), chunker, LengthEmbedder(events), block_passages=block_passages)
+
+
+def prepare(path: Path, events: list[object]) -> Prepared:
+    return pipeline_of(events).prepare(path, filename="a.txt", on_progress=events.append)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     file = tmp_path / "upload"
-    file.write_text("The quick brown fox jumps over the lazy dog. " * 30)
+    file.write_text("The quick brown fox jumps over the lazy dog. " * 60)
     return file
 
 
+def test_the_blocks_hold_the_passages_in_order(path: Path) -> None:
+    prepared = prepare(path, [])
+
+    assert len(prepared.passages) > 8
+    assert [len(block.texts) for block in prepared.blocks[:-1]] == [4] * (len(prepared.blocks) - 1)
+    assert [block.first_ordinal for block in prepared.blocks] == list(range(0, len(prepared.passages), 4))
+    texts = [text for block in prepared.blocks for text in block.texts]
+    assert texts == [passage.embedding_text for passage in prepared.passages]
+    assert prepared.extraction.text == path.read_text()
+
+
 def test_every_passage_gets_the_vector_of_its_embedding_text(path: Path) -> None:
-    ingested = run(path, [])
+    events: list[object] = []
+    prepared = prepare(path, [])
 
-    assert len(ingested.passages) > 3
-    assert ingested.vectors.tolist() == [[len(passage.embedding_text), 1] for passage in ingested.passages]
-    assert ingested.extraction.text == path.read_text()
+    vectors = pipeline_of(events).embed(prepared.blocks)
+
+    assert events == ["embedding begins"], "all blocks given at once are one call"
+    assert [len(rows) for rows in vectors] == [len(block.texts) for block in prepared.blocks]
+    rows = [row for block in vectors for row in block.tolist()]
+    assert rows == [[len(passage.embedding_text), 1] for passage in prepared.passages]
 
 
-def test_the_exact_price_is_announced_once_before_anything_is_embedded(path: Path) -> None:
+def test_the_exact_price_is_known_before_anything_is_embedded(path: Path) -> None:
     events: list[object] = []
 
-    ingested = run(path, events)
+    prepared = prepare(path, events)
 
-    tokens = sum(token_count(word_piece(), passage.embedding_text) + 1 for passage in ingested.passages)
-    assert ingested.embedding_tokens == tokens
-    assert [event for event in events if isinstance(event, int)] == [tokens]
-    assert events.index(tokens) < events.index("embedding begins")
+    assert prepared.tokens == sum(token_count(word_piece(), each.embedding_text) + 1 for each in prepared.passages)
+    assert "embedding begins" not in events
 
 
-def test_progress_tells_each_stage(path: Path) -> None:
+def test_progress_tells_the_stages_as_they_end(path: Path) -> None:
     events: list[object] = []
 
-    total = len(run(path, events).passages)
+    prepare(path, events)
 
-    assert [event for event in events if isinstance(event, Progress)] == [
-        Progress(Stage.EXTRACTING, 0, 1),
-        Progress(Stage.EXTRACTING, 1, 1),
-        Progress(Stage.CHUNKING, 0, 1),
-        Progress(Stage.CHUNKING, 1, 1),
-        Progress(Stage.EMBEDDING, 0, total),
-        Progress(Stage.EMBEDDING, total, total),
-    ]
+    assert events == [Progress(Stage.EXTRACTING, 1, 1), Progress(Stage.CHUNKING, 1, 1)]
 
 
-def test_a_price_that_is_refused_ends_the_run_unpaid(path: Path) -> None:
-    class OverBudgetError(Exception):
+def test_what_progress_raises_ends_the_preparation(path: Path) -> None:
+    class GoneError(Exception):
         pass
 
-    def refuse(tokens: int) -> None:
-        raise OverBudgetError
+    def refuse(_: Progress) -> None:
+        raise GoneError
 
-    events: list[object] = []
-    with pytest.raises(OverBudgetError):
-        run(path, events, refuse)
-
-    assert "embedding begins" not in events
+    with pytest.raises(GoneError):
+        pipeline_of([]).prepare(path, filename="a.txt", on_progress=refuse)
 
 
 def test_a_file_that_cannot_be_read_costs_nothing(tmp_path: Path) -> None:
     blank = tmp_path / "upload"
     blank.write_text(" \n ")
-    events: list[object] = []
 
     with pytest.raises(NoText):
-        run(blank, events)
+        prepare(blank, [])
 
-    assert "embedding begins" not in events
+
+@given(st.lists(st.text(max_size=4), max_size=4), st.lists(st.text(max_size=4), max_size=4))
+def test_blocks_have_the_same_digest_only_if_their_texts_are_the_same(first: list[str], second: list[str]) -> None:
+    digests = [EmbeddingBlock(0, tuple(texts), 1).digest for texts in (first, second)]
+
+    assert (digests[0] == digests[1]) == (first == second)

@@ -16,12 +16,11 @@ def document(*parts: tuple[int, str] | str) -> Extraction:
     return builder.build(MediaType.HTML)
 
 
-def words(text: str) -> int:
-    return len(text.split())
-
-
 def joined(extraction: Extraction, *, tiny: int = 5, most: int = 12) -> list[Section]:
-    return join_tiny(sections(extraction), extraction.text, count_tokens=words, tiny=tiny, most=most)
+    def words(start: int, end: int) -> int:
+        return len(extraction.text[start:end].split())
+
+    return join_tiny(sections(extraction), count_tokens=words, tiny=tiny, most=most)
 
 
 def shown(extraction: Extraction, cut: list[Section]) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingestion.errors import EmptyDocument, Encrypted, IngestionError, UnsupportedFormat
-from ingestion.sniff import sniff
+from ingestion.sniff import is_archive, sniff
 from ingestion.types import MediaType
 from tests.ingestion.pdf_file import pdf_bytes
 from tests.ingestion.zip_file import ooxml_bytes, zip_bytes
@@ -29,6 +29,10 @@ def compound_file(stream: str) -> bytes:
     return (
         bytes(header) + bytes(3 * 512) + "Root Entry".encode("utf-16-le").ljust(128, b"\0") + stream.encode("utf-16-le")
     )
+
+
+def odf(kind: str) -> bytes:
+    return zip_bytes({"mimetype": f"application/vnd.oasis.opendocument.{kind}"})
 
 
 def sniffed(folder: Path, data: bytes, filename: str) -> MediaType:
@@ -58,7 +62,17 @@ def sniffed(folder: Path, data: bytes, filename: str) -> MediaType:
         (b"# title\n", "a.txt", MediaType.TEXT),
         (b"a,b\n1,2\n", "a.csv", MediaType.CSV),
         (b"a\tb\n", "a.TSV", MediaType.CSV),
-        (b"a,b\n1,2\n", "a.json", MediaType.TEXT),
+        (b"a,b\n1,2\n", "a.json", MediaType.CODE),
+        (b"<html>", "a.xml", MediaType.CODE),
+        (b"#!/usr/bin/env python\n", "run", MediaType.CODE),
+        (b"#!/usr/bin/env python\n", "run.txt", MediaType.TEXT),
+        (odf("text"), "a.odt", MediaType.ODT),
+        (odf("spreadsheet"), "a.ods", MediaType.ODS),
+        (odf("presentation-template"), "a.otp", MediaType.ODP),
+        (rb"{\rtf1\ansi hello}", "a.rtf", MediaType.RTF),
+        (b"From: a@b.c\nTo: c@d.e\nSubject: hi\n\nbody", "a", MediaType.EMAIL),
+        (b"X-Header: 1\n\nbody", "a.eml", MediaType.EMAIL),
+        (b"anything", "a.eml", MediaType.TEXT),
         ("text in UTF-16".encode("utf-16"), "a.txt", MediaType.TEXT),
         ("text without a mark".encode("utf-16-le"), "a.txt", MediaType.TEXT),
         ("日本語".encode("shift_jis"), "a.txt", MediaType.TEXT),
@@ -85,22 +99,20 @@ def test_bytes_decide_what_a_file_is(tmp_path: Path, data: bytes, filename: str,
         (bytes(range(256)) * 8, "a.bin", "binary file"),
         (zip_bytes({"a.txt": "x"}), "a.zip", "zip archive"),
         (ooxml_bytes("xl", {"xl/workbook.bin": b"x"}), "a.xlsb", "binary Excel workbook"),
-        (zip_bytes({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", "OpenDocument text"),
+        (odf("graphics"), "a.odg", "OpenDocument file other than"),
+        (odf("text"), "a.docx", r"named \.docx but its content is an OpenDocument text"),
+        (rb"{\rtf1\ansi hello}", "a.doc", r"named \.doc but its content is a Rich Text document"),
         (
-            zip_bytes({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
-            "a.ods",
-            "OpenDocument spreadsheet",
+            compound_file("WordDocument"),
+            "a.doc",
+            r"legacy Word document \(\.doc\); save it as \.docx, or install LibreOffice",
         ),
-        (compound_file("WordDocument"), "a.doc", r"legacy Word document \(\.doc\); save it as \.docx"),
         (compound_file("Workbook"), "a.xls", "legacy Excel workbook"),
         (compound_file("PowerPoint Document"), "a.ppt", "legacy PowerPoint presentation"),
         (compound_file("__substg1.0_0037001F"), "a.msg", "Outlook message"),
         (compound_file("Whatever"), "a.doc", "legacy Office file"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.doc", "legacy Office file"),
-        (rb"{\rtf1\ansi hello}", "a.rtf", "Rich Text"),
         (b"%!PS-Adobe-3.0\n", "a.ps", "PostScript"),
-        (b"From: a@b.c\nTo: c@d.e\nSubject: hi\n\nbody", "a", "e-mail"),
-        (b"anything", "a.eml", "e-mail"),
     ],
 )
 def test_what_we_do_not_read_is_named(tmp_path: Path, data: bytes, filename: str, sentence: str) -> None:
@@ -116,6 +128,41 @@ def test_an_empty_file_is_empty(tmp_path: Path) -> None:
 def test_an_office_document_behind_a_password_is_encrypted(tmp_path: Path) -> None:
     with pytest.raises(Encrypted, match="password"):
         sniffed(tmp_path, compound_file("EncryptedPackage"), "a.docx")
+
+
+def test_a_password_lets_its_document_in_by_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "upload"
+    path.write_bytes(compound_file("EncryptedPackage"))
+
+    assert sniff(path, filename="a.xlsx", with_password=True) is MediaType.XLSX
+    with pytest.raises(UnsupportedFormat, match="must end in"):
+        sniff(path, filename="a", with_password=True)
+
+
+def test_legacy_documents_are_let_in_where_libreoffice_is(tmp_path: Path) -> None:
+    path = tmp_path / "upload"
+    for stream, name, media_type in (
+        ("WordDocument", "a.doc", MediaType.DOC),
+        ("Workbook", "a.xls", MediaType.XLS),
+        ("PowerPoint Document", "", MediaType.PPT),
+    ):
+        path.write_bytes(compound_file(stream))
+
+        assert sniff(path, filename=name, with_office=True) is media_type
+
+
+def test_an_archive_is_a_zip_that_is_no_document(tmp_path: Path) -> None:
+    path = tmp_path / "upload"
+    for data, expected in (
+        (zip_bytes({"a.txt": "x"}), True),
+        (ooxml_bytes("word"), False),
+        (EPUB, False),
+        (odf("text"), False),
+        (PDF, False),
+    ):
+        path.write_bytes(data)
+
+        assert is_archive(path) is expected
 
 
 MAGICS = st.sampled_from(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.readers.csv import is_header
+from ingestion.readers.rows import is_header
 from ingestion.types import BlockKind, MediaType
 from tests.ingestion.readers.reading import blocks, read
 
@@ -17,18 +17,18 @@ def rows(folder: Path, data: str | bytes, name: str = "a.csv") -> list[str]:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_each_row_repeats_the_names_of_its_columns(tmp_path: Path, delimiter: str) -> None:
+def test_the_header_comes_first_and_each_row_repeats_its_names(tmp_path: Path, delimiter: str) -> None:
     lines = [["city", "people"], ["Oslo", "717710"], ["Bergen", ""]]
 
     text = "\n".join(delimiter.join(line) for line in lines)
 
-    assert rows(tmp_path, text) == ["city: Oslo | people: 717710", "city: Bergen"]
+    assert rows(tmp_path, text) == ["city | people", "city: Oslo | people: 717710", "city: Bergen"]
 
 
 def test_quoted_cells_may_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
     text = 'name,note\n"Doe, Jane","said ""hi""\nand left"\n'
 
-    assert rows(tmp_path, text) == ['name: Doe, Jane | note: said "hi" and left']
+    assert rows(tmp_path, text) == ["name | note", 'name: Doe, Jane | note: said "hi" and left']
 
 
 def test_a_table_without_a_header_keeps_its_first_row(tmp_path: Path) -> None:
@@ -40,17 +40,17 @@ def test_one_row_is_no_header(tmp_path: Path) -> None:
 
 
 def test_a_row_longer_than_the_header_keeps_its_cells(tmp_path: Path) -> None:
-    assert rows(tmp_path, "a,b\n1,2,3\n") == ["a: 1 | b: 2 | 3"]
+    assert rows(tmp_path, "a,b\n1,2,3\n") == ["a | b", "a: 1 | b: 2 | 3"]
 
 
 def test_one_column_is_a_table_too(tmp_path: Path) -> None:
-    assert rows(tmp_path, "name\nAda\nGrace\n") == ["name: Ada", "name: Grace"]
+    assert rows(tmp_path, "name\nAda\nGrace\n") == ["name", "name: Ada", "name: Grace"]
 
 
 def test_the_encoding_does_not_matter(tmp_path: Path) -> None:
     text = "название,страна\nМосква,Россия\nКазань,Россия\nСамара,Россия\n"
 
-    assert rows(tmp_path, text.encode("cp1251"))[0] == "название: Москва | страна: Россия"
+    assert rows(tmp_path, text.encode("cp1251"))[1] == "название: Москва | страна: Россия"
 
 
 @pytest.mark.parametrize(
