@@ -2,37 +2,24 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import sqlalchemy as sa
 
+from app.db.cancellation import cancel_job, find_job
+from app.db.checkpoints import Checkpoint, read_checkpoints, write_checkpoint
+from app.db.claims import next_job
+from app.db.commits import Also, CommitResult, Version, commit_versions
+from app.db.cursors import decode_cursor, encode_cursor
 from app.db.document_rows import read_document, to_job
-from app.db.indexing import drop_older, take_keys, write_chunks, write_text
-from app.db.removal import remove_chunks
+from app.db.running import fail_job, lock_running, requeue_job, set_document
 from app.db.session import Database
 from app.db.tables import document, job
-from app.errors import NotFound
 from app.types import Document, DocumentStatus, Job, JobStatus
 from ingestion.types import Extraction, Passage, Stage
-from retrieval.ports import Keys, Vectors
+from retrieval.ports import Vectors
 
-MAX_ATTEMPTS = 3
-"""How often a job is started before it is given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommitResult:
-    """What a commit changed; nothing when `written` is false: the document was deleted or overtaken.
-
-    `new_keys` `(n,)` int64 are the passages' keys in order, `removed_keys` those of the version
-    search returned before; `dropped_versions` are the older versions whose files must go.
-    """
-
-    written: bool
-    new_keys: Keys
-    removed_keys: Keys
-    dropped_versions: tuple[int, ...]
+MAX_CRASHES = 5
+"""How many processes may die running a job before it is given up: it may be what kills them."""
 
 
 class JobRepository:
@@ -41,47 +28,92 @@ class JobRepository:
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
+        self._served = 0.0  # when the last job was started
 
     def claim(self, boot_id: str) -> tuple[Job, Document] | None:
-        """Start the oldest queued job in the name of this process; None when nothing waits."""
+        """Start the next job (see `app.db.claims`) in the name of this process; None when none may start."""
+        claimed = self.claim_several(boot_id, most=1, most_bytes=0)
+        return claimed[0] if claimed else None
+
+    def claim_several(self, boot_id: str, *, most: int, most_bytes: int) -> Sequence[tuple[Job, Document]]:
+        """Start at most `most` jobs in one transaction, as so many claims would; none after `most_bytes` of files."""
         waiting = job.c.status == JobStatus.QUEUED
         with self._database.read() as connection:  # an idle worker takes no write lock
             if connection.execute(sa.select(job.c.id).where(waiting).limit(1)).scalar() is None:
-                return None
-        # the document is locked before the job, as everywhere, so that no two transactions wait for each other
-        oldest = (
-            sa.select(job.c.id)
-            .join(document, document.c.job_id == job.c.id)
-            .where(waiting)
-            .order_by(job.c.created_at, job.c.id)
-            .limit(1)
-            .with_for_update(of=document, skip_locked=True)
-        )
-        while True:
-            with self._database.write() as connection:
-                job_id = connection.execute(oldest).scalar()
+                return []
+        claimed: list[tuple[Job, Document]] = []
+        with self._database.write() as connection:
+            while len(claimed) < most:
+                # the document is locked before the job, as everywhere, so that no two transactions wait for each other
+                job_id = connection.execute(next_job(self._clock())).scalar()
                 if job_id is None:
-                    return None
-                now = self._clock()
+                    break
+                self._served = now = max(self._clock(), self._served + 1e-6)  # who was served last is never a tie
                 row = connection.execute(
                     sa.update(job)
                     .where(job.c.id == job_id, waiting)
-                    .values(status=JobStatus.RUNNING, boot_id=boot_id, attempts=job.c.attempts + 1, started_at=now)
+                    .values(
+                        status=JobStatus.RUNNING,
+                        boot_id=boot_id,
+                        attempts=job.c.attempts + 1,
+                        started_at=now,
+                        error_code=None,
+                        error_detail=None,
+                    )
                     .returning(job)
                 ).one_or_none()
-                if row is not None:
-                    _set_document(connection, job_id, status=DocumentStatus.EXTRACTING, done=0, total=0, updated_at=now)
-                    return to_job(row), read_document(connection, row.document_id)
-            # another claimer had it between the two statements: look for the next
+                if row is None:
+                    continue  # another claimer had it between the two statements: look for the next
+                set_document(connection, job_id, status=DocumentStatus.EXTRACTING, done=0, total=0, updated_at=now)
+                found = read_document(connection, row.document_id)
+                claimed.append((to_job(row), found))
+                most_bytes -= found.bytes
+                if most_bytes <= 0:
+                    break
+        return claimed
+
+    def runs(self, job_id: str) -> bool:
+        """Whether the job still runs: it was not cancelled, its document neither deleted nor replaced."""
+        with self._database.read() as connection:
+            status = connection.execute(sa.select(job.c.status).where(job.c.id == job_id)).scalar()
+        return bool(status == JobStatus.RUNNING)
 
     def progress(self, job_id: str, stage: Stage, *, done: int, total: int) -> bool:
         """Show how far a running job is; False when it was cancelled and the worker should stop."""
+        return job_id in self.progress_of({job_id: (done, total)}, stage)
+
+    def progress_of(
+        self,
+        reports: dict[str, tuple[int, int]],
+        stage: Stage,
+        *,
+        also: Callable[[sa.Connection, str], object] | None = None,
+    ) -> set[str]:
+        """Show how far jobs are, (done, total) each; those that still run, for which `also` is called in between."""
         with self._database.write() as connection:
-            running = _lock_running(connection, job_id)
-            if running is not None:
-                now, status = self._clock(), DocumentStatus(stage.value)
-                _set_document(connection, job_id, status=status, done=done, total=total, updated_at=now)
-            return running is not None
+            now, status = self._clock(), DocumentStatus(stage.value)
+            running = lock_running(connection, list(reports))
+            for job_id in running:
+                done, total = reports[job_id]
+                set_document(connection, job_id, status=status, done=done, total=total, updated_at=now)
+                if also is not None:
+                    also(connection, job_id)
+            return set(running)
+
+    def checkpoints(self, job_id: str, *, generation: int) -> dict[int, Checkpoint]:
+        """The blocks of embeddings earlier attempts have finished, by first ordinal."""
+        with self._database.read() as connection:
+            return read_checkpoints(connection, job_id, generation=generation)
+
+    def keep(self, job_id: str, checkpoint: Checkpoint, *, total: int) -> bool:
+        """Keep a finished block of a running job's `total` passages; False when it was cancelled."""
+        with self._database.write() as connection:
+            running = lock_running(connection, [job_id])
+            if running:
+                write_checkpoint(connection, job_id, checkpoint)
+                done = checkpoint.first_ordinal + len(checkpoint.vectors)
+                set_document(connection, job_id, done=done, total=total, updated_at=self._clock())
+            return bool(running)
 
     def commit(
         self,
@@ -93,80 +125,80 @@ class JobRepository:
         generation: int,
         embedding_tokens: int,
     ) -> CommitResult:
-        """Make the job's version the one search returns, in one transaction; all of it, or nothing.
+        """As `commit_all`, of one."""
+        version = Version(
+            job_id=job_id,
+            extraction=extraction,
+            passages=passages,
+            vectors=vectors,
+            generation=generation,
+            embedding_tokens=embedding_tokens,
+        )
+        return self.commit_all([version])[0]
+
+    def commit_all(self, versions: Sequence[Version]) -> tuple[CommitResult, ...]:
+        """Make each job's version the one search returns, all in one transaction; all of them, or nothing.
 
         Text, chunks and vectors appear, those of the version before disappear, the document is
-        indexed and the job done. `vectors` is `(len(passages), dim)` float32, stored as float16.
+        indexed and the job done. Vectors are stored as float16.
         A job that is no longer running (deleted, overtaken) writes nothing.
 
         Raises:
-            StorageFull, StoreUnavailable: Nothing was written; the job still runs.
+            StorageFull, StoreUnavailable: Nothing was written; the jobs still run.
         """
-        assert len(passages) == len(vectors), "one vector a passage"
-        halves = np.ascontiguousarray(vectors, dtype="<f2")
-        assert bool(np.isfinite(halves).all()), "vectors are of unit length, far inside float16"
         with self._database.write() as connection:
-            running = _lock_running(connection, job_id)
-            if running is None:
-                none = np.empty(0, np.int64)
-                return CommitResult(written=False, new_keys=none, removed_keys=none, dropped_versions=())
-            now = self._clock()
-            removed, _ = remove_chunks(connection, running.document_id)
-            keys = take_keys(connection, len(passages))
-            write_text(
-                connection,
-                running,
-                extraction,
-                passages,
-                first_key=int(keys[0]) if len(keys) else None,
-                generation=generation,
-                embedding_tokens=embedding_tokens,
-                now=now,
-            )
-            write_chunks(connection, running, passages, keys=keys, halves=halves, generation=generation)
-            _set_document(
-                connection,
-                job_id,
-                status=DocumentStatus.INDEXED,
-                live_version=running.version,
-                done=len(passages),
-                total=len(passages),
-                updated_at=now,
-            )
-            _finish(connection, job_id, JobStatus.DONE, now=now)
-            dropped = drop_older(connection, running) if running.replace else ()
-        return CommitResult(written=True, new_keys=keys, removed_keys=removed, dropped_versions=dropped)
+            return commit_versions(connection, versions, now=self._clock())
 
-    def fail(self, job_id: str, *, code: str, detail: str) -> bool:
-        """End a running job with its reason; the version search returned before stays. False when it was cancelled."""
+    def still_live(self, versions: Sequence[tuple[str, int]]) -> set[str]:
+        """Those of the (document id, version) whose version is still the one search returns, by document id."""
+        ids = [document_id for document_id, _ in versions]
+        with self._database.read() as connection:
+            live = sa.select(document.c.id, document.c.live_version).where(document.c.id.in_(ids))
+            now = {(row.id, row.live_version) for row in connection.execute(live)}
+        return {document_id for document_id, version in versions if (document_id, version) in now}
+
+    def fail(self, job_id: str, *, code: str, detail: str, also: Also | None = None) -> bool:
+        """End a running job with its reason; the version search returned before stays. False when it was cancelled.
+
+        `also` runs in the same transaction, here and below, whether the job runs or not.
+        """
         with self._database.write() as connection:
-            running = _lock_running(connection, job_id)
-            if running is not None:
-                self._fail(connection, job_id, code=code, detail=detail)
-            return running is not None
+            if also is not None:
+                also(connection)
+            running = lock_running(connection, [job_id])
+            if running:
+                fail_job(connection, job_id, code=code, detail=detail, now=self._clock())
+            return bool(running)
 
-    def release(self, job_id: str) -> bool:
+    def postpone(self, job_id: str, *, seconds: float, code: str, detail: str, also: Also | None = None) -> bool:
+        """Queue a running job again, to be tried in so many `seconds`; False when it was cancelled."""
+        with self._database.write() as connection:
+            if also is not None:
+                also(connection)
+            running = lock_running(connection, [job_id])
+            if running:
+                now = self._clock()
+                why = {"error_code": code, "error_detail": detail}
+                requeue_job(connection, job_id, now=now, next_attempt_at=now + seconds, **why)
+            return bool(running)
+
+    def release(self, job_id: str, *, also: Also | None = None) -> bool:
         """Put a running job back into the queue, as if it had not been started; false when it no longer runs."""
         with self._database.write() as connection:
-            running = _lock_running(connection, job_id)
-            if running is not None:
-                connection.execute(
-                    sa.update(job)
-                    .where(job.c.id == job_id)
-                    .values(status=JobStatus.QUEUED, boot_id=None, started_at=None, attempts=job.c.attempts - 1)
-                )
-                _set_document(
-                    connection, job_id, status=DocumentStatus.QUEUED, done=0, total=0, updated_at=self._clock()
-                )
-            return running is not None
+            if also is not None:
+                also(connection)
+            running = lock_running(connection, [job_id])
+            if running:
+                requeue_job(connection, job_id, now=self._clock(), started_at=None, attempts=job.c.attempts - 1)
+            return bool(running)
 
     def requeue_orphans(self, boot_id: str) -> int:
         """Queue again what another process was running when it died; the number of such jobs. Call once, at start.
 
-        A job started `MAX_ATTEMPTS` times fails with the code "gave-up" instead.
+        A job that `MAX_CRASHES` processes died running fails with the code "gave-up" instead.
         """
         orphaned = (
-            sa.select(job.c.id, job.c.attempts)
+            sa.select(job.c.id, job.c.crashes)
             .join(document, document.c.job_id == job.c.id)
             .where(job.c.status == JobStatus.RUNNING, job.c.boot_id.is_distinct_from(boot_id))
             .order_by(document.c.id)
@@ -174,17 +206,31 @@ class JobRepository:
         )
         with self._database.write() as connection:
             orphans = connection.execute(orphaned).all()
-            for job_id, attempts in orphans:
-                if attempts >= MAX_ATTEMPTS:
-                    detail = f"The server stopped {attempts} times while reading this document."
-                    self._fail(connection, job_id, code="gave-up", detail=detail)
-                    continue
-                connection.execute(
-                    sa.update(job).where(job.c.id == job_id).values(status=JobStatus.QUEUED, boot_id=None)
-                )
-                now = self._clock()
-                _set_document(connection, job_id, status=DocumentStatus.QUEUED, done=0, total=0, updated_at=now)
+            for job_id, crashes in orphans:
+                if crashes + 1 >= MAX_CRASHES:
+                    detail = f"The server stopped {crashes + 1} times while reading this document."
+                    fail_job(connection, job_id, code="gave-up", detail=detail, now=self._clock())
+                else:
+                    requeue_job(connection, job_id, now=self._clock(), crashes=crashes + 1)
             return len(orphans)
+
+    def cancel(self, job_id: str, *, tenant_id: str, remove: Callable[[str, int], object]) -> Job:
+        """Cancel a job, see `app.db.cancellation`.
+
+        `remove` is called with (document id, version) of each original that must go, before anyone else can
+        give the number to another version.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            Conflict: It has ended.
+        """
+        with self._database.write() as connection:
+            found = to_job(find_job(connection, job_id, tenant_id=tenant_id))
+            dropped = cancel_job(connection, found, now=self._clock())
+            cancelled = to_job(find_job(connection, job_id, tenant_id=tenant_id))
+            for document_id, version in dropped:
+                remove(document_id, version)
+            return cancelled
 
     def get(self, job_id: str, *, tenant_id: str) -> Job:
         """The job.
@@ -193,38 +239,42 @@ class JobRepository:
             NotFound: No such job of this tenant.
         """
         with self._database.read() as connection:
-            row = connection.execute(
-                sa.select(job).where(job.c.id == job_id, job.c.tenant_id == tenant_id)
-            ).one_or_none()
-        if row is None:
-            raise NotFound("There is no such job.")
-        return to_job(row)
+            return to_job(find_job(connection, job_id, tenant_id=tenant_id))
+
+    def list(
+        self,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        status: JobStatus | None = None,
+        document_id: str | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> tuple[tuple[Job, ...], str | None]:
+        """At most `limit` jobs of documents that exist, newest first, and the cursor of the next page (None: no more).
+
+        Raises:
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        assert limit > 0, "a page holds at least one job"
+        query = sa.select(job).join(document, document.c.id == job.c.document_id).where(job.c.tenant_id == tenant_id)
+        if collections is not None:
+            query = query.where(document.c.collection_id.in_(collections))
+        if status is not None:
+            query = query.where(job.c.status == status)
+        if document_id is not None:
+            query = query.where(job.c.document_id == document_id)
+        if cursor is not None:
+            created_at, last_id = decode_cursor(cursor, float, str)
+            query = query.where(sa.tuple_(job.c.created_at, job.c.id) < sa.tuple_(created_at, last_id))
+        query = query.order_by(job.c.created_at.desc(), job.c.id.desc()).limit(limit + 1)
+        with self._database.read() as connection:
+            found = tuple(to_job(row) for row in connection.execute(query))
+        page = found[:limit]
+        return page, encode_cursor(page[-1].created_at, page[-1].id) if len(found) > limit else None
 
     def queued(self) -> int:
         """How many jobs wait."""
         with self._database.read() as connection:
             count = connection.execute(sa.select(sa.func.count()).where(job.c.status == JobStatus.QUEUED)).scalar_one()
         return int(count)
-
-    def _fail(self, connection: sa.Connection, job_id: str, *, code: str, detail: str) -> None:
-        now = self._clock()
-        _finish(connection, job_id, JobStatus.FAILED, now=now, error_code=code, error_detail=detail)
-        _set_document(connection, job_id, status=DocumentStatus.FAILED, updated_at=now)
-
-
-def _lock_running(connection: sa.Connection, job_id: str) -> Job | None:
-    """The job if it still runs, its document locked first, as deletions and new versions do."""
-    of_job = sa.select(job.c.document_id).where(job.c.id == job_id).scalar_subquery()
-    connection.execute(sa.select(document.c.id).where(document.c.id == of_job).with_for_update())
-    row = connection.execute(sa.select(job).where(job.c.id == job_id)).one_or_none()
-    assert row is not None, "jobs are never deleted"
-    return to_job(row) if row.status == JobStatus.RUNNING else None
-
-
-def _set_document(connection: sa.Connection, job_id: str, **values: object) -> None:
-    """Change the document whose newest version this job is for."""
-    connection.execute(sa.update(document).where(document.c.job_id == job_id).values(**values))
-
-
-def _finish(connection: sa.Connection, job_id: str, status: JobStatus, *, now: float, **values: str) -> None:
-    connection.execute(sa.update(job).where(job.c.id == job_id).values(status=status, finished_at=now, **values))

@@ -1,32 +1,36 @@
-"""Takes queued documents one by one through the pipeline and makes each visible in one transaction."""
+"""Takes queued documents through the pipeline in the background: several are read while one thread embeds."""
 
 import threading
 import time
-from collections.abc import Callable
 
 from app.db.jobs import JobRepository
-from app.errors import StoreUnavailable
 from app.files import FileStore
-from app.identifiers import new_id
 from app.index import LiveIndex
+from app.jobs.attempt import Stopped
+from app.jobs.billing import Billing
+from app.jobs.claimed import Claimed
+from app.jobs.embedding import Embedding
+from app.jobs.endings import Endings
+from app.jobs.reading import IDLE_SECONDS, Reading
+from app.jobs.ready import Ready
 from app.lexical_index import LiveLexicalIndex
+from app.passwords import Passwords
 from app.telemetry import Metrics, logger
-from app.types import Document, Job, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.ledger import Ledger
-from ingestion.errors import IngestionError
-from ingestion.pipeline import Ingested, Pipeline
-from ingestion.types import Progress
+from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder
 
-_IDLE_SECONDS = 0.5
-_PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction, and small documents come by the thousand
+_STOP_SECONDS = 10.0
+_WAITING_BLOCKS = 2  # of passages that are read and wait: enough that the embedder never waits for a parser
+_WAITING_DOCUMENTS = 128
 
 
 class Worker:
-    """One background thread; `start` and `stop` it once.
+    """The threads of ingestion; `start` and `stop` it once.
 
-    Ingestion repeats safely: nothing is visible before the single commit, so a job cut off by a
-    crash simply runs again (docs/adr/0006).
+    Files are read by `parsers` threads, each waiting for a parser process, and embedded by one more, so that
+    neither waits for the other. Nothing is visible before the single commit: a job cut off by a crash runs
+    again, and only the blocks it had not finished are embedded again (docs/adr/0040).
     """
 
     def __init__(
@@ -41,163 +45,85 @@ class Worker:
         ledger: Ledger,
         metrics: Metrics,
         boot_id: str,
+        passwords: Passwords | None = None,
+        parsers: int = 1,
     ) -> None:
-        self._jobs = jobs
-        self._files = files
-        self._pipeline = pipeline
-        self._embedder = embedder
+        assert parsers > 0, "somebody has to read"
+        passwords = passwords or Passwords()
+        billing = Billing(ledger, embedder)
+        self._stop = threading.Event()
         self._index = index
         self._lexical = lexical
-        self._ledger = ledger
-        self._metrics = metrics
-        self._boot_id = boot_id
-        self._wake = threading.Event()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="footnote-ingestion", daemon=True)
+        self._claimed = Claimed(jobs, boot_id)
+        self._endings = Endings(jobs=jobs, billing=billing, passwords=passwords, metrics=metrics)
+        most = _WAITING_BLOCKS * pipeline.block_passages
+        self._ready = Ready(most_passages=most, most_documents=_WAITING_DOCUMENTS)
+        self._embedding = Embedding(
+            jobs=jobs,
+            files=files,
+            pipeline=pipeline,
+            index=index,
+            lexical=lexical,
+            billing=billing,
+            ready=self._ready,
+            endings=self._endings,
+            stop=self._stop,
+        )
+        reading = Reading(
+            jobs=jobs,
+            files=files,
+            passwords=passwords,
+            pipeline=pipeline,
+            claimed=self._claimed,
+            ready=self._ready,
+            endings=self._endings,
+            stop=self._stop,
+        )
+        self._threads = [
+            threading.Thread(target=self._embed, name="footnote-ingestion", daemon=True),
+            *(
+                threading.Thread(target=reading.run, name=f"footnote-reading-{number}", daemon=True)
+                for number in range(1, parsers + 1)
+            ),
+        ]
 
     def start(self) -> None:
         """Begin taking jobs."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
-        """Finish the job at hand's current stage, or leave it to be resumed at the next start."""
+        """Leave the jobs at hand to be gone on with at the next start."""
         self._stop.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        unbegun = [*self._claimed.close(), *self._ready.close()]
+        deadline = time.monotonic() + _STOP_SECONDS
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=max(0.0, deadline - time.monotonic()))
+        for attempt in unbegun:
+            self._endings.end(attempt, Stopped())
+        self._endings.write()
 
     def wake(self) -> None:
         """There is new work."""
-        self._wake.set()
+        self._claimed.wake()
 
     def alive(self) -> bool:
-        """Whether the thread runs."""
-        return self._thread.is_alive()
+        """Whether its threads run; after `stop`, whether the one still does that writes vectors."""
+        threads = self._threads[:1] if self._stop.is_set() else self._threads
+        return all(thread.is_alive() for thread in threads)
 
-    def _run(self) -> None:
+    def _embed(self) -> None:
         while not self._stop.is_set():
             try:
-                if self._work_once():
+                if not self._endings.write():
+                    self._stop.wait(IDLE_SECONDS)
+                    continue
+                if self._embedding.turn(seconds=IDLE_SECONDS):
                     continue
                 self._index.save_if_changed()
                 self._lexical.save_if_changed()
             except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
                 logger().error("ingestion.worker", error=type(error).__name__, exc_info=error)
-            self._wake.wait(_IDLE_SECONDS)
-            self._wake.clear()
-
-    def _work_once(self) -> bool:
-        """Take one job to its end; False when there is none."""
-        try:
-            claimed = self._jobs.claim(self._boot_id)
-        except StoreUnavailable:
-            return False
-        if claimed is None:
-            return False
-        job, document = claimed
-        try:
-            self._ingest(job, document)
-        except IngestionError as error:
-            if self._stop.is_set():  # the parser was stopped under it: that says nothing about the file
-                self._jobs.release(job.id)
-            else:
-                self._fail(job, error.code, str(error))
-        except _Stopped:
-            self._jobs.release(job.id)
-        except _Overtaken:
-            self._metrics.ingested.labels("cancelled").inc()
-        except Exception as error:  # noqa: BLE001 - a bug in one document's path must not stop the others
-            logger().error("ingestion.failed", job_id=job.id, error=type(error).__name__, exc_info=error)
-            self._fail(job, "internal-error", "Something went wrong on our side while reading this document.")
-        return True
-
-    def _ingest(self, job: Job, document: Document) -> None:
-        bill = _Bill(self._ledger, job, self._embedder)
-        try:
-            ingested = self._pipeline.run(
-                self._files.path(document.id, job.version),
-                filename=document.filename,
-                on_progress=self._progress(job),
-                before_embedding=bill.reserve,
-            )
-            self._commit(job, ingested)
-        except BaseException:
-            bill.settle(UsageStatus.ERROR)
-            raise
-        bill.settle(UsageStatus.COMPLETED)
-
-    def _progress(self, job: Job) -> Callable[[Progress], None]:
-        due = time.monotonic()
-
-        def report(progress: Progress) -> None:
-            nonlocal due
-            if self._stop.is_set():
-                raise _Stopped
-            if time.monotonic() < due:
-                return
-            due = time.monotonic() + _PROGRESS_SECONDS
-            if not self._jobs.progress(job.id, progress.stage, done=progress.done, total=progress.total):
-                raise _Overtaken
-
-        return report
-
-    def _commit(self, job: Job, ingested: Ingested) -> None:
-        result = self._jobs.commit(
-            job.id,
-            extraction=ingested.extraction,
-            passages=ingested.passages,
-            vectors=ingested.vectors,
-            generation=self._index.generation,
-            embedding_tokens=ingested.embedding_tokens,
-        )
-        if not result.written:
-            raise _Overtaken
-        self._index.forget(result.removed_keys)
-        self._lexical.forget(result.removed_keys)
-        self._index.add(result.new_keys, ingested.vectors)
-        self._lexical.add(result.new_keys)
-        for version in result.dropped_versions:
-            self._files.remove(job.document_id, version)
-        self._metrics.ingested.labels("indexed").inc()
-
-    def _fail(self, job: Job, code: str, detail: str) -> None:
-        self._jobs.fail(job.id, code=code, detail=detail)
-        self._metrics.ingested.labels("failed").inc()
-
-
-class _Stopped(Exception):
-    """The process is shutting down; the job goes back to the queue."""
-
-
-class _Overtaken(Exception):
-    """The document was deleted, or a newer version was uploaded: this job's work is no longer wanted."""
-
-
-class _Bill:
-    """The ledger row of one job's embedding: reserved before the first batch, settled once."""
-
-    def __init__(self, ledger: Ledger, job: Job, embedder: Embedder) -> None:
-        self._ledger = ledger
-        self._job = job
-        self._embedder = embedder
-        self._event_id: str | None = None
-
-    def reserve(self, tokens: int) -> None:
-        job, info = self._job, self._embedder.info
-        self._event_id = f"{job.id}:{new_id('run')}"
-        self._ledger.reserve(
-            Reservation(
-                event_id=self._event_id,
-                request_id=job.id,
-                operation=Operation.EMBED_DOC,
-                principal=Principal(job.tenant_id, job.user_id, job.key_id, Role.MEMBER),
-                endpoint="ingest",
-                model=info.model,
-                tokenizer_revision=info.revision,
-                input_tokens=tokens,
-            )
-        )
-
-    def settle(self, status: UsageStatus) -> None:
-        if self._event_id is not None:
-            self._ledger.settle(self._event_id, Settlement(status=status))
+                self._stop.wait(IDLE_SECONDS)
+        self._embedding.close()

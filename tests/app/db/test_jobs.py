@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
-from app.db.jobs import MAX_ATTEMPTS
+from app.db.jobs import MAX_CRASHES
 from app.db.session import Database
 from app.db.tables import chunk, chunk_vector
 from app.errors import NotFound
@@ -229,7 +229,7 @@ def test_a_failure_is_shown_and_the_version_before_stays(library: Library) -> No
 
 def test_jobs_of_a_dead_process_are_queued_again_and_then_given_up(library: Library) -> None:
     created = library.upload()
-    for attempt in range(1, MAX_ATTEMPTS + 1):
+    for attempt in range(1, MAX_CRASHES + 1):
         claimed = library.jobs.claim(f"boot-{attempt}")
         assert claimed is not None
         assert claimed[0].attempts == attempt

@@ -1,136 +1,19 @@
-"""app.jobs.worker: a job ends indexed, failed with its reason, or back in the queue, and its tokens are on the bill."""
+"""app.jobs: a job ends indexed, failed with its reason, or back in the queue, and its tokens are on the bill."""
 
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from app.db.chunks import ChunkRepository
-from app.db.jobs import JobRepository
-from app.files import FileStore
-from app.index import LiveIndex
-from app.jobs.worker import Worker
-from app.lexical_index import LiveLexicalIndex
-from app.telemetry import Metrics
-from app.types import Document
-from app.usage.ledger import Ledger
-from ingestion.chunking import Chunker
-from ingestion.errors import Malformed
-from ingestion.pipeline import Pipeline
-from ingestion.types import Block, BlockKind, Extraction, MediaType, Stage
+from ingestion.errors import Malformed, ParserCrashed
 from tests.app.db.samples import EMBEDDER, Library
+from tests.app.jobs.bench import Bench, eventually
 from tests.databases import migrated_file, sqlite_database
-from tests.ingestion.small_tokenizer import word_piece
 
 __all__ = ["migrated_file", "sqlite_database"]
 
-
-class FakeExtractor:
-    """Reads text files; waits for `gate`, and raises what it is told to."""
-
-    def __init__(self) -> None:
-        self.error: Exception | None = None
-        self.gate = threading.Event()
-        self.gate.set()
-        self.started = threading.Event()
-
-    def extract(self, path: Path, *, filename: str) -> Extraction:
-        self.started.set()
-        self.gate.wait(timeout=20)
-        if self.error is not None:
-            raise self.error
-        text = path.read_text()
-        return Extraction(MediaType.TEXT, None, text, (), (Block(BlockKind.PARAGRAPH, 0, len(text), None, ()),))
-
-
-class FakeEmbedder:
-    """Deterministic unit vectors."""
-
-    info = EMBEDDER
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split()) + 2
-
-    def count_query(self, text: str) -> int:
-        return min(self.count_tokens(text), self.info.max_tokens)
-
-    def count_documents(self, texts, *, counted):
-        return sum(counted)
-
-    def embed_documents(self, texts, *, on_batch=None):
-        if on_batch is not None:
-            for done in range(1, len(texts) + 1):
-                on_batch(done)
-        rows = np.array([[len(text) + place for place in range(EMBEDDER.dim)] for text in texts], dtype=np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    def embed_query(self, text: str):
-        return self.embed_documents([text])[0]
-
-
-class CountingJobs(JobRepository):
-    """Counts the progress that is written down: each time is a transaction."""
-
-    written = 0
-
-    def progress(self, job_id: str, stage: Stage, *, done: int, total: int) -> bool:
-        self.written += 1
-        return super().progress(job_id, stage, done=done, total=total)
-
-
-class Bench:
-    """A worker over a scratch library."""
-
-    def __init__(self, library: Library, tmp_path: Path) -> None:
-        self.library = library
-        self.files = FileStore(tmp_path / "files")
-        self.extractor = FakeExtractor()
-        self.ledger = Ledger(library.database, boot_id="boot-1")
-        chunks = ChunkRepository(library.database)
-        self.index = LiveIndex(tmp_path / "index", embedder=EMBEDDER, generation=library.generation, chunks=chunks)
-        self.lexical = LiveLexicalIndex(
-            tmp_path / "lexical", database=library.database, chunks=chunks, engine="tantivy"
-        )
-        self.lexical.start()
-        self.lexical.wait()
-        embedder = FakeEmbedder()
-        self.jobs = CountingJobs(library.database)
-        self.worker = Worker(
-            jobs=self.jobs,
-            files=self.files,
-            pipeline=Pipeline(self.extractor, Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
-            embedder=embedder,
-            index=self.index,
-            lexical=self.lexical,
-            ledger=self.ledger,
-            metrics=Metrics(),
-            boot_id="boot-1",
-        )
-
-    def upload(self, text: str) -> Document:
-        document = self.library.upload(text)
-        path = self.files.path(document.id, 1)
-        path.parent.mkdir(parents=True)
-        path.write_text(text)
-        self.worker.wake()
-        return document
-
-    def until(self, document: Document, *statuses: str) -> Document:
-        deadline = time.monotonic() + 20
-        while (now := self.library.get(document.id)).status not in statuses:
-            assert time.monotonic() < deadline, now.status
-            time.sleep(0.02)
-        return now
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+LONG = "\n\n".join(f"Paragraph {n} says that revenue rose by {n} percent in the year {1900 + n}." for n in range(60))
 
 
 @pytest.fixture
@@ -207,3 +90,142 @@ def test_stopping_puts_the_job_at_hand_back_into_the_queue(bench, error):
     assert bench.library.get(document.id).status == "queued"
     job = bench.library.jobs.get(document.job_id, tenant_id=bench.library.tenant_id)
     assert (job.status, job.attempts) == ("queued", 0)
+
+
+def test_small_documents_are_embedded_together_and_each_is_whole(sqlite_database, tmp_path):
+    bench = Bench(Library(sqlite_database), tmp_path)
+    documents = [bench.upload(f"The keeper of lighthouse {number} counted ships.") for number in range(24)]
+    bench.worker.start()
+    try:
+        indexed = [bench.until(document, "indexed") for document in documents]
+    finally:
+        bench.worker.stop()
+
+    assert [document.chunks for document in indexed] == [1] * 24
+    assert len(bench.embedder.calls) < 24
+    assert max(len(texts) for texts in bench.embedder.calls) <= 4, "a call is no larger than a block"
+    assert [sum(row.input_tokens for row in bench.bill(document)) for document in indexed] == [
+        document.embedding_tokens for document in indexed
+    ]
+    assert len(bench.index) == 24
+
+
+def test_the_failure_of_one_in_a_group_is_not_that_of_the_others(sqlite_database, tmp_path):
+    bench = Bench(Library(sqlite_database), tmp_path)
+
+    def refuse(texts):
+        if any("poison" in text for text in texts):
+            raise RuntimeError("secret detail")
+
+    bench.embedder.before = refuse
+    documents = [bench.upload(f"Record {number}{' poison' * (number == 2)}.") for number in range(4)]
+    bench.worker.start()
+    try:
+        ended = [bench.until(document, "indexed", "failed") for document in documents]
+    finally:
+        bench.worker.stop()
+
+    assert [document.status for document in ended] == ["indexed", "indexed", "failed", "indexed"]
+    assert ended[2].error_code == "internal-error"
+    assert [row.input_tokens for row in bench.bill(ended[2])] == [0], "what was not read is not billed"
+
+
+def test_a_parser_that_died_once_has_another_try_and_then_the_file_fails(bench):
+    bench.extractor.error = ParserCrashed("The parser broke down on this document; it may be damaged.")
+    document = bench.upload("first")
+    eventually(lambda: bench.library.get(document.id).next_attempt_at is not None)
+    waiting = bench.library.get(document.id)
+    failed = bench.until(document, "failed")
+
+    assert (waiting.status, waiting.attempts, waiting.error_code) == ("queued", 1, "parser-crashed")
+    assert (failed.attempts, failed.error_code, failed.next_attempt_at) == (2, "parser-crashed", None)
+
+
+def test_a_large_document_gives_way_to_small_ones_between_its_blocks(sqlite_database, tmp_path):
+    bench = Bench(Library(sqlite_database), tmp_path)
+    begun, uploaded = threading.Event(), threading.Event()
+
+    def wait_in_the_first_block(texts):
+        if len(texts) == 4 and not begun.is_set():
+            begun.set()
+            assert uploaded.wait(timeout=30)
+            eventually(lambda: bench.jobs.queued() == 0)
+
+    bench.embedder.before = wait_in_the_first_block
+    large = bench.upload(LONG)
+    bench.worker.start()
+    try:
+        assert begun.wait(timeout=30)
+        small = bench.upload("A small one.")
+        uploaded.set()
+        bench.until(small, "indexed")
+        bench.until(large, "indexed")
+    finally:
+        bench.worker.stop()
+
+    lengths = [len(texts) for texts in bench.embedder.calls]
+    assert lengths.index(1) < len(lengths) - 1, "blocks of the large one came after it"
+
+
+def test_a_job_cancelled_while_it_is_embedded_pays_for_what_was_read(sqlite_database, tmp_path):
+    bench = Bench(Library(sqlite_database), tmp_path)
+    blocks = []
+
+    def cancel_at_the_third(texts):
+        blocks.append(texts)
+        if len(blocks) == 3:
+            bench.jobs.cancel(document.job_id, tenant_id="t1", remove=lambda *_: None)
+
+    bench.embedder.before = cancel_at_the_third
+    document = bench.upload(LONG)
+    bench.worker.start()
+    try:
+        failed = bench.until(document, "failed")
+        (row,) = bench.bill(document)
+        eventually(lambda: len(blocks) == 3)
+    finally:
+        bench.worker.stop()
+
+    assert failed.error_code == "cancelled"
+    assert 0 < row.input_tokens <= 12 * EMBEDDER.max_tokens, "of the whole only the blocks that were read"
+    assert len(ChunkRepository(bench.library.database).visible_keys()) == 0
+    assert bench.jobs.checkpoints(document.job_id, generation=bench.library.generation) == {}
+
+
+def test_a_worker_that_is_stopped_goes_on_with_the_blocks_it_had_not_finished(sqlite_database, tmp_path):
+    whole = Bench(Library(sqlite_database), tmp_path / "whole")
+    library = whole.library
+    first = whole.upload(LONG, external_id="x")
+    whole.worker.start()
+    expected_tokens = whole.until(first, "indexed").embedding_tokens
+    whole.worker.stop()
+    expected = whole.vectors()
+    library.documents.delete(first.id, tenant_id="t1")
+
+    cut = Bench(library, tmp_path / "cut")
+    stopping = threading.Event()
+
+    def stop_at_the_fourth(texts):
+        if len(cut.embedder.calls) == 3:
+            stopping.set()
+            eventually(cut.worker._stop.is_set)
+
+    cut.embedder.before = stop_at_the_fourth
+    document = cut.upload(LONG, external_id="y")
+    cut.worker.start()
+    assert stopping.wait(timeout=30)
+    cut.worker.stop()
+    eventually(lambda: library.get(document.id).status == "queued")
+    (released,) = cut.bill(document)
+
+    resumed = Bench(library, tmp_path / "cut")
+    resumed.worker.start()
+    indexed = resumed.until(document, "indexed")
+    resumed.worker.stop()
+
+    assert resumed.vectors() == expected, "bit for bit"
+    assert resumed.embedder.calls[0] != cut.embedder.calls[0]
+    assert len(cut.embedder.calls) - 1 + len(resumed.embedder.calls) == len(whole.embedder.calls)
+    assert released.input_tokens > 0
+    assert sum(row.input_tokens for row in resumed.bill(document)) == indexed.embedding_tokens == expected_tokens
+    assert indexed.attempts == 1, "being stopped is no attempt"

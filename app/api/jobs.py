@@ -1,0 +1,54 @@
+"""Routes of ingestion jobs."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_document
+from app.api.schemas.documents import JobBody
+from app.api.schemas.shape import Page, problems
+from app.types import JobStatus
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.get("/v1/jobs", summary="List ingestion jobs", responses=problems(404, 422))
+def list_jobs(
+    state: StateDep,
+    principal: PrincipalDep,
+    status: Annotated[JobStatus | None, Query(description="Only with this status.")] = None,
+    document_id: Annotated[str | None, Query(description="Only of this document.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[JobBody]:
+    """Newest first, of documents that exist."""
+    if document_id is not None:
+        visible_document(state, principal, document_id)
+    jobs, next_cursor = state.jobs.list(
+        tenant_id=principal.tenant_id,
+        collections=principal.collections,
+        status=status,
+        document_id=document_id,
+        limit=limit,
+        cursor=cursor,
+    )
+    return Page(data=[JobBody.of(job) for job in jobs], has_more=next_cursor is not None, next_cursor=next_cursor)
+
+
+@router.get("/v1/jobs/{job_id}", summary="An ingestion job", responses=problems(404))
+def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
+    """Where a job stands."""
+    job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
+    visible_document(state, principal, job.document_id)
+    return JobBody.of(job)
+
+
+@router.post("/v1/jobs/{job_id}/cancel", summary="Cancel an ingestion job", responses=problems(404, 409))
+def cancel_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
+    """Stop a job that waits or runs. Its document goes back to the version that is searched.
+
+    A document without one fails with the code `cancelled`, and can be retried. What was embedded until then is on
+    the bill. A job that has ended is not changed (409).
+    """
+    visible_document(state, principal, state.jobs.get(job_id, tenant_id=principal.tenant_id).document_id)
+    return JobBody.of(state.intake.cancel(job_id, principal=principal, jobs=state.jobs))

@@ -1,0 +1,234 @@
+"""Embeds what was read and makes it visible: small documents together, large ones block by block."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import sqlalchemy as sa
+
+from app.db.checkpoints import Checkpoint
+from app.db.commits import CommitResult, Version
+from app.db.jobs import JobRepository
+from app.errors import StorageFull, StoreUnavailable
+from app.files import FileStore
+from app.index import LiveIndex
+from app.jobs.attempt import Attempt, Overtaken, Stopped
+from app.jobs.billing import Billing
+from app.jobs.endings import Endings
+from app.jobs.reading import progress_of
+from app.jobs.ready import Ready
+from app.lexical_index import LiveLexicalIndex
+from app.types import UsageStatus
+from ingestion.pipeline import EmbeddingBlock, Pipeline
+from ingestion.types import Progress, Stage
+from retrieval.ports import Vectors
+
+_Written: TypeAlias = tuple[Attempt, Vectors, CommitResult]
+
+_MOST_DOCUMENTS = 64  # in one call of the embedder and one transaction
+
+
+class Embedding:
+    """What the embedding thread runs. Between two blocks of a large document, small ones have their turn."""
+
+    def __init__(
+        self,
+        *,
+        jobs: JobRepository,
+        files: FileStore,
+        pipeline: Pipeline,
+        index: LiveIndex,
+        lexical: LiveLexicalIndex,
+        billing: Billing,
+        ready: Ready,
+        endings: Endings,
+        stop: threading.Event,
+    ) -> None:
+        self._jobs = jobs
+        self._files = files
+        self._pipeline = pipeline
+        self._index = index
+        self._lexical = lexical
+        self._billing = billing
+        self._ready = ready
+        self._endings = endings
+        self._stop = stop
+        self._large: tuple[Attempt, Iterator[None]] | None = None
+
+    def turn(self, *, seconds: float) -> bool:
+        """Embed some small documents, one block of a large one, or both; False when there was nothing for `seconds`."""
+        taken = self._ready.take(
+            large=self._large is None,
+            most_passages=self._pipeline.block_passages,
+            most_documents=_MOST_DOCUMENTS,
+            seconds=0.0 if self._large else seconds,
+        )
+        if taken and taken[0].is_large:
+            self._large = (taken[0], self._blocks(taken[0]))
+        elif taken:
+            self._together(taken)
+        if self._large is not None:
+            self._advance(*self._large)
+        return bool(taken) or self._large is not None
+
+    def close(self) -> None:
+        """Give back the large document at hand; its finished blocks are kept."""
+        if self._large is not None:
+            self._endings.end(self._large[0], Stopped())
+            self._large = None
+
+    def _advance(self, attempt: Attempt, blocks: Iterator[None]) -> None:
+        try:
+            next(blocks)
+        except StopIteration:
+            self._large = None
+        except Exception as error:  # noqa: BLE001 - one document's failure must not stop the others
+            self._large = None
+            self._endings.end(attempt, error)
+
+    def _blocks(self, attempt: Attempt) -> Iterator[None]:
+        """Embed a large document, one block a step, from where the attempt before stopped."""
+        prepared, generation = attempt.ready, self._index.generation
+        kept = self._jobs.checkpoints(attempt.job.id, generation=generation)
+        done: list[Vectors | None] = [_same(block, kept.get(block.first_ordinal)) for block in prepared.blocks]
+        left = [place for place, vectors in enumerate(done) if vectors is None]
+        assert left, "the last block is never kept: its commit follows"
+        start = prepared.blocks[left[0]].first_ordinal
+        if not self._begin([(attempt, start, sum(prepared.blocks[place].tokens for place in left))]):
+            return
+        report = progress_of(self._jobs, attempt.job, self._stop)
+        for place in left:
+            block, total = prepared.blocks[place], attempt.passages
+
+            def on_batch(count: int, first: int = block.first_ordinal, total: int = total) -> None:
+                report(Progress(Stage.EMBEDDING, first + count, total))
+
+            (vectors,) = self._pipeline.embed([block], on_batch=on_batch)
+            done[place] = vectors
+            attempt.read_tokens += block.tokens
+            if place != len(done) - 1:
+                self._keep(attempt, block, vectors, generation=generation)
+            yield
+        vectors = np.concatenate([each for each in done if each is not None])
+        self._publish(self._commit([attempt], [vectors], generation=generation))
+
+    def _keep(self, attempt: Attempt, block: EmbeddingBlock, vectors: Vectors, *, generation: int) -> None:
+        assert attempt.event_id is not None, "reserved before the first block"
+        checkpoint = Checkpoint(
+            first_ordinal=block.first_ordinal,
+            digest=block.digest,
+            generation=generation,
+            event_id=attempt.event_id,
+            tokens=block.tokens,
+            vectors=vectors,
+        )
+        if not self._jobs.keep(attempt.job.id, checkpoint, total=attempt.passages):
+            raise Overtaken
+        attempt.kept_tokens += block.tokens
+
+    def _together(self, attempts: Sequence[Attempt]) -> None:
+        """Embed small documents in one call and write them in one transaction."""
+        try:
+            begun = self._begin([(attempt, 0, attempt.ready.tokens) for attempt in attempts])
+        except Exception as error:  # noqa: BLE001 - each has its end, whatever it was
+            for attempt in attempts:
+                self._endings.end(attempt, error)
+            return
+        if begun:
+            self._embed(begun)
+
+    def _embed(self, attempts: Sequence[Attempt]) -> None:
+        try:
+            generation = self._index.generation
+            vectors = self._pipeline.embed([attempt.ready.blocks[0] for attempt in attempts], on_batch=self._go_on)
+            for attempt in attempts:
+                attempt.read_tokens = attempt.ready.tokens
+            written = self._commit(attempts, vectors, generation=generation)
+        except Exception as error:  # noqa: BLE001 - as above
+            if len(attempts) == 1 or isinstance(error, Stopped | StorageFull | StoreUnavailable):
+                for attempt in attempts:
+                    self._endings.end(attempt, error)
+                return
+            for attempt in attempts:  # the failure of one is not that of the others
+                attempt.read_tokens = 0
+                self._embed([attempt])
+            return
+        self._publish(written)
+
+    def _begin(self, wanted: Sequence[tuple[Attempt, int, int]]) -> list[Attempt]:
+        """Reserve the tokens of attempts, (attempt, passages done, tokens) each; those whose job still runs."""
+        by_job = {attempt.job.id: (attempt, tokens) for attempt, _, tokens in wanted}
+        events: dict[str, str] = {}
+
+        def reserve(connection: sa.Connection, job_id: str) -> None:
+            attempt, tokens = by_job[job_id]
+            events[job_id] = self._billing.reserve_in(connection, attempt, tokens=tokens)
+
+        reports = {attempt.job.id: (done, attempt.passages) for attempt, done, _ in wanted}
+        self._jobs.progress_of(reports, Stage.EMBEDDING, also=reserve)
+        begun = []
+        for attempt, _, _ in wanted:
+            attempt.event_id = events.get(attempt.job.id)
+            if attempt.event_id is None:
+                self._endings.overtaken(attempt)
+            else:
+                begun.append(attempt)
+        return begun
+
+    def _go_on(self, _: int) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def _commit(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> list[_Written]:
+        """Write attempts in one transaction; those that were still wanted."""
+        results = self._jobs.commit_all(
+            [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
+        )
+        written = []
+        for attempt, rows, result in zip(attempts, vectors, results, strict=True):
+            if not result.written:
+                self._endings.overtaken(attempt)
+                continue
+            written.append((attempt, rows, result))
+            for version in result.dropped_versions:
+                self._files.remove(attempt.document.id, version)
+        return written
+
+    def _publish(self, written: Sequence[_Written]) -> None:
+        """Tell the indexes what was written."""
+        if not written:
+            return
+        removed = np.concatenate([result.removed_keys for _, _, result in written])
+        self._index.forget(removed)
+        self._lexical.forget(removed)
+        keys = np.concatenate([result.new_keys for _, _, result in written])
+        self._index.add(keys, np.concatenate([rows for _, rows, _ in written]))
+        self._lexical.add(keys)
+        live = self._jobs.still_live([(attempt.document.id, attempt.job.version) for attempt, _, _ in written])
+        gone = [result.new_keys for attempt, _, result in written if attempt.document.id not in live]
+        if gone:  # deleted after the commit and before the indexes knew: that deletion found nothing to forget
+            self._index.forget(np.concatenate(gone))
+            self._lexical.forget(np.concatenate(gone))
+        for attempt, _, _ in written:
+            self._endings.indexed(attempt)
+
+    def _version(self, attempt: Attempt, vectors: Vectors, *, generation: int) -> Version:
+        def settle(connection: sa.Connection) -> None:
+            self._billing.settle_in(connection, attempt, UsageStatus.COMPLETED, tokens=attempt.read_tokens)
+
+        prepared = attempt.ready
+        return Version(
+            job_id=attempt.job.id,
+            extraction=prepared.extraction,
+            passages=prepared.passages,
+            vectors=vectors,
+            generation=generation,
+            embedding_tokens=prepared.tokens,
+            also=settle,
+        )
+
+
+def _same(block: EmbeddingBlock, kept: Checkpoint | None) -> Vectors | None:
+    """The vectors that were kept for these very texts."""
+    return kept.vectors if kept is not None and kept.digest == block.digest else None

@@ -1,0 +1,99 @@
+"""How attempts end that did not index their document: back in the queue, now or later, or failed with a reason."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import sqlalchemy as sa
+
+from app.db.jobs import JobRepository
+from app.errors import StorageFull, StoreUnavailable
+from app.jobs.attempt import Attempt, Overtaken, Stopped
+from app.jobs.billing import Billing
+from app.jobs.retries import delay_after, reason
+from app.passwords import Passwords
+from app.telemetry import Metrics, logger
+from app.types import UsageStatus
+from ingestion.errors import IngestionError
+
+
+class Endings:
+    """Ends attempts, each in one transaction with its bill.
+
+    Where the store cannot be written even for that, the ending waits in memory and `write` tries again;
+    a process that dies before leaves a job that its next start queues again.
+    """
+
+    def __init__(self, *, jobs: JobRepository, billing: Billing, passwords: Passwords, metrics: Metrics) -> None:
+        self._jobs = jobs
+        self._billing = billing
+        self._passwords = passwords
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._unwritten: list[Callable[[], object]] = []
+
+    @property
+    def pending(self) -> bool:
+        """Whether the store is in trouble: an ending has not been written yet."""
+        return bool(self._unwritten)
+
+    def write(self) -> bool:
+        """Write what is pending; whether all of it is written now."""
+        with self._lock:
+            unwritten, self._unwritten = self._unwritten, []
+        for ending in unwritten:
+            self._try(ending)
+        return not self.pending
+
+    def end(self, attempt: Attempt, error: Exception) -> None:
+        """End an attempt that `error` cut short."""
+        match error:
+            case Stopped():
+                also = self._settled(attempt, UsageStatus.SERVER_ABORT, tokens=attempt.kept_tokens)
+                self._try(partial(self._jobs.release, attempt.job.id, also=also))
+            case Overtaken():
+                self.overtaken(attempt)
+            case _:
+                self._fail_or_postpone(attempt, error)
+
+    def overtaken(self, attempt: Attempt) -> None:
+        """End an attempt nobody wants any more: only its bill is left."""
+        if attempt.event_id is not None:
+            self._try(partial(self._billing.settle, attempt, UsageStatus.ERROR, tokens=attempt.read_tokens))
+        self._forget(attempt, "cancelled")
+
+    def indexed(self, attempt: Attempt) -> None:
+        """The attempt reached its end, which is written."""
+        self._forget(attempt, "indexed")
+
+    def _fail_or_postpone(self, attempt: Attempt, error: Exception) -> None:
+        code, detail = reason(error)
+        if not isinstance(error, IngestionError | StorageFull | StoreUnavailable):
+            logger().error("ingestion.failed", job_id=attempt.job.id, error=type(error).__name__, exc_info=error)
+        seconds = delay_after(error, attempts=attempt.job.attempts)
+        if seconds is not None:
+            also = self._settled(attempt, UsageStatus.ERROR, tokens=attempt.kept_tokens)
+            postpone = partial(
+                self._jobs.postpone, attempt.job.id, seconds=seconds, code=code, detail=detail, also=also
+            )
+            self._try(postpone)
+            self._metrics.ingested.labels("postponed").inc()
+            return
+        also = self._settled(attempt, UsageStatus.ERROR, tokens=attempt.read_tokens)
+        self._try(partial(self._jobs.fail, attempt.job.id, code=code, detail=detail, also=also))
+        self._forget(attempt, "failed")
+
+    def _settled(self, attempt: Attempt, status: UsageStatus, *, tokens: int) -> Callable[[sa.Connection], object]:
+        return lambda connection: self._billing.settle_in(connection, attempt, status, tokens=tokens)
+
+    def _forget(self, attempt: Attempt, outcome: str) -> None:
+        self._passwords.forget(attempt.job.id)
+        self._metrics.ingested.labels(outcome).inc()
+
+    def _try(self, ending: Callable[[], object]) -> None:
+        try:
+            ending()
+        except (StorageFull, StoreUnavailable) as error:
+            logger().warning("ingestion.unwritten", error=type(error).__name__)
+            with self._lock:
+                self._unwritten.append(ending)
