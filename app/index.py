@@ -89,9 +89,19 @@ class LiveIndex:
         """The index to search; ask again for every search, another may have taken its place."""
         return self._served
 
+    def reconcile(self) -> None:
+        """Take in what SQL has and drop what it has not; writes wait meanwhile."""
+        with self._changes:
+            changes = self._differences(self._served)
+            for change in changes:
+                self._take(change)
+
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """Add the vectors of chunks that were just committed."""
-        self._change(_Change(keys.copy(), vectors.copy()))
+        """Add the vectors of chunks that were just committed, rounded as SQL keeps them.
+
+        So an index that grew and one that was built from SQL give the same scores.
+        """
+        self._change(_Change(keys.copy(), vectors.astype(np.float16).astype(np.float32)))
 
     def forget(self, keys: Keys) -> None:
         """Drop the vectors of chunks that are gone."""
@@ -132,30 +142,41 @@ class LiveIndex:
 
     def _change(self, change: _Change) -> None:
         with self._changes:
-            _apply(change, self._served)
-            self._dirty = True
-            if self._missed is not None:
-                self._missed.append(change)
-            self._train_if_outgrown()
+            self._take(change)
+
+    def _take(self, change: _Change) -> None:
+        """Make a change; the caller holds `_changes`."""
+        _apply(change, self._served)
+        self._dirty = True
+        if self._missed is not None:
+            self._missed.append(change)
+        self._train_if_outgrown()
 
     def _open(self) -> FaissIndex:
-        wanted = self._chunks.visible_keys()
         index = self._load()
         if index is None:
+            wanted = self._chunks.visible_keys()
             index = self._build(wanted, lists=self._plan.lists(len(wanted)), threads=None)
             self._dirty = len(wanted) > 0
             return index
+        changes = self._differences(index)
+        for change in changes:
+            _apply(change, index)
+        self._dirty = bool(changes)
+        return index
+
+    def _differences(self, index: FaissIndex | DeviceIndex) -> list[_Change]:
+        """What makes `index` hold the visible chunks and no others."""
+        wanted = self._chunks.visible_keys()
         held = index.keys()
         surplus = np.setdiff1d(held, wanted, assume_unique=True)
         missing = np.setdiff1d(wanted, held, assume_unique=True)
-        if len(surplus):
-            index.remove(surplus)
+        changes = [_Change(surplus, None)] if len(surplus) else []
         for keys, vectors in self._chunks.iter_vectors(generation=self._generation, keys=missing):
-            index.add(keys, vectors)
-        if len(surplus) or len(missing):
+            changes.append(_Change(keys, vectors))
+        if changes:
             logger().info("index.reconciled", added=len(missing), removed=len(surplus))
-            self._dirty = True
-        return index
+        return changes
 
     def _load(self) -> FaissIndex | None:
         if not self._folder.exists():
@@ -240,6 +261,11 @@ class LiveIndex:
         with self._changes:
             missed, self._missed = self._missed or [], []
             return missed
+
+
+def index_folder(data_dir: Path, generation: int) -> Path:
+    """Where the index of a generation is saved; that of the first has the name from when there was only one."""
+    return data_dir / ("index" if generation == 1 else f"index-{generation}")
 
 
 def transfer_to(device: IndexDevice) -> Transfer | None:

@@ -1,22 +1,90 @@
 """Index generations: which embedder the stored vectors are from. Two embedders never mix."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 import sqlalchemy as sa
 
 from app.db.session import Database
 from app.db.tables import chunk_vector, index_generation
-from app.errors import SetupError
+from app.errors import Conflict, NotFound, SetupError
 from retrieval.types import EmbedderInfo
 
 
+class GenerationStatus(StrEnum):
+    """A generation's life: filled beside the one searched, full, searched, kept in case, let go."""
+
+    BUILDING = "building"
+    READY = "ready"
+    ACTIVE = "active"
+    PREVIOUS = "previous"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """The vectors of one embedder. Times are Unix seconds.
+
+    `source` is the setting that named the embedder, empty for those from before it was noted. `replaced_at` is
+    when another was searched in its place, `rejected_at` when an administrator went back from it, `purged_at`
+    when its last vector was deleted.
+    """
+
+    id: int
+    model: str
+    revision: str
+    dim: int
+    source: str
+    status: GenerationStatus
+    created_at: float
+    activated_at: float | None
+    replaced_at: float | None
+    rejected_at: float | None
+    purged_at: float | None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it is being built, or full and not searched yet."""
+        return self.status in (GenerationStatus.BUILDING, GenerationStatus.READY)
+
+    def is_of(self, embedder: EmbedderInfo) -> bool:
+        """Whether the vectors are this embedder's; its input limit does not matter."""
+        return (self.model, self.revision, self.dim) == (embedder.model, embedder.revision, embedder.dim)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is searched, what is to be built beside it, and what the settings ask for but was gone back from."""
+
+    active: Generation
+    building: Generation | None = None
+    rejected: Generation | None = None
+
+
 class GenerationRepository:
-    """The generations of vectors in this database; at most one is active."""
+    """The generations of vectors in this database; at most one is active and at most one is being built."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
+
+    def list(self) -> tuple[Generation, ...]:
+        """Every generation, the newest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(sa.select(index_generation).order_by(index_generation.c.id.desc())).all()
+        return tuple(_to_generation(row) for row in rows)
+
+    def get(self, generation_id: int) -> Generation:
+        """The generation.
+
+        Raises:
+            NotFound: There is none with this number.
+        """
+        with self._database.read() as connection:
+            return _get(connection, generation_id)
 
     def ensure(self, embedder: EmbedderInfo) -> int:
         """The id of the generation this embedder writes and searches; a new one while there are no vectors.
@@ -24,32 +92,190 @@ class GenerationRepository:
         Raises:
             SetupError: There are vectors of another embedder.
         """
-        active = sa.select(index_generation).where(index_generation.c.status == "active")
         with self._database.write() as connection:
-            current = connection.execute(active.with_for_update()).one_or_none()
-            if current is not None:
-                if (current.model, current.revision, current.dim) == (embedder.model, embedder.revision, embedder.dim):
-                    return int(current.id)
-                if connection.execute(sa.select(chunk_vector.c.key).limit(1)).scalar() is not None:
-                    raise SetupError(
-                        f"The index was built with the embedder {current.model} (revision {current.revision}, "
-                        f"{current.dim} dimensions); the settings ask for {embedder.model} (revision "
-                        f"{embedder.revision}, {embedder.dim} dimensions). Set the old embedder again, or delete the "
-                        "documents under it before changing the embedder."
-                    )
-                connection.execute(
-                    sa.update(index_generation).where(index_generation.c.id == current.id).values(status="retired")
-                )
-            created = connection.execute(
-                sa.insert(index_generation)
-                .values(
-                    model=embedder.model,
-                    revision=embedder.revision,
-                    dim=embedder.dim,
-                    metric="cosine",
-                    status="active",
-                    created_at=self._clock(),
-                )
-                .returning(index_generation.c.id)
-            ).scalar_one()
-            return int(created)
+            active = self._started(connection, embedder, source="")
+            if active.is_of(embedder):
+                return active.id
+            raise SetupError(
+                f"The index was built with the embedder {active.model} (revision {active.revision}, "
+                f"{active.dim} dimensions), not with {embedder.model} (revision {embedder.revision}, "
+                f"{embedder.dim} dimensions)."
+            )
+
+    def prepare(self, embedder: EmbedderInfo, *, source: str) -> Standing:
+        """What a start with this embedder finds: its vectors in use, or those of another and its own to be built.
+
+        Without any vectors it is in use at once. A build that no setting asks for any more is given up. One that
+        was gone back from is not begun again before a start has asked for the embedder in use.
+        """
+        with self._database.write() as connection:
+            active = self._started(connection, embedder, source=source)
+            rows = connection.execute(
+                sa.select(index_generation)
+                .where(index_generation.c.status.not_in((GenerationStatus.ACTIVE, GenerationStatus.RETIRED)))
+                .order_by(index_generation.c.id.desc())
+            ).all()
+            kept = [_to_generation(row) for row in rows]
+            if active.is_of(embedder):
+                if active.rejected_at is not None:  # the way back was interrupted
+                    return Standing(active, building=next((found for found in kept if found.unfinished), None))
+                _give_up(connection, [found for found in kept if found.unfinished])
+                _set(connection, index_generation.c.rejected_at.is_not(None), rejected_at=None)
+                _set(connection, index_generation.c.id == active.id, source=source)
+                return Standing(_get(connection, active.id))
+            known = next((found for found in kept if found.is_of(embedder)), None)
+            if known is not None and known.rejected_at is not None:
+                return Standing(active, rejected=known)
+            _give_up(connection, [found for found in kept if found.unfinished and found != known])
+            if known is None:
+                known = self._create(connection, embedder, source=source, status=GenerationStatus.BUILDING)
+            _set(connection, index_generation.c.id == known.id, status=GenerationStatus.BUILDING, source=source)
+            return Standing(active, building=_get(connection, known.id))
+
+    def ready(self, generation_id: int) -> None:
+        """Note that every visible chunk has its vector; what comes until the swap is caught up by it."""
+        with self._database.write() as connection:
+            _set(connection, index_generation.c.id == generation_id, status=GenerationStatus.READY)
+
+    def activate(self, generation_id: int) -> Generation:
+        """Search this one from now on, in one step; the one searched before is kept as previous.
+
+        Raises:
+            Conflict: It was given up meanwhile.
+        """
+        now = self._clock()
+        with self._database.write() as connection:
+            chosen, active = _get(connection, generation_id), _active(connection)
+            if not chosen.unfinished:
+                raise Conflict("This generation is not being built.")
+            assert active is not None, "a generation is built beside the one in use"
+            _set(connection, index_generation.c.id == active.id, status=GenerationStatus.PREVIOUS, replaced_at=now)
+            this = index_generation.c.id == generation_id
+            _set(connection, this, status=GenerationStatus.ACTIVE, activated_at=now, rejected_at=None)
+            return _get(connection, generation_id)
+
+    def before(self, generation_id: int) -> tuple[Generation, ...]:
+        """What was searched before the active generation and is still kept, the latest first.
+
+        Raises:
+            NotFound: There is no such generation.
+            Conflict: It is not the one in use, or nothing from before it is kept.
+        """
+        with self._database.read() as connection:
+            if _get(connection, generation_id).status is not GenerationStatus.ACTIVE:
+                raise Conflict("This generation is not the one in use.")
+            rows = connection.execute(
+                sa.select(index_generation)
+                .where(index_generation.c.status == GenerationStatus.PREVIOUS)
+                .order_by(index_generation.c.replaced_at.desc(), index_generation.c.id.desc())
+            ).all()
+        if not rows:
+            raise Conflict("No generation from before this one is kept.")
+        return tuple(_to_generation(row) for row in rows)
+
+    def go_back(self, generation_id: int) -> Generation:
+        """Reject the generation in use and build a previous one again, which lacks what came since.
+
+        Raises:
+            Conflict: It is not kept any more, or another is being built.
+        """
+        with self._database.write() as connection:
+            if _get(connection, generation_id).status is not GenerationStatus.PREVIOUS:
+                raise Conflict("This generation is not kept any more.")
+            if connection.execute(sa.select(index_generation.c.id).where(_unfinished())).first() is not None:
+                raise Conflict("Another generation is being built; wait for it, or set its embedder back.")
+            in_use = index_generation.c.status == GenerationStatus.ACTIVE
+            _set(connection, in_use, rejected_at=self._clock())
+            _set(connection, index_generation.c.id == generation_id, status=GenerationStatus.BUILDING)
+            return _get(connection, generation_id)
+
+    def retire(self, generation_id: int) -> None:
+        """Let a generation that is not in use go; its vectors are deleted afterwards (`VectorRepository.purge`)."""
+        unused = index_generation.c.status != GenerationStatus.ACTIVE
+        with self._database.write() as connection:
+            _set(connection, sa.and_(index_generation.c.id == generation_id, unused), status=GenerationStatus.RETIRED)
+
+    def unpurged(self) -> tuple[Generation, ...]:
+        """The retired generations that may still have vectors."""
+        return tuple(
+            found for found in self.list() if found.status is GenerationStatus.RETIRED and found.purged_at is None
+        )
+
+    def purged(self, generation_id: int) -> None:
+        """Note that a retired generation has no vectors any more."""
+        with self._database.write() as connection:
+            _set(connection, index_generation.c.id == generation_id, purged_at=self._clock())
+
+    def _started(self, connection: sa.Connection, embedder: EmbedderInfo, *, source: str) -> Generation:
+        """The active generation, made where there is none, and made anew where another embedder's has no vectors."""
+        active = _active(connection)
+        if active is not None:
+            if active.is_of(embedder) or connection.execute(sa.select(chunk_vector.c.key).limit(1)).first() is not None:
+                return active
+            _set(connection, index_generation.c.status != GenerationStatus.RETIRED, status=GenerationStatus.RETIRED)
+        return self._create(connection, embedder, source=source, status=GenerationStatus.ACTIVE)
+
+    def _create(
+        self, connection: sa.Connection, embedder: EmbedderInfo, *, source: str, status: GenerationStatus
+    ) -> Generation:
+        now = self._clock()
+        created = connection.execute(
+            sa.insert(index_generation)
+            .values(
+                model=embedder.model,
+                revision=embedder.revision,
+                dim=embedder.dim,
+                metric="cosine",
+                status=status,
+                created_at=now,
+                source=source,
+                activated_at=now if status is GenerationStatus.ACTIVE else None,
+            )
+            .returning(index_generation.c.id)
+        ).scalar_one()
+        return _get(connection, created)
+
+
+def _give_up(connection: sa.Connection, unfinished: Sequence[Generation]) -> None:
+    """Stop building them: one that was searched before is kept as it was, the others go."""
+    for found in unfinished:
+        status = GenerationStatus.RETIRED if found.replaced_at is None else GenerationStatus.PREVIOUS
+        _set(connection, index_generation.c.id == found.id, status=status)
+
+
+def _unfinished() -> sa.ColumnElement[bool]:
+    return index_generation.c.status.in_((GenerationStatus.BUILDING, GenerationStatus.READY))
+
+
+def _active(connection: sa.Connection) -> Generation | None:
+    query = sa.select(index_generation).where(index_generation.c.status == GenerationStatus.ACTIVE)
+    row = connection.execute(query.with_for_update()).one_or_none()
+    return None if row is None else _to_generation(row)
+
+
+def _get(connection: sa.Connection, generation_id: int) -> Generation:
+    query = sa.select(index_generation).where(index_generation.c.id == generation_id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound("There is no such generation.")
+    return _to_generation(row)
+
+
+def _set(connection: sa.Connection, which: sa.ColumnElement[bool], **values: object) -> None:
+    connection.execute(sa.update(index_generation).where(which).values(**values))
+
+
+def _to_generation(row: sa.Row[Any]) -> Generation:
+    return Generation(
+        id=row.id,
+        model=row.model,
+        revision=row.revision,
+        dim=row.dim,
+        source=row.source,
+        status=GenerationStatus(row.status),
+        created_at=row.created_at,
+        activated_at=row.activated_at,
+        replaced_at=row.replaced_at,
+        rejected_at=row.rejected_at,
+        purged_at=row.purged_at,
+    )
