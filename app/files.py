@@ -3,10 +3,13 @@
 import errno
 import hashlib
 import os
-from collections.abc import Iterable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol
 
 from app.errors import StorageFull, TooLarge
 
@@ -25,10 +28,20 @@ class Received:
 class FileStore:
     """Files by document id and version. A user's file name never becomes a path."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, sync: Callable[[int], None] = os.fsync) -> None:
+        """Make the folder, durably, if it is not there.
+
+        Args:
+            folder: Inside the data dir.
+            sync: Makes what an open file or folder (by descriptor) holds survive power loss.
+        """
         self._folder = folder
         self._incoming = folder / "incoming"
-        self._incoming.mkdir(parents=True, exist_ok=True)
+        self._sync = sync
+        if not self._incoming.is_dir():
+            self._incoming.mkdir(parents=True, exist_ok=True)
+            for made_in in (folder, folder.parent):
+                sync_folder(made_in, sync=sync)
 
     def receive(self, blocks: Iterable[bytes], *, name: str, limit: int) -> Received:
         """Write `blocks` to a temporary file called `name`, at most `limit` bytes.
@@ -48,10 +61,10 @@ class FileStore:
                     digest.update(block)
                     file.write(block)
                 file.flush()
-                os.fsync(file.fileno())
+                self._sync(file.fileno())
         except BaseException as error:
             path.unlink(missing_ok=True)
-            if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            if is_full(error):
                 raise StorageFull("There is no room to store the file.") from error
             raise
         return Received(path=path, bytes=size, sha256=digest.hexdigest())
@@ -64,7 +77,7 @@ class FileStore:
         final.parent.mkdir(parents=True, exist_ok=True)
         received.path.replace(final)
         for folder in (final.parent, self._folder):
-            _sync_folder(folder)
+            sync_folder(folder, sync=self._sync)
 
     def discard(self, received: Received) -> None:
         """Forget bytes that became no document."""
@@ -84,32 +97,82 @@ class FileStore:
 
     def document_versions(self) -> set[tuple[str, int]]:
         """Every (document id, version) on disk, for reconciliation with SQL."""
-        return {
-            (folder.name, int(file.name))
-            for folder in self._folder.iterdir()
-            if folder.is_dir() and folder != self._incoming
-            for file in folder.iterdir()
-            if file.name.isdigit()
-        }
+        return {version for version, _ in self._stored()}
+
+    def placed_before(self, moment: float) -> set[tuple[str, int]]:
+        """Those of `document_versions` that got their name before `moment` (Unix seconds).
+
+        A file that was just placed may belong to a row that is about to be committed.
+        """
+        found = set()
+        for version, path in self._stored():
+            try:
+                placed = path.stat().st_ctime  # a rename is a change of status, not of content
+            except FileNotFoundError:
+                continue  # deleted since it was listed
+            if placed < moment:
+                found.add(version)
+        return found
+
+    def size(self, document_id: str, version: int) -> int | None:
+        """Bytes of a version's original on disk; None where there is none."""
+        try:
+            return self.path(document_id, version).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def _stored(self) -> Iterator[tuple[tuple[str, int], Path]]:
+        for folder in self._folder.iterdir():
+            if folder == self._incoming or not folder.is_dir():
+                continue
+            try:
+                files = list(folder.iterdir())
+            except FileNotFoundError:
+                continue  # deleted since it was listed
+            for file in files:
+                if file.name.isdigit():
+                    yield (folder.name, int(file.name)), file
 
     def clear_incoming(self) -> int:
-        """Remove temporary files of uploads that never finished; only at start, before any upload."""
+        """Remove temporary files and folders of uploads that never finished; only at start, before any upload."""
         left = list(self._incoming.iterdir())
         for path in left:
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
         return len(left)
 
+    @contextmanager
+    def workplace(self) -> Iterator[Path]:
+        """An empty folder beside the temporary files, on the same disk; gone afterwards with all that is in it."""
+        with tempfile.TemporaryDirectory(prefix="work_", dir=self._incoming) as folder:
+            yield Path(folder)
 
-def read_blocks(file: BinaryIO) -> Iterable[bytes]:
+
+class Readable(Protocol):
+    """Anything with bytes to read."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes; empty at the end."""
+        ...
+
+
+def read_blocks(file: Readable) -> Iterable[bytes]:
     """The file's bytes in blocks of 1 MiB."""
     while block := file.read(_BLOCK):
         yield block
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename inside `folder` survive power loss."""
+def is_full(error: BaseException) -> bool:
+    """Whether the disk, or somebody's share of it, has no room."""
+    return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
+def sync_folder(folder: Path, *, sync: Callable[[int], None] = os.fsync) -> None:
+    """Make the names inside `folder` survive power loss."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)

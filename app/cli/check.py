@@ -4,12 +4,14 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.connection import Target, connect
 from app.errors import AppError
 from app.settings import Settings, load_settings
 
@@ -21,12 +23,24 @@ def register(cli: typer.Typer) -> None:
     cli.command()(check)
 
 
-def check() -> None:
-    """Look at settings, database, files, index and models; exit status 1 when something is wrong."""
+def check(
+    context: typer.Context,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend what can be made again from the database; the rest is reported.")
+    ] = False,
+) -> None:
+    """Look at settings, database, files, index and models; exit status 1 when something is wrong.
+
+    With --url the running server compares its database, files and index instead, and mends them with --repair.
+    """
+    target = context.obj
+    if isinstance(target, Target) and target.url is not None:
+        _check_server(target, repair=repair)
+        return
     settings = load_settings()
     table = Table("what", "state", "detail", box=None, pad_edge=False)
     sound = True
-    for name, look in _CHECKS:
+    for name, look in (*_CHECKS, ("documents", lambda settings: _documents(settings, repair=repair))):
         try:
             good, detail = look(settings)
         except AppError as error:
@@ -76,16 +90,31 @@ def _database(settings: Settings) -> tuple[bool, str]:
     return True, f"{database.dialect}, schema {current}"
 
 
-def _index(settings: Settings) -> tuple[bool, str]:
-    """Files against SQL and the saved index against its manifest, without loading a model."""
+def _check_server(target: Target, *, repair: bool) -> None:
+    with connect(target, with_models=False) as client:
+        found = client.call("POST", "/v1/admin/reconcile", json={"repair": repair})
+    console = Console()
+    for finding in found["findings"]:
+        console.print(_said(finding["detail"], mendable=finding["mendable"], mended=finding["mended"]), soft_wrap=True)
+    console.print(f"{found['versions']} document versions, {found['chunks']} chunks", highlight=False)
+    if not found["consistent"]:
+        raise typer.Exit(1)
+
+
+def _documents(settings: Settings, *, repair: bool) -> tuple[bool, str]:
+    """Rows against rows and files, without loading a model. The index is compared with SQL at every start."""
     from app.bootstrap import build
-    from app.consistency import examine
 
     with build(settings, with_models=False) as state:
-        findings = examine(state)
-    if findings.problems:
-        return False, "; ".join(findings.problems)
-    return True, findings.summary
+        found = state.reconciler.run(None, repair=repair)
+    said = [_said(each.sentence, mendable=each.mendable, mended=each.mended) for each in found.findings]
+    return not found.open, " ".join([*said, f"{found.versions} document versions, {found.chunks} chunks"])
+
+
+def _said(sentence: str, *, mendable: bool, mended: bool) -> str:
+    if mended:
+        return f"{sentence} Mended."
+    return f"{sentence} `footnote check --repair` mends that." if mendable else sentence
 
 
 def _models(settings: Settings) -> tuple[bool, str]:
@@ -112,5 +141,4 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], tuple[bool, str]]], ...] = (
     ("device", _device),
     ("models", _models),
     ("database", _database),
-    ("documents", _index),
 )

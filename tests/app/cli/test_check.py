@@ -1,15 +1,21 @@
-"""`footnote check` looks at the adapter and the reader too."""
+"""`footnote check` looks at models, rows and files, and `--repair` mends what can be made again."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli.main import cli
+from app.db.migration import upgrade
+from app.db.session import Database
+from app.errors import Conflict, SetupError
 from app.models.adapter import write_adapter_manifest
 from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT
 from app.models.reader import write_reader_manifest
+from tests.app.db.samples import Library
 from tests.app.models.fetched import fetched
 
 
@@ -65,3 +71,71 @@ def test_a_damaged_reader_is_wrong_and_a_sound_one_is_named(tmp_path: Path, monk
     assert "reader law" in sound.output
     assert damaged.exit_code == 1
     assert "is damaged: its files are not those of its footnote-reader.json" in damaged.output
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Of an installation with one document and no original."""
+    monkeypatch.chdir(tmp_path)
+    fetched(ALL_MINILM_L6_V2, tmp_path / "embedders")
+    (tmp_path / "data").mkdir()
+    database = Database.open(f"sqlite:///{tmp_path / 'data' / 'footnote.db'}")
+    upgrade(database)
+    document = Library(database).index("forty ships", filename="a.txt")
+    database.close()
+    original = tmp_path / "data" / "files" / document.id / "1"
+    original.parent.mkdir(parents=True)
+    original.write_bytes(b"forty ships")
+    return {
+        "FOOTNOTE_DATA_DIR": str(tmp_path / "data"),
+        "FOOTNOTE_MODELS_DIR": str(tmp_path / "models"),
+        "FOOTNOTE_EMBEDDER": str(tmp_path / "embedders" / ALL_MINILM_L6_V2.name),
+        "FOOTNOTE_GENERATOR": "extractive",
+        "FOOTNOTE_READER": "none",
+        "COLUMNS": "400",
+    }
+
+
+def change(environment: dict[str, str], statement: str) -> None:
+    with closing(sqlite3.connect(Path(environment["FOOTNOTE_DATA_DIR"]) / "footnote.db")) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_what_can_be_made_again_is_wrong_until_it_is_mended(environment: dict[str, str]) -> None:
+    change(environment, "DELETE FROM chunk_fts_docsize")
+
+    wrong = CliRunner().invoke(cli, ["check"], env=environment)
+    mended = CliRunner().invoke(cli, ["check", "--repair"], env=environment)
+    sound = CliRunner().invoke(cli, ["check"], env=environment)
+
+    assert wrong.exit_code == 1, wrong.output
+    assert "1 full-text rows and chunks do not match. `footnote check --repair` mends that." in wrong.output
+    assert mended.exit_code == 0, mended.output
+    assert "Mended." in mended.output
+    assert sound.exit_code == 0, sound.output
+    assert "1 document versions, 1 chunks" in sound.output
+
+
+def test_what_only_a_person_can_decide_stays_wrong(environment: dict[str, str]) -> None:
+    change(environment, "UPDATE document SET status = 'embedding'")
+
+    wrong = CliRunner().invoke(cli, ["check", "--repair"], env=environment)
+
+    assert wrong.exit_code == 1, wrong.output
+    assert "1 documents wait for a job that no longer exists. Delete them or upload them again." in wrong.output
+
+
+def test_a_backup_and_a_restore_from_the_command_line(environment: dict[str, str], tmp_path: Path) -> None:
+    saved = CliRunner().invoke(cli, ["backup", "saved.tar.gz"], env=environment)
+    again = CliRunner().invoke(cli, ["backup", "saved.tar.gz"], env=environment)
+    restored = CliRunner().invoke(cli, ["restore", "saved.tar.gz", "--into", "elsewhere"], env=environment)
+    remote = CliRunner().invoke(cli, ["--url", "http://server", "backup", "other.tar.gz"], env=environment)
+
+    assert saved.exit_code == 0, saved.output
+    assert "1 documents, 1 originals, 0 ledger rows." in saved.output
+    assert isinstance(again.exception, Conflict)
+    assert restored.exit_code == 0, restored.output
+    assert (tmp_path / "elsewhere" / "footnote.db").is_file()
+    assert isinstance(remote.exception, SetupError)
+    assert not (tmp_path / "other.tar.gz").exists()

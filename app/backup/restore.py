@@ -1,0 +1,155 @@
+"""Putting a backup back: everything is verified before anything is put in place."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from app.backup import placement
+from app.backup.archive import BackupUnusable, Member, read_archive
+from app.backup.contents import MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of
+from app.backup.snapshot import Report
+from app.db.migration import current_revision, knows, upgrade
+from app.db.portable import RowLoader
+from app.db.session import Database
+from app.errors import Conflict, SetupError, StorageFull
+from app.files import FileStore, is_full, read_blocks
+from app.lock import data_dir_lock
+from app.settings import Settings
+
+_SMALL = 64 << 20  # bytes of a description; more is no description of ours
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was put in place. `aside` is where the installation that was there before lies now."""
+
+    manifest: Manifest
+    summary: Summary
+    aside: Path | None
+
+
+def restore(settings: Settings, source: Path, *, force: bool = False, report: Report = lambda *_: None) -> Restored:
+    """Make the data dir of `settings` the installation that `source` is a backup of.
+
+    The database keeps the schema of the backup: the next start migrates it. The vector and word indexes are built
+    at that start. A database outside the data dir (`FOOTNOTE_DATABASE_URL`) must be empty, and is filled in one
+    transaction just before the files are put in place; it need not be of the kind that was backed up.
+
+    Raises:
+        BackupUnusable: `source` is no backup, is damaged, or needs a newer Footnote. Nothing was changed.
+        Conflict: There is an installation already, and `force` is false; or the outside database holds rows.
+        SetupError: A running process holds the data dir, or `source` cannot be read.
+        StorageFull: There is no room. The old state is as it was.
+    """
+    manifest, summary, size = _verify(source, report)
+    with data_dir_lock(settings.data_dir):
+        if placement.is_used(settings.data_dir) and not force:
+            raise Conflict(
+                "There is an installation in this data dir. Restore --into another folder, or --force to move it aside."
+            )
+        folder = placement.prepare(settings.data_dir)
+        try:
+            if shutil.disk_usage(folder).free < size:
+                raise StorageFull(f"There is no room: the backup needs {size >> 20} MiB on this disk.")
+            _unpack(source, settings, manifest, folder, size=size, report=report)
+            os.sync()  # one for all: thousands of originals were just written
+            aside = placement.place(settings.data_dir)
+        except BaseException as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if is_full(error):
+                raise StorageFull("There is no room for what the backup holds.") from error
+            raise
+    return Restored(manifest, summary, aside)
+
+
+def read_manifest(source: Path) -> Manifest:
+    """What the backup says of itself, unverified.
+
+    Raises:
+        BackupUnusable: It is no backup, or needs a newer Footnote.
+        SetupError: It cannot be read.
+    """
+    try:
+        for member in read_archive(source):
+            if member.name != MANIFEST or member.bytes > _SMALL:
+                break
+            return _usable(Manifest.decode(member.content.read()))
+    except OSError as error:
+        raise SetupError(f"The backup cannot be read: {error.strerror}.") from error
+    raise BackupUnusable("The file is no backup of Footnote's: it does not begin with a manifest.")
+
+
+def _usable(manifest: Manifest) -> Manifest:
+    if not knows(manifest.schema):
+        raise BackupUnusable(
+            f"The backup was made by a newer Footnote (schema {manifest.schema} is unknown to this one); "
+            "restore it with that version."
+        )
+    return manifest
+
+
+def _verify(source: Path, report: Report) -> tuple[Manifest, Summary, int]:
+    """The two descriptions, and how many bytes the members hold. Reads all of it once."""
+    manifest, summary, size = read_manifest(source), None, 0
+    total = source.stat().st_size >> 20
+    for member in read_archive(source):
+        if member.name == SUMMARY and member.bytes <= _SMALL:
+            summary = Summary.decode(member.content.read())
+        elif member.name != MANIFEST and not is_rows(member.name) and original_of(member.name) is None:
+            raise BackupUnusable("The file is no backup of Footnote's: it holds something else.")
+        size += member.bytes
+        report("verifying (MiB)", min(size >> 20, total), total)
+    if summary is None:
+        raise BackupUnusable("The backup is damaged: it has no summary.")
+    return manifest, summary, size
+
+
+def _unpack(source: Path, settings: Settings, manifest: Manifest, folder: Path, *, size: int, report: Report) -> None:
+    url = settings.database_url or f"sqlite:///{folder / 'footnote.db'}"
+    files, done = FileStore(folder / "files"), 0
+    database = Database.open(url)
+    try:
+        _refuse_filled(database, manifest)
+        upgrade(database, manifest.schema)
+        with database.write() as connection:
+            loader = _loader(connection)
+            for member in read_archive(source):
+                if is_rows(member.name):
+                    _load(loader, member)
+                elif (original := original_of(member.name)) is not None:
+                    _write(files.path(*original), member)
+                done += member.bytes
+                report("restoring (MiB)", done >> 20, size >> 20)
+            loader.finish()
+    finally:
+        database.close()
+
+
+def _refuse_filled(database: Database, manifest: Manifest) -> None:
+    current = current_revision(database)
+    if current is not None and current != manifest.schema:
+        raise Conflict("The database has tables already; FOOTNOTE_DATABASE_URL must name an empty one.")
+
+
+def _loader(connection: sa.Connection) -> RowLoader:
+    try:
+        return RowLoader(connection)
+    except ValueError as error:
+        raise Conflict("The database is not empty; FOOTNOTE_DATABASE_URL must name an empty one.") from error
+
+
+def _load(loader: RowLoader, member: Member) -> None:
+    try:
+        loader.load(member.content.read())
+    except ValueError as error:
+        raise BackupUnusable("The backup holds rows that its schema has no place for.") from error
+
+
+def _write(path: Path, member: Member) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for block in read_blocks(member.content):
+            file.write(block)

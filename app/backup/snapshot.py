@@ -1,0 +1,163 @@
+"""Making a backup: one moment of the database, then the originals it names. The server may run meanwhile.
+
+Rows first: originals never change and lie on disk before their row exists, so whatever the snapshot
+names was there when it was taken. One that is deleted before its turn is listed as missing; its text is
+in the rows. The vector and word indexes are left out, they are rebuilt from the rows.
+"""
+
+import io
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version as distribution_version
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from app.backup.archive import ArchiveWriter
+from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, original_name, rows_name
+from app.db.migration import current_revision
+from app.db.portable import count_rows, dump_rows
+from app.db.session import Database
+from app.db.tables import document_version
+from app.errors import Conflict, SetupError, StorageFull
+from app.files import FileStore, is_full, sync_folder
+from app.settings import Settings
+
+Report = Callable[[str, int, int], None]
+"""(what, done, total), for a progress bar."""
+
+_SETTINGS = ("embedder", "embedder_dtype", "embedder_dimensions", "generator", "chunk_tokens", "chunk_overlap")
+
+
+@dataclass(frozen=True, slots=True)
+class _Original:
+    document_id: str
+    version: int
+    sha256: str
+
+
+def back_up(settings: Settings, target: Path, *, force: bool = False, report: Report = lambda *_: None) -> Summary:
+    """Write a backup of the installation to `target`, durable when this returns.
+
+    Until then `target` is what it was: the file grows beside it under another name. It can be read by its
+    owner alone, for it holds the documents and the hashes of the API keys. While it is written SQLite
+    cannot shrink its write-ahead log, which grows by what is written meanwhile.
+
+    Raises:
+        Conflict: `target` exists, and `force` is false.
+        SetupError: There is no database, or no tables in it.
+        StoreUnavailable: The database cannot be read.
+        StorageFull: There is no room for the file.
+    """
+    _refuse_existing(target, force=force)
+    require_database(settings)
+    database = Database.open(settings.resolved_database_url)
+    try:
+        return _write_beside(database, settings, target, force=force, report=report)
+    finally:
+        database.close()
+
+
+def require_database(settings: Settings) -> None:
+    """Check that SQLite's file is there: opening it would make one.
+
+    Raises:
+        SetupError: It is not.
+    """
+    url = sa.make_url(settings.resolved_database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        raise SetupError("There is no database in this data dir: nothing to back up. Is FOOTNOTE_DATA_DIR set?")
+
+
+def _write_beside(database: Database, settings: Settings, target: Path, *, force: bool, report: Report) -> Summary:
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise SetupError(f"The backup cannot be written there: {error.strerror}.") from error
+    partial = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            with ArchiveWriter(file) as archive:
+                summary = _fill(archive, database, settings, report)
+            file.flush()
+            os.fsync(file.fileno())
+        _refuse_existing(target, force=force)
+        partial.replace(target)
+    except BaseException as error:
+        partial.unlink(missing_ok=True)
+        if is_full(error):
+            raise StorageFull("There is no room for the backup.") from error
+        raise
+    sync_folder(target.parent)
+    return summary
+
+
+def _fill(archive: ArchiveWriter, database: Database, settings: Settings, report: Report) -> Summary:
+    schema = current_revision(database)
+    if schema is None:
+        raise SetupError("The database has no tables yet: nothing to back up.")
+    manifest = Manifest(
+        format=FORMAT,
+        footnote=distribution_version("footnote-rag"),
+        created_at=time.time(),
+        schema=schema,
+        dialect=database.dialect,
+        settings={name: getattr(settings, name) for name in _SETTINGS},
+    )
+    _add(archive, MANIFEST, manifest.encode())
+    rows, originals = _add_rows(archive, database, report)
+    summary = _add_originals(archive, FileStore(settings.data_dir / "files"), originals, rows=rows, report=report)
+    _add(archive, SUMMARY, summary.encode())
+    return summary
+
+
+def _add_rows(archive: ArchiveWriter, database: Database, report: Report) -> tuple[dict[str, int], Sequence[_Original]]:
+    """All rows of one transaction, and the originals it knows of."""
+    parts: dict[str, int] = {}
+    with database.read() as connection:
+        rows = count_rows(connection)
+        done, total = 0, sum(rows.values())
+        for table, count, part in dump_rows(connection):
+            parts[table] = parts.get(table, 0) + 1
+            _add(archive, rows_name(table, parts[table]), part)
+            done += count
+            report("rows", done, total)
+        version = document_version.c
+        known = sa.select(version.document_id, version.version, version.sha256)
+        known = known.order_by(version.document_id, version.version)
+        return rows, [_Original(*row) for row in connection.execute(known)]
+
+
+def _add_originals(
+    archive: ArchiveWriter, files: FileStore, originals: Sequence[_Original], *, rows: dict[str, int], report: Report
+) -> Summary:
+    missing, altered, size = [], [], 0
+    for done, original in enumerate(originals, start=1):
+        name = f"{original.document_id}/{original.version}"
+        try:
+            file = files.path(original.document_id, original.version).open("rb")
+        except FileNotFoundError:
+            missing.append(name)
+            continue
+        with file:  # from here on it may be deleted: what is open can be read to its end
+            length = os.fstat(file.fileno()).st_size
+            digest = archive.add(original_name(original.document_id, original.version), file, size=length)
+        size += length
+        if digest != original.sha256:
+            altered.append(name)
+        report("originals", done, len(originals))
+    return Summary(rows, len(originals) - len(missing), size, tuple(missing), tuple(altered))
+
+
+def _add(archive: ArchiveWriter, name: str, content: bytes) -> None:
+    archive.add(name, io.BytesIO(content), size=len(content))
+
+
+def _refuse_existing(target: Path, *, force: bool) -> None:
+    if target.is_dir():
+        raise Conflict("There is a folder of that name; give the backup a file name.")
+    if target.exists() and not force:
+        raise Conflict("There is a file of that name already; take another name, or --force to replace it.")

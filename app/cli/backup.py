@@ -1,0 +1,84 @@
+"""`footnote backup` and `footnote restore`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from app.cli.connection import Target
+from app.cli.progress import Bar
+from app.errors import SetupError
+from app.settings import load_settings
+
+_SHOWN = 5  # originals named one by one
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the commands."""
+    cli.command()(backup)
+    cli.command()(restore)
+
+
+def backup(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Where the backup goes, say footnote-2030-01-31.tar.gz.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+) -> None:
+    """Save everything into one file, while the server runs or not: documents, originals, keys' hashes, the ledger."""
+    from app.backup.snapshot import back_up
+
+    _refuse_url(context)
+    console = Console()
+    with Bar(Console(stderr=True)) as bar:
+        summary = back_up(load_settings(), file, force=force, report=bar)
+    console.print(
+        f"{file}: {file.stat().st_size >> 10:,} KiB, {summary.rows.get('document', 0):,} documents, "
+        f"{summary.originals:,} originals, {summary.rows.get('usage_event', 0):,} ledger rows.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for names, what in (
+        (summary.missing, "are not on the disk: deleted meanwhile, or lost before"),
+        (summary.altered, "have other bytes on the disk than were uploaded"),
+    ):
+        if names:
+            some = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+            console.print(f"[yellow]{len(names)} originals {what}[/yellow] ({some})", highlight=False, soft_wrap=True)
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A backup.", exists=True, dir_okay=False)],
+    into: Annotated[Path | None, typer.Option(help="Data dir to make; default: FOOTNOTE_DATA_DIR.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Move the installation that is there aside; nothing is deleted.")
+    ] = False,
+) -> None:
+    """Make a data dir of a backup. The server must be stopped; every checksum is verified before anything changes."""
+    from app.backup.restore import restore as put_back
+
+    _refuse_url(context)
+    settings = load_settings(**({"data_dir": into} if into is not None else {}))
+    with Bar(Console(stderr=True)) as bar:
+        restored = put_back(settings, file, force=force, report=bar)
+    manifest, console = restored.manifest, Console()
+    made = datetime.fromtimestamp(manifest.created_at, tz=UTC).isoformat(timespec="seconds")
+    console.print(
+        f"Restored the backup of {made} (Footnote {manifest.footnote}, schema {manifest.schema}) "
+        f"into {settings.data_dir}. The next start brings the schema up to date and builds the indexes.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if restored.aside is not None:
+        console.print(f"What was there before is in {restored.aside}.", highlight=False, soft_wrap=True)
+    for name, was in manifest.settings.items():
+        if (now := getattr(settings, name)) != was:
+            sentence = f"FOOTNOTE_{name.upper()} was {was}, it is {now} here."
+            console.print(sentence, style="yellow", highlight=False, soft_wrap=True)
+
+
+def _refuse_url(context: typer.Context) -> None:
+    if isinstance(context.obj, Target) and context.obj.url is not None:
+        raise SetupError("Backups are made from the data dir: run this on the server's machine, without --url.")

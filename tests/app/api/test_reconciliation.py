@@ -1,0 +1,26 @@
+"""POST /v1/admin/reconcile: what is wrong, in the API's words."""
+
+from fastapi.testclient import TestClient
+
+from app.consistency import Kind
+from app.state import State
+
+
+def test_a_sound_installation_is_consistent(client: TestClient) -> None:
+    body = client.post("/v1/admin/reconcile", json={}).json()
+
+    assert body == {"object": "reconciliation", "consistent": True, "versions": 0, "chunks": 0, "findings": []}
+
+
+def test_what_is_wrong_is_told_and_counted(client: TestClient, state: State) -> None:
+    document = client.post("/v1/documents", json={"text": "Some text.", "filename": "a.txt"}).json()
+    state.files.remove(document["id"], 1)
+
+    body = client.post("/v1/admin/reconcile", json={"repair": True}).json()
+
+    assert body["consistent"] is False
+    (finding,) = body["findings"]
+    assert finding["code"] == Kind.MISSING_ORIGINALS
+    assert (finding["count"], finding["mendable"], finding["mended"]) == (1, False, False)
+    assert finding["detail"].startswith("1 originals of document versions are missing")
+    assert 'footnote_inconsistencies{kind="missing_originals"} 1.0' in client.get("/metrics").text
