@@ -1,18 +1,25 @@
 """Accepting, replacing and deleting documents: bytes on disk and rows in SQL, always in that order."""
 
+import time
 from collections.abc import Callable
 from typing import Literal
 
+from pydantic import SecretStr
+
 from app.db.collections import CollectionRepository
 from app.db.documents import DocumentRepository
+from app.db.jobs import JobRepository
 from app.db.removal import Removal
 from app.files import FileStore, Received
 from app.identifiers import new_id
-from app.types import Deleted, Document, NewDocument, Principal
+from app.passwords import Passwords
+from app.types import Deleted, Document, Job, NewDocument, Principal
 from ingestion.errors import EmptyDocument
 from ingestion.sniff import sniff
 from retrieval.ports import Keys
-from retrieval.types import Metadata
+from retrieval.types import Filter, Metadata
+
+_BATCH = 100  # documents removed in one transaction
 
 
 class Intake:
@@ -29,8 +36,10 @@ class Intake:
         documents: DocumentRepository,
         collections: CollectionRepository,
         files: FileStore,
+        passwords: Passwords,
         wake: Callable[[], None],
         forget: Callable[[Keys], None],
+        with_office: bool = False,
     ) -> None:
         """Take collaborators.
 
@@ -38,14 +47,18 @@ class Intake:
             documents: Their rows.
             collections: The collections' rows.
             files: The bytes.
+            passwords: What protected files are opened with, for the worker to find.
             wake: Called when there is new work.
             forget: Called with the keys of chunks that are gone, to drop their vectors.
+            with_office: LibreOffice is there, so that its legacy formats are documents.
         """
         self._documents = documents
         self._collections = collections
         self._files = files
+        self._passwords = passwords
         self._wake = wake
         self._forget = forget
+        self._with_office = with_office
 
     def accept(
         self,
@@ -57,17 +70,19 @@ class Intake:
         external_id: str | None,
         metadata: Metadata,
         on_duplicate: Literal["skip", "replace", "version", "error"] | None,
+        password: SecretStr | None = None,
     ) -> tuple[Document, bool]:
         """Queue an upload; returns the document, and whether there is a new version to ingest.
 
         Raises:
             EmptyDocument: No bytes.
             UnsupportedFormat: Bytes we do not read, or a name that belies them.
+            Encrypted: They need a password, and there is none.
             Conflict: A duplicate, and `on_duplicate` is "error".
         """
         name = display_name(filename)
         try:
-            self._check(received, name)
+            _check(received, name, password, with_office=self._with_office)
             new = NewDocument(
                 id=new_id("doc"),
                 tenant_id=principal.tenant_id,
@@ -84,6 +99,7 @@ class Intake:
                 user_id=principal.user_id,
                 key_id=principal.key_id,
                 before_commit=lambda made: self._files.place(received, document_id=made.id, version=made.version),
+                while_queued=lambda queued: self._keep(password, queued),
             )
             if not created and not self._files.path(document.id, document.version).exists():
                 self._files.place(received, document_id=document.id, version=document.version)
@@ -92,17 +108,32 @@ class Intake:
         self._wake()
         return document, created
 
-    def replace(self, document_id: str, received: Received, *, filename: str, principal: Principal) -> Document:
+    def replace(
+        self,
+        document_id: str,
+        received: Received,
+        *,
+        filename: str,
+        principal: Principal,
+        drop_older: bool = False,
+        password: SecretStr | None = None,
+    ) -> Document:
         """Queue new bytes as the document's next version; the old one stays visible until the swap.
+
+        With `drop_older` the versions before are forgotten at the swap; else their text stays readable.
 
         Raises:
             NotFound: No such document.
-            EmptyDocument: No bytes.
-            UnsupportedFormat: As in `accept`.
+            EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
         """
         name = display_name(filename)
+
+        def place(made: Document) -> None:
+            self._files.place(received, document_id=made.id, version=made.version)
+            self._keep(password, made)
+
         try:
-            self._check(received, name)
+            _check(received, name, password, with_office=self._with_office)
             document = self._documents.add_version(
                 document_id,
                 tenant_id=principal.tenant_id,
@@ -110,17 +141,18 @@ class Intake:
                 filename=name,
                 size=received.bytes,
                 sha256=received.sha256,
+                replace=drop_older,
                 user_id=principal.user_id,
                 key_id=principal.key_id,
-                before_commit=lambda made: self._files.place(received, document_id=made.id, version=made.version),
+                before_commit=place,
             )
         finally:
             self._files.discard(received)
         self._wake()
         return document
 
-    def retry(self, document_id: str, *, principal: Principal) -> Document:
-        """Queue a failed document again.
+    def retry(self, document_id: str, *, principal: Principal, password: SecretStr | None = None) -> Document:
+        """Queue a failed document again, perhaps with the password it lacked.
 
         Raises:
             NotFound: No such document.
@@ -132,9 +164,21 @@ class Intake:
             collections=principal.collections,
             user_id=principal.user_id,
             key_id=principal.key_id,
+            before_commit=lambda queued: self._keep(password, queued),
         )
         self._wake()
         return document
+
+    def cancel(self, job_id: str, *, principal: Principal, jobs: JobRepository) -> Job:
+        """Stop a job of `jobs` that waits or runs; the document goes back to the version search returns, or fails.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It has ended.
+        """
+        job = jobs.cancel(job_id, tenant_id=principal.tenant_id, remove=self._files.remove)
+        self._passwords.forget(job_id)
+        return job
 
     def delete(self, document_id: str, *, principal: Principal) -> Deleted:
         """Remove a document; no search sees it once this returns.
@@ -145,6 +189,29 @@ class Intake:
         removal = self._documents.delete(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
         self._finish(removal)
         return removal.deleted
+
+    def delete_matching(
+        self, condition: Filter, *, principal: Principal, collection_id: str | None
+    ) -> tuple[Deleted, int]:
+        """Remove every document there is now whose metadata match, in batches; what went, and how many documents.
+
+        A failure on the way leaves whole batches removed, each finally: asking again removes the rest.
+        """
+        now, chunks, vectors, documents = time.time(), 0, 0, 0
+        while True:
+            removal, count = self._documents.delete_matching(
+                condition,
+                tenant_id=principal.tenant_id,
+                collections=principal.collections,
+                collection_id=collection_id,
+                created_until=now,
+                limit=_BATCH,
+            )
+            if count == 0:
+                return Deleted(chunks=chunks, vectors=vectors), documents
+            self._finish(removal)
+            chunks, vectors = chunks + removal.deleted.chunks, vectors + removal.deleted.vectors
+            documents += count
 
     def delete_collection(self, collection_id: str, *, principal: Principal, force: bool) -> Removal:
         """Remove a collection; with `force` the documents in it too.
@@ -165,10 +232,15 @@ class Intake:
         for document_id, version in removal.files:
             self._files.remove(document_id, version)
 
-    def _check(self, received: Received, name: str) -> None:
-        if received.bytes == 0:
-            raise EmptyDocument("The file is empty.")
-        sniff(received.path, filename=name)
+    def _keep(self, password: SecretStr | None, queued: Document) -> None:
+        if password is not None:
+            self._passwords.put(queued.job_id, password)
+
+
+def _check(received: Received, name: str, password: SecretStr | None, *, with_office: bool) -> None:
+    if received.bytes == 0:
+        raise EmptyDocument("The file is empty.")
+    sniff(received.path, filename=name, with_password=password is not None, with_office=with_office)
 
 
 def display_name(filename: str) -> str:

@@ -1,12 +1,12 @@
-"""Routes of administration: API keys."""
+"""Routes of administration: API keys and index generations."""
 
 import time
 
 from fastapi import APIRouter
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_collection
+from app.api.dependencies import Cursor, CutoverDep, Limit, PrincipalDep, StateDep, visible_collection
 from app.api.paging import page_of
-from app.api.schemas.admin import KeyBody, KeyPatch, NewKey, NewKeyBody
+from app.api.schemas.admin import GenerationBody, KeyBody, KeyPatch, NewKey, NewKeyBody
 from app.api.schemas.shape import Page, problems
 from app.db.patch import KEEP
 
@@ -63,3 +63,38 @@ def patch_key(key_id: str, body: KeyPatch, state: StateDep, principal: Principal
 def revoke_key(key_id: str, state: StateDep, principal: PrincipalDep) -> KeyBody:
     """Refused from now on; its usage history stays."""
     return KeyBody.of(state.keys.revoke(key_id, tenant_id=principal.tenant_id))
+
+
+@router.get("/generations", summary="List index generations", responses=problems(422))
+def list_generations(state: StateDep, limit: Limit = 100, cursor: Cursor = None) -> Page[GenerationBody]:
+    """Which embedders' vectors there are, the newest first: searched, being built, kept, and gone."""
+    building = state.cutover.building if state.cutover is not None else None
+    return page_of(
+        state.generations.list(),
+        key=lambda item: str(item.id),
+        body=lambda item: GenerationBody.of(item, building),
+        limit=limit,
+        cursor=cursor,
+    )
+
+
+@router.post("/generations/{generation_id}/confirm", summary="Keep an embedder", responses=problems(404, 409, 422, 503))
+def confirm_generation(generation_id: int, state: StateDep, cutover: CutoverDep) -> GenerationBody:
+    """Keep the generation in use for good; the vectors and the index from before it are deleted in the background."""
+    cutover.confirm(generation_id)
+    return GenerationBody.of(state.generations.get(generation_id), cutover.building)
+
+
+@router.post(
+    "/generations/{generation_id}/rollback",
+    status_code=202,
+    summary="Go back to the embedder before",
+    responses=problems(404, 409, 422, 503),
+)
+def roll_back_generation(generation_id: int, cutover: CutoverDep) -> GenerationBody:
+    """Go back from the generation in use to the one before, which takes in what came since and is then searched.
+
+    The answer is the generation that will be searched. Set FOOTNOTE_EMBEDDER back as well: until then every start
+    loads the embedder it names and goes on searching by the one before.
+    """
+    return GenerationBody.of(cutover.roll_back(generation_id), cutover.building)

@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Query, Request
 
+from app.cutover import Cutover
 from app.errors import SetupError
 from app.state import Models, State
 from app.types import Collection, Document, Principal
@@ -34,6 +35,18 @@ def models_of(request: Request) -> Models:
     return models
 
 
+def cutover_of(request: Request) -> Cutover:
+    """What changes embedders.
+
+    Raises:
+        SetupError: This process runs without them.
+    """
+    cutover = state_of(request).cutover
+    if cutover is None:
+        raise SetupError("This process runs without models.")
+    return cutover
+
+
 def request_id(request: Request) -> str:
     """The request's id."""
     return cast(str, request.scope["state"]["request_id"])
@@ -48,6 +61,7 @@ def answer_deadline(request: Request) -> float:
 StateDep = Annotated[State, Depends(state_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 ModelsDep = Annotated[Models, Depends(models_of)]
+CutoverDep = Annotated[Cutover, Depends(cutover_of)]
 RequestId = Annotated[str, Depends(request_id)]
 AnswerDeadline = Annotated[float, Depends(answer_deadline)]
 Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]

@@ -1,9 +1,9 @@
-"""Routes of documents and jobs."""
+"""Routes of documents."""
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
 import anyio
@@ -21,18 +21,24 @@ from app.api.dependencies import (
     visible_document,
 )
 from app.api.schemas.documents import (
+    ArchiveBody,
     DeleteByFilter,
     DeletedBody,
     DocumentBody,
-    JobBody,
+    MemberBody,
     MetadataPatch,
+    RetryRequest,
+    SkippedBody,
+    VersionBody,
 )
 from app.api.schemas.search import FILTER
 from app.api.schemas.shape import Page, problems
-from app.api.upload import MULTIPART, read_upload
+from app.api.upload import MULTIPART, Upload, read_upload
+from app.archives import Unpacked, UnpackingLimits, is_archive, unpack
 from app.errors import InvalidRequest, NotFound
+from app.files import Received
 from app.state import State
-from app.types import Deleted, Document, DocumentStatus, Principal
+from app.types import Document, DocumentStatus, Principal
 from retrieval.filters import parse_filter
 from retrieval.types import Metadata
 
@@ -45,19 +51,22 @@ _POLL_SECONDS = 0.1
 @router.post(
     "/v1/documents",
     status_code=202,
-    response_model=DocumentBody,
+    response_model=DocumentBody | ArchiveBody,
     summary="Upload a document",
     openapi_extra=MULTIPART,
     responses={
-        200: {"model": DocumentBody, "description": "A duplicate: `duplicate_of` names it."},
+        200: {"model": DocumentBody | ArchiveBody, "description": "Nothing new: `duplicate_of` names what was there."},
         **problems(409, 413, 415, 422, 503),
     },
 )
 async def upload_document(
     request: Request, response: Response, state: StateDep, principal: PrincipalDep
-) -> DocumentBody:
-    """Store the bytes and queue their ingestion. When this answers, both are on disk."""
-    upload = await read_upload(request, state.files, limit=state.settings.max_upload_mb << 20)
+) -> DocumentBody | ArchiveBody:
+    """Store the bytes and queue their ingestion. When this answers, both are on disk.
+
+    Of a zip archive each file becomes a document of its own, and the answer is a list of them.
+    """
+    upload = await read_upload(request, state)
     fields = upload.fields
     try:
         collection_id = await anyio.to_thread.run_sync(_target, state, principal, fields.collection_id)
@@ -65,17 +74,28 @@ async def upload_document(
     except BaseException:
         state.files.discard(upload.received)
         raise
-    document, created = await anyio.to_thread.run_sync(
-        lambda: state.intake.accept(
-            upload.received,
-            filename=upload.filename,
+
+    def accept(received: Received, filename: str, external_id: str | None) -> tuple[Document, bool]:
+        return state.intake.accept(
+            received,
+            filename=filename,
             principal=principal,
             collection_id=collection_id,
-            external_id=fields.external_id,
+            external_id=external_id,
             metadata=metadata,
             on_duplicate=fields.on_duplicate,
+            password=upload.password,
         )
-    )
+
+    def accept_all() -> Unpacked | tuple[Document, bool]:
+        if upload.is_file and is_archive(upload.received, filename=upload.filename):
+            return _unpack(state, upload, accept)
+        return accept(upload.received, upload.filename, fields.external_id)
+
+    result = await anyio.to_thread.run_sync(accept_all)
+    if isinstance(result, Unpacked):
+        return await _archive_body(state, result, response, wait=fields.wait)
+    document, created = result
     if fields.wait:
         document = await _wait(state, document, seconds=fields.wait)
     if not created:
@@ -94,11 +114,21 @@ async def upload_document(
 async def replace_document(
     document_id: str, request: Request, state: StateDep, principal: PrincipalDep
 ) -> DocumentBody:
-    """Queue a new version; the old one is searched until the new one is indexed, then swapped in one step."""
+    """Queue a new version; the old one is searched until the new one is indexed, then swapped in one step.
+
+    With `on_duplicate=replace` the versions before are forgotten at the swap. Metadata stay as they are.
+    """
     await anyio.to_thread.run_sync(visible_document, state, principal, document_id)
-    upload = await read_upload(request, state.files, limit=state.settings.max_upload_mb << 20)
+    upload = await read_upload(request, state)
     document = await anyio.to_thread.run_sync(
-        lambda: state.intake.replace(document_id, upload.received, filename=upload.filename, principal=principal)
+        lambda: state.intake.replace(
+            document_id,
+            upload.received,
+            filename=upload.filename,
+            principal=principal,
+            drop_older=upload.fields.on_duplicate == "replace",
+            password=upload.password,
+        )
     )
     if upload.fields.wait:
         document = await _wait(state, document, seconds=upload.fields.wait)
@@ -136,25 +166,13 @@ def list_documents(
 
 @router.post("/v1/documents/delete", summary="Delete documents by filter", responses=problems(404, 422))
 def delete_documents(body: DeleteByFilter, state: StateDep, principal: PrincipalDep) -> DeletedBody:
-    """Delete every document that matches; final when acknowledged."""
+    """Delete every document there is now that matches; final when acknowledged."""
     if body.collection_id is not None:
         visible_collection(state, principal, body.collection_id)
-    chunks = vectors = documents = 0
-    parsed = parse_filter(body.filter)
-    while True:
-        page, _ = state.documents.list(
-            tenant_id=principal.tenant_id,
-            collections=principal.collections,
-            collection_id=body.collection_id,
-            filter=parsed,
-            limit=100,
-        )
-        if not page:
-            break
-        for document in page:
-            removed = state.intake.delete(document.id, principal=principal)
-            chunks, vectors, documents = chunks + removed.chunks, vectors + removed.vectors, documents + 1
-    return DeletedBody.of(Deleted(chunks=chunks, vectors=vectors), documents=documents)
+    condition = parse_filter(body.filter)
+    assert condition is not None, "the schema asks for a field at least"
+    deleted, documents = state.intake.delete_matching(condition, principal=principal, collection_id=body.collection_id)
+    return DeletedBody.of(deleted, documents=documents)
 
 
 @router.get("/v1/documents/{document_id}", summary="A document", responses=problems(404))
@@ -182,12 +200,28 @@ def delete_document(document_id: str, state: StateDep, principal: PrincipalDep) 
     "/v1/documents/{document_id}/retry",
     status_code=202,
     summary="Retry a failed document",
-    responses=problems(404, 409),
+    responses=problems(404, 409, 422),
 )
-def retry_document(document_id: str, state: StateDep, principal: PrincipalDep) -> DocumentBody:
-    """Queue a failed document again."""
+def retry_document(
+    document_id: str, state: StateDep, principal: PrincipalDep, body: RetryRequest | None = None
+) -> DocumentBody:
+    """Queue a failed document again; one that failed as `encrypted` with its password."""
     visible_document(state, principal, document_id)
-    return DocumentBody.of(state.intake.retry(document_id, principal=principal))
+    password = body.password if body is not None else None
+    return DocumentBody.of(state.intake.retry(document_id, principal=principal, password=password))
+
+
+@router.get("/v1/documents/{document_id}/versions", summary="A document's versions", responses=problems(404, 422))
+def list_versions(
+    document_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
+) -> Page[VersionBody]:
+    """Newest first; every one listed can still be read by `/content?version=` once it is indexed."""
+    document = visible_document(state, principal, document_id)
+    versions, next_cursor = state.contents.versions(
+        document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor
+    )
+    data = [VersionBody.of(version, live=version.version == document.live_version) for version in versions]
+    return Page(data=data, has_more=next_cursor is not None, next_cursor=next_cursor)
 
 
 @router.get(
@@ -217,14 +251,6 @@ async def document_events(
             return
 
 
-@router.get("/v1/jobs/{job_id}", summary="An ingestion job", tags=["jobs"], responses=problems(404))
-def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
-    """Where a job stands."""
-    job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
-    visible_document(state, principal, job.document_id)
-    return JobBody.of(job)
-
-
 def checked_metadata(raw: object) -> Metadata:
     """Metadata whose values filters can compare: strings, numbers, booleans, null, and lists of these.
 
@@ -251,6 +277,34 @@ def _target(state: State, principal: Principal, collection_id: str | None) -> st
     if principal.collections is not None and default not in principal.collections:
         raise InvalidRequest("Name a collection of this key as 'collection_id'.", param="collection_id")
     return default
+
+
+def _unpack(
+    state: State, upload: Upload, accept: Callable[[Received, str, str | None], tuple[Document, bool]]
+) -> Unpacked:
+    settings, prefix = state.settings, upload.fields.external_id
+    password = upload.password.get_secret_value() if upload.password is not None else None
+    return unpack(
+        upload.received,
+        files=state.files,
+        limits=UnpackingLimits(members=settings.archive_members, member_bytes=settings.max_upload_mb << 20),
+        password=password,
+        accept=lambda received, member: accept(
+            received, member.name, f"{prefix}/{member.name}" if prefix is not None else None
+        ),
+    )
+
+
+async def _archive_body(state: State, unpacked: Unpacked, response: Response, *, wait: float) -> ArchiveBody:
+    deadline = time.monotonic() + wait
+    data = []
+    for member in unpacked.accepted:
+        left = deadline - time.monotonic()
+        document = await _wait(state, member.document, seconds=left) if wait else member.document
+        data.append(MemberBody.of(document, duplicate=not member.created, archive_path=member.name))
+    if not any(member.created for member in unpacked.accepted):
+        response.status_code = 200
+    return ArchiveBody(data=data, skipped=[SkippedBody.of(skipped) for skipped in unpacked.skipped])
 
 
 async def _wait(state: State, document: Document, *, seconds: float) -> Document:

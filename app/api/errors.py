@@ -31,12 +31,18 @@ class _Mapped:
 _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.NotFound: _Mapped(HTTPStatus.NOT_FOUND, "not-found"),
     app_errors.Conflict: _Mapped(HTTPStatus.CONFLICT, "conflict"),
+    app_errors.RequestRunning: _Mapped(HTTPStatus.CONFLICT, "request-running", 1),
+    app_errors.AnswerNotKept: _Mapped(HTTPStatus.CONFLICT, "answer-not-kept"),
+    app_errors.IdempotencyKeyReused: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency-key-reused"),
+    app_errors.UrlNotAllowed: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "url-not-allowed"),
+    app_errors.UrlNotFetched: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "url-not-fetched"),
     app_errors.Unauthenticated: _Mapped(HTTPStatus.UNAUTHORIZED, "unauthenticated"),
     app_errors.Forbidden: _Mapped(HTTPStatus.FORBIDDEN, "forbidden"),
     app_errors.UnsupportedParameter: _Mapped(HTTPStatus.BAD_REQUEST, "unsupported-parameter"),
     app_errors.InvalidRequest: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-request"),
     app_errors.Malformed: _Mapped(HTTPStatus.BAD_REQUEST, "malformed-request"),
     app_errors.TooLarge: _Mapped(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large"),
+    app_errors.TooSlow: _Mapped(HTTPStatus.REQUEST_TIMEOUT, "request-timeout"),
     app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage"),
     app_errors.StoreUnavailable: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable", 2),
     app_errors.DeadlinePassed: _Mapped(HTTPStatus.GATEWAY_TIMEOUT, "deadline"),
@@ -51,6 +57,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     generation_errors.EngineStopped: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "engine-stopped", 5),
     generation_errors.GenerationError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "generation-failed", 5),
 }
+_SLUGS = {404: "not-found", 405: "method-not-allowed", 408: "request-timeout", 413: "too-large"}
 
 
 def problem(
@@ -146,7 +153,7 @@ def install_error_handlers(app: FastAPI) -> None:
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException), "registered for HTTPException"
         status = HTTPStatus(error.status_code)
-        slug = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}.get(status.value, "bad-request")
+        slug = _SLUGS.get(status.value, "bad-request")
         detail = "There is nothing at this address." if status.value == 404 else str(error.detail)
         body = problem(status, slug, detail, request_id_of(request))
         return problem_response(status, body, error.headers or {}, path=request.url.path)

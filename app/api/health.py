@@ -65,11 +65,21 @@ def readyz(state: StateDep) -> Response:
             "generation": models.index.generation,
             "vectors": len(models.index),
             "lexical": models.lexical.serving,
+            "embedder": models.embedder.info.model,
         }
-        checks["ingestion"] = {"alive": models.worker.alive()}
+        cutover = state.cutover
+        if cutover is not None and (building := cutover.building) is not None:
+            checks["reembedding"] = {
+                "generation": building.generation,
+                "done": building.done,
+                "total": building.total,
+                "stalled": building.error is not None,
+            }
+        ingesting = models.worker.alive() or (cutover is not None and cutover.swapping)
+        checks["ingestion"] = {"alive": ingesting}
         if not engine_alive:
             reasons.append("engine: stopped")
-        if not models.worker.alive():
+        if not ingesting:
             reasons.append("ingestion: stopped")
     body = Readiness(ready=not reasons, reasons=reasons, checks=checks)
     return JSONResponse(body.model_dump(), status_code=200 if body.ready else 503)

@@ -4,17 +4,17 @@ Pure ASGI, so that streams pass through untouched and a bad key is refused befor
 """
 
 import time
-from http import HTTPStatus
 
 import anyio
-from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.policy import allows, is_public, required_role
 from app.api.errors import problem_of, problem_response
 from app.api.event_stream import ClientGone
+from app.api.request_body import bounded
 from app.errors import Forbidden, TooLarge
 from app.identifiers import new_id
 from app.state import State
@@ -50,8 +50,8 @@ class RequestGate:
 
         try:
             await _admit(scope, state)
-            await self._app(scope, _bounded(receive, _limit(scope, state)), send_named)
-        except ClientGone:
+            await self._app(scope, bounded(receive, limit=_limit(scope, state)), send_named)
+        except (ClientGone, ClientDisconnect):
             status = _CLIENT_CLOSED
         except Exception as error:
             if status != _UNSENT:
@@ -83,22 +83,6 @@ def _limit(scope: Scope, state: State) -> int:
     """Bytes a body may have: the file limit and a little framing for multipart, less for JSON."""
     multipart = Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")
     return (state.settings.max_upload_mb << 20) + (1 << 20) if multipart else _JSON_LIMIT
-
-
-def _bounded(receive: Receive, left: int) -> Receive:
-    """`receive`, refusing a body that grows past the limit whatever length it declared."""
-
-    async def bounded() -> Message:
-        nonlocal left
-        message = await receive()
-        if message["type"] == "http.request":
-            left -= len(message.get("body", b""))
-            if left < 0:
-                # FastAPI turns any other exception raised while it reads a body into a 400.
-                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request body is larger than the limit.")
-        return message
-
-    return bounded
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, error: Exception, request_id: str) -> None:

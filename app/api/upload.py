@@ -1,23 +1,28 @@
-"""Reading an upload: a multipart file streamed to disk, or JSON text."""
+"""Reading an upload: a multipart file streamed to disk, JSON text, or a web page fetched by its address."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SecretStr, TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
-from app.api.schemas.documents import TextDocument
-from app.errors import InvalidRequest
+from app.api.idempotency import take
+from app.api.schemas.documents import PROTECTED, FileFields, TextDocument, UploadFields, WebDocument
+from app.errors import InvalidRequest, UrlNotAllowed
 from app.files import FileStore, Received, read_blocks
 from app.identifiers import new_id
+from app.state import State
+from app.web_pages import WebPages
 
 _FIELDS = ("collection_id", "external_id", "metadata", "on_duplicate", "wait")
 _FIELD_BYTES = 1 << 20
+_FILENAME_CHARS = 1024
+_Body = TypeVar("_Body", bound=UploadFields)
 
 MULTIPART: dict[str, Any] = {
     "requestBody": {
@@ -28,12 +33,20 @@ MULTIPART: dict[str, Any] = {
                     "type": "object",
                     "required": ["file"],
                     "properties": {
-                        "file": {"type": "string", "format": "binary", "description": "The document."},
+                        "file": {
+                            "type": "string",
+                            "format": "binary",
+                            "description": "The document, or a zip archive of documents.",
+                        },
                         "collection_id": {"type": "string", "description": "Where it goes."},
-                        "external_id": {"type": "string", "description": "Your own id, unique in the collection."},
+                        "external_id": {
+                            "type": "string",
+                            "description": "Your own id, unique in the collection; of an archive's files the part "
+                            "before their path in it.",
+                        },
                         "metadata": {
                             "type": "string",
-                            "description": "A JSON object with your own fields.",
+                            "description": "A JSON object with your own fields; each of an archive's files gets them.",
                             "example": '{"year": 2025}',
                         },
                         "on_duplicate": {
@@ -41,6 +54,7 @@ MULTIPART: dict[str, Any] = {
                             "enum": ["skip", "replace", "version", "error"],
                             "description": "What to do when the collection already holds these bytes.",
                         },
+                        "password": {"type": "string", "format": "password", "description": PROTECTED},
                         "wait": {
                             "type": "number",
                             "minimum": 0,
@@ -50,7 +64,9 @@ MULTIPART: dict[str, Any] = {
                     },
                 }
             },
-            "application/json": {"schema": TextDocument.model_json_schema()},
+            "application/json": {
+                "schema": {"anyOf": [TextDocument.model_json_schema(), WebDocument.model_json_schema()]}
+            },
         },
     }
 }
@@ -58,51 +74,75 @@ MULTIPART: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes on disk and the fields that came with them."""
+    """Bytes on disk and the fields that came with them. `is_file`: the bytes are a file's, not a text's."""
 
     received: Received
-    fields: TextDocument
-
-    @property
-    def filename(self) -> str:
-        """The name the client gave."""
-        return self.fields.filename
+    filename: str
+    fields: UploadFields
+    password: SecretStr | None = None
+    is_file: bool = True
 
 
-async def read_upload(request: Request, files: FileStore, *, limit: int) -> Upload:
+async def read_upload(request: Request, state: State) -> Upload:
     """Store the upload under a temporary name.
 
     Raises:
-        TooLarge: More bytes than `limit`.
+        TooLarge: More bytes than `max_upload_mb`.
         StorageFull: No room.
         InvalidRequest: There is no file, or `metadata` is not a JSON object.
+        UrlNotAllowed, UrlNotFetched: There is no page to be had at this address.
         RequestValidationError: A field is wrong.
+        Replay: The request has an idempotency key and was done before; let it pass.
     """
-    name = new_id("in")
+    limit = state.settings.max_upload_mb << 20
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        async with request.form(max_files=1, max_fields=16, max_part_size=_FIELD_BYTES) as form:
-            file = form.get("file")
-            if not isinstance(file, UploadFile):
-                raise InvalidRequest("Send the document as the multipart field 'file'.", param="file")
-            raw = {key: value for key, value in form.items() if key != "file"}
-            fields = _fields(raw, request.query_params, filename=file.filename or "untitled", text="-")
-            blocks = read_blocks(file.file)
-            received = await anyio.to_thread.run_sync(lambda: files.receive(blocks, name=name, limit=limit))
-            return Upload(received, fields)
+        return await _read_form(request, state.files, limit=limit)
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
         raise InvalidRequest("Send multipart/form-data with a 'file', or a JSON object with 'text'.") from None
     if not isinstance(body, dict):
-        raise InvalidRequest("The body must be a JSON object with 'text' and 'filename'.")
-    fields = _validated(body)
-    data = fields.text.encode("utf-8", errors="replace")
-    received = await anyio.to_thread.run_sync(lambda: files.receive([data], name=name, limit=limit))
-    return Upload(received, fields)
+        raise InvalidRequest("The body must be a JSON object with 'text' and 'filename', or with 'url'.")
+    if "url" in body:
+        page = _validated(WebDocument, body)
+        return await anyio.to_thread.run_sync(lambda: _fetch(page, state.web_pages, state.files, limit=limit))
+    document = _validated(TextDocument, body)
+    data = document.text.encode("utf-8", errors="replace")
+    received = await anyio.to_thread.run_sync(lambda: state.files.receive([data], name=new_id("in"), limit=limit))
+    return Upload(received, document.filename, document, is_file=False)
 
 
-def _fields(raw: Mapping[str, object], query: Mapping[str, str], *, filename: str, text: str) -> TextDocument:
-    """Form fields, or query parameters of the same names, as the JSON body would have them."""
+async def _read_form(request: Request, files: FileStore, *, limit: int) -> Upload:
+    async with request.form(max_files=1, max_fields=16, max_part_size=_FIELD_BYTES) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise InvalidRequest("Send the document as the multipart field 'file'.", param="file")
+        raw = {key: value for key, value in form.items() if key != "file"}
+        fields = _form_fields(raw, request.query_params)
+        filename = (file.filename or "untitled")[:_FILENAME_CHARS]
+        blocks = read_blocks(file.file)
+        received = await anyio.to_thread.run_sync(lambda: files.receive(blocks, name=new_id("in"), limit=limit))
+    try:
+        said = json.dumps([filename, sorted((key, str(value)) for key, value in raw.items())])
+        await take(request, said.encode(), received.sha256.encode())
+    except BaseException:
+        files.discard(received)
+        raise
+    return Upload(received, filename, fields, fields.password)
+
+
+def _fetch(page: WebDocument, web_pages: WebPages | None, files: FileStore, *, limit: int) -> Upload:
+    if web_pages is None:
+        raise UrlNotAllowed("Web pages are not fetched here; an administrator may turn that on.", param="url")
+    with web_pages.open(page.url) as found:
+        received = files.receive(found.blocks, name=new_id("in"), limit=limit)
+        filename = page.filename or found.filename[:_FILENAME_CHARS]
+    fields = page.model_copy(update={"metadata": {"url": page.url, **page.metadata}})
+    return Upload(received, filename, fields, page.password)
+
+
+def _form_fields(raw: Mapping[str, object], query: Mapping[str, str]) -> FileFields:
+    """Form fields, or query parameters of the same names, as a JSON body would have them."""
     values: dict[str, object] = {key: query[key] for key in _FIELDS if key in query}
     values.update(raw)
     if "metadata" in values:
@@ -110,13 +150,13 @@ def _fields(raw: Mapping[str, object], query: Mapping[str, str], *, filename: st
             values["metadata"] = json.loads(str(values["metadata"]))
         except (ValueError, RecursionError):
             raise InvalidRequest("'metadata' must be a JSON object.", param="metadata") from None
-    return _validated({**values, "filename": filename[:1024], "text": text})
+    return _validated(FileFields, values)
 
 
-def _validated(values: Mapping[str, object]) -> TextDocument:
+def _validated(kind: type[_Body], values: Mapping[str, object]) -> _Body:
     try:
-        return TypeAdapter(TextDocument).validate_python(values)
+        return TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
         raise RequestValidationError(
-            [{**item, "loc": ("body", *item["loc"])} for item in error.errors(include_url=False)]
+            [{**item, "loc": ("body", *item["loc"])} for item in error.errors(include_url=False, include_input=False)]
         ) from None

@@ -1,11 +1,12 @@
 """Bodies of documents, jobs and collections."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
-from app.types import Collection, Deleted, Document, DocumentStatus, Job
+from app.archives import Skipped
+from app.types import Collection, Deleted, Document, DocumentStatus, DocumentVersion, Job
 
 OnDuplicate = Literal["skip", "replace", "version", "error"]
 ON_DUPLICATE = (
@@ -16,13 +17,15 @@ ON_DUPLICATE = (
 )
 
 
-class TextDocument(RequestBody):
-    """A document given as text instead of a file."""
+PROTECTED = (
+    "Opens a protected file. It is held in memory until the document is indexed or failed, and written nowhere; after "
+    "a restart in between the document fails as `encrypted`, and the password is sent again with a retry."
+)
 
-    text: str = Field(min_length=1, description="The document's text.", examples=["Revenue rose 12 % in 2025."])
-    filename: str = Field(
-        min_length=1, max_length=1024, description="Its name; `.md` makes it Markdown.", examples=["notes.md"]
-    )
+
+class UploadFields(RequestBody):
+    """What goes with every upload."""
+
     collection_id: str | None = Field(default=None, description="Where it goes; default: the `default` collection.")
     external_id: str | None = Field(
         default=None, min_length=1, max_length=512, description="Your own id, unique in the collection."
@@ -30,6 +33,43 @@ class TextDocument(RequestBody):
     metadata: Metadata = Field(default_factory=dict, description="Your own fields, usable in filters.")
     on_duplicate: OnDuplicate | None = Field(default=None, description=ON_DUPLICATE)
     wait: float = Field(default=0, ge=0, le=30, description="Seconds to wait for indexing before answering.")
+
+
+class TextDocument(UploadFields):
+    """A document given as text instead of a file."""
+
+    text: str = Field(min_length=1, description="The document's text.", examples=["Revenue rose 12 % in 2025."])
+    filename: str = Field(
+        min_length=1, max_length=1024, description="Its name; `.md` makes it Markdown.", examples=["notes.md"]
+    )
+
+
+class WebDocument(UploadFields):
+    """A document fetched from the web; only where `FOOTNOTE_WEB_PAGES` is on."""
+
+    url: str = Field(
+        min_length=1,
+        max_length=2048,
+        description="`http` or `https`, port 80 or 443, on the public internet. It becomes the metadata field `url` "
+        "where that is not given.",
+        examples=["https://example.com/report.html"],
+    )
+    filename: str | None = Field(
+        default=None, min_length=1, max_length=1024, description="Its name; default: the last part of the address."
+    )
+    password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
+
+
+class FileFields(UploadFields):
+    """The fields beside a multipart `file`."""
+
+    password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
+
+
+class RetryRequest(RequestBody):
+    """How to try again."""
+
+    password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
 
 
 class MetadataPatch(RequestBody):
@@ -107,14 +147,17 @@ class DocumentBody(ResponseBody):
     counts: Counts = Field(description="Size of the live version.")
     embedding: Embedding | None = Field(description="Null before the first version is indexed.")
     attempts: int = Field(description="How often the newest version was tried.", examples=[1])
-    error: DocumentError | None = Field(description="Set when the newest version failed.")
+    error: DocumentError | None = Field(description="Why the newest version failed, or waits to be tried again.")
+    next_attempt_at: str | None = Field(
+        description="When its ingestion is tried again, RFC 3339 UTC; null unless it was tried and waits."
+    )
     usage: DocumentUsage = Field(description="What ingesting it cost.")
     created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
     updated_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
 
     @classmethod
-    def of(cls, document: Document, *, duplicate: bool = False) -> "DocumentBody":
-        """The body for a document."""
+    def of(cls, document: Document, *, duplicate: bool = False, **more: str) -> Self:
+        """The body for a document; `more` are the fields that a body made from this one adds."""
         working = document.status in {
             DocumentStatus.QUEUED,
             DocumentStatus.EXTRACTING,
@@ -147,9 +190,71 @@ class DocumentBody(ResponseBody):
             error=DocumentError(code=document.error_code, detail=document.error_detail or "")
             if document.error_code
             else None,
+            next_attempt_at=rfc3339(document.next_attempt_at) if document.next_attempt_at is not None else None,
             usage=DocumentUsage(embedding_tokens=document.embedding_tokens),
             created_at=rfc3339(document.created_at),
             updated_at=rfc3339(document.updated_at),
+            **more,
+        )
+
+
+class MemberBody(DocumentBody):
+    """A document that came in an archive."""
+
+    archive_path: str = Field(description="Its path in the archive.", examples=["2025/report.pdf"])
+
+
+class SkippedBody(ResponseBody):
+    """A file in an archive that became no document."""
+
+    name: str = Field(description="Its path in the archive.", examples=["logo.png"])
+    code: str = Field(description="Stable code.", examples=["unsupported-format"])
+    detail: str = Field(description="The reason in a sentence.", examples=["This looks like an image."])
+
+    @classmethod
+    def of(cls, skipped: Skipped) -> "SkippedBody":
+        """The body for a file left out."""
+        return cls(name=skipped.name, code=skipped.code, detail=skipped.detail)
+
+
+class ArchiveBody(ResponseBody):
+    """What became of a zip archive: each file in it a document of its own."""
+
+    object: Literal["list"] = Field(default="list", description="Always `list`.")
+    data: list[MemberBody] = Field(description="The documents, in the archive's order.")
+    skipped: list[SkippedBody] = Field(description="Files that became no document, and why.")
+
+
+class VersionBody(ResponseBody):
+    """A version of a document that can still be read, or is on its way."""
+
+    version: int = Field(description="Its number, from 1.", examples=[1])
+    live: bool = Field(description="Whether it is the one search returns.")
+    filename: str = Field(description="The name it was uploaded under.", examples=["report.pdf"])
+    bytes: int = Field(description="Size of the original.", examples=[81234])
+    sha256: str = Field(description="SHA-256 of the original, hexadecimal.")
+    media_type: str | None = Field(description="What its bytes are; null before extraction.")
+    title: str | None = Field(description="The title it gives itself.")
+    counts: Counts = Field(description="Its size; 0 before it is indexed.")
+    usage: DocumentUsage = Field(description="What ingesting it cost.")
+    created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
+    indexed_at: str | None = Field(description="RFC 3339 UTC; null where it is not indexed yet, or failed.")
+
+    @classmethod
+    def of(cls, version: DocumentVersion, *, live: bool) -> "VersionBody":
+        """The body for a version."""
+        return cls(
+            version=version.version,
+            live=live,
+            filename=version.filename,
+            bytes=version.bytes,
+            sha256=version.sha256,
+            media_type=version.media_type,
+            title=version.title,
+            counts=Counts(pages=version.pages, chunks=version.chunks, tokens=version.tokens),
+            usage=DocumentUsage(embedding_tokens=version.embedding_tokens),
+            created_at=rfc3339(version.created_at),
+            indexed_at=rfc3339(version.indexed_at) if version.indexed_at is not None else None,
         )
 
 
@@ -214,7 +319,10 @@ class JobBody(ResponseBody):
     document_id: str = Field(description="The document it works on.")
     version: int = Field(description="The version it makes.")
     attempts: int = Field(description="How often it was started.", examples=[1])
-    error: DocumentError | None = Field(description="Set when it failed.")
+    error: DocumentError | None = Field(description="Why it failed, or was not finished at the last attempt.")
+    next_attempt_at: str | None = Field(
+        description="When it is tried again, RFC 3339 UTC; null unless it was tried and waits."
+    )
     created_at: str = Field(description="RFC 3339 UTC.")
     started_at: str | None = Field(description="RFC 3339 UTC.")
     finished_at: str | None = Field(description="RFC 3339 UTC.")
@@ -229,6 +337,7 @@ class JobBody(ResponseBody):
             version=job.version,
             attempts=job.attempts,
             error=DocumentError(code=job.error_code, detail=job.error_detail or "") if job.error_code else None,
+            next_attempt_at=rfc3339(job.next_attempt_at) if job.next_attempt_at is not None else None,
             created_at=rfc3339(job.created_at),
             started_at=rfc3339(job.started_at) if job.started_at is not None else None,
             finished_at=rfc3339(job.finished_at) if job.finished_at is not None else None,

@@ -17,12 +17,15 @@ MATRIX = {
     ("PATCH", "/v1/documents/{document_id}"): Role.MEMBER,
     ("DELETE", "/v1/documents/{document_id}"): Role.MEMBER,
     ("POST", "/v1/documents/{document_id}/retry"): Role.MEMBER,
+    ("GET", "/v1/documents/{document_id}/versions"): Role.READER,
     ("GET", "/v1/documents/{document_id}/events"): Role.READER,
     ("GET", "/v1/documents/{document_id}/content"): Role.READER,
     ("GET", "/v1/documents/{document_id}/pages/{number}"): Role.READER,
     ("GET", "/v1/documents/{document_id}/chunks"): Role.READER,
     ("GET", "/v1/documents/{document_id}/file"): Role.READER,
+    ("GET", "/v1/jobs"): Role.READER,
     ("GET", "/v1/jobs/{job_id}"): Role.READER,
+    ("POST", "/v1/jobs/{job_id}/cancel"): Role.MEMBER,
     ("POST", "/v1/collections"): Role.MEMBER,
     ("GET", "/v1/collections"): Role.READER,
     ("GET", "/v1/collections/{collection_id}"): Role.READER,
@@ -46,6 +49,10 @@ MATRIX = {
     ("GET", "/v1/admin/keys/{key_id}"): Role.ADMIN,
     ("PATCH", "/v1/admin/keys/{key_id}"): Role.ADMIN,
     ("DELETE", "/v1/admin/keys/{key_id}"): Role.ADMIN,
+    ("POST", "/v1/admin/reconcile"): Role.ADMIN,
+    ("GET", "/v1/admin/generations"): Role.ADMIN,
+    ("POST", "/v1/admin/generations/{generation_id}/confirm"): Role.ADMIN,
+    ("POST", "/v1/admin/generations/{generation_id}/rollback"): Role.ADMIN,
 }
 PUBLIC = {"/healthz", "/readyz", "/metrics"}
 BODIES = {
@@ -59,6 +66,7 @@ BODIES = {
     "/v1/chat/completions": {"model": "footnote", "messages": [{"role": "user", "content": "x"}]},
     "/v1/tokens/count": {"text": "x"},
     "/v1/admin/keys": {"name": "new"},
+    "/v1/admin/reconcile": {"repair": False},
     "/v1/admin/keys/{key_id}": {"name": "renamed"},
 }
 IDS = {"document_id", "collection_id", "conversation_id", "job_id", "key_id"}
@@ -89,6 +97,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
         "job_id": document["job_id"],
         "key_id": key["id"],
         "id": "req_1",
+        "generation_id": "1",
         "number": "1",
         "model": "footnote",
     }
