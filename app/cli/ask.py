@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.connection import Client, Refused, connect, refused
-from app.cli.documents import collection_id_of
+from app.cli.remote_collection import collection_id_of
 
 Collection = Annotated[str | None, typer.Option("--collection", "-c", help="Only in this collection (name or id).")]
 

@@ -27,7 +27,15 @@ class Target:
 
 
 class Refused(AppError):
-    """The server answered with a problem; the message is its detail."""
+    """The server answered with a problem; the message is its detail.
+
+    `status` is the HTTP status, None when no answer came; `retry_after_s` is what the server asked for.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_s = retry_after_s
 
 
 class Client:
@@ -44,6 +52,9 @@ class Client:
         """
         try:
             response = self.http.request(method, path, **options)
+        except httpx.LocalProtocolError:
+            # A file that grew or shrank under our hands; the status a server gives a body of another length.
+            raise Refused("The file changed while it was being sent.", status=400) from None
         except httpx.HTTPError as error:
             raise Refused(f"The server cannot be reached: {type(error).__name__}.") from None
         if response.is_error:
@@ -58,7 +69,12 @@ def refused(response: httpx.Response) -> Refused:
     except ValueError:
         body = {}
     detail = body.get("detail") if isinstance(body, dict) else None
-    return Refused(str(detail or f"The server answered {response.status_code}."))
+    pause = response.headers.get("Retry-After", "")  # seconds (RFC 9110, 10.2.3); our server sends no dates
+    return Refused(
+        str(detail or f"The server answered {response.status_code}."),
+        status=response.status_code,
+        retry_after_s=float(pause) if pause.isdecimal() else None,
+    )
 
 
 @contextmanager

@@ -1,89 +1,60 @@
-"""`footnote ingest` and `footnote documents`."""
+"""`footnote documents` and `footnote delete`."""
 
-import time
-from collections.abc import Iterator
-from pathlib import Path
+import json
+import sys
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from app.cli.connection import Client, Refused, connect
+from app.cli.ingest import INTERRUPTED, report
+from app.cli.mirror import Mirror
+from app.cli.patience import Patience
+from app.cli.progress import progress_of
+from app.cli.remote_collection import HttpCollection, RemoteDocument, collection_id_of, pages
+from app.cli.tally import Tally
 from app.errors import SetupError
 
-_FINAL = {"indexed", "failed"}
-_IN_FLIGHT = 16  # uploads waited for at once, so that a folder of thousands does not flood the queue
+_PATIENCE_S = 60.0
+_SHOWN = 10
 
 
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
-    cli.command()(ingest)
     cli.command()(documents)
-
-
-def ingest(
-    context: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders; folders are walked.", exists=True)],
-    collection: Annotated[str, typer.Option("--collection", "-c", help="Name or id; made if missing.")] = "default",
-) -> None:
-    """Upload files and wait until each is indexed or failed with a reason."""
-    files = list(_walk(paths))
-    if not files:
-        raise SetupError("There are no files at these paths.")
-    console = Console()
-    outcomes: dict[str, list[tuple[str, str]]] = {"indexed": [], "duplicate": [], "failed": []}
-    with connect(context.obj, with_models=True) as client, _progress(console) as progress:
-        collection_id = collection_id_of(client, collection, make=True)
-        task = progress.add_task("", total=len(files), name="starting")
-        waiting: dict[str, Path] = {}
-
-        def settle(path: Path, outcome: str, detail: str) -> None:
-            outcomes[outcome].append((str(path), detail))
-            progress.advance(task)
-
-        for path in files:
-            progress.update(task, name=path.name)
-            try:
-                document = _upload(client, path, collection_id)
-            except Refused as error:
-                settle(path, "failed", str(error))
-                continue
-            if document["duplicate_of"] and document["status"] == "indexed":
-                settle(path, "duplicate", document["filename"])
-            elif document["id"] in waiting:
-                settle(path, "duplicate", waiting[document["id"]].name)
-            else:
-                waiting[document["id"]] = path
-            while len(waiting) >= _IN_FLIGHT:
-                _collect(client, waiting, settle)
-        while waiting:
-            _collect(client, waiting, settle)
-    _report(console, outcomes)
-    if outcomes["failed"]:
-        raise typer.Exit(2)
+    cli.command()(delete)
 
 
 def documents(
     context: typer.Context,
     collection: Annotated[str | None, typer.Option("--collection", "-c", help="Only in this collection.")] = None,
     status: Annotated[str | None, typer.Option(help="Only with this status, for example failed.")] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try the failed ones again, and wait until each is indexed or has failed.")
+    ] = False,
 ) -> None:
-    """List documents, newest first."""
-    table = Table("id", "document", "status", "pages", "chunks", "tokens", "reason", box=None, pad_edge=False)
-    with connect(context.obj) as client:
+    """List documents, newest first, with the reason why a failed one failed."""
+    if retry and status not in {None, "failed"}:
+        raise SetupError("Only failed documents can be tried again: use --status failed --retry.")
+    with connect(context.obj, with_models=retry) as client:
         params: dict[str, Any] = {"limit": 500}
-        if status is not None:
-            params["status"] = status
+        if status is not None or retry:
+            params["status"] = status or "failed"
         if collection is not None:
             params["collection_id"] = collection_id_of(client, collection)
+        if retry:
+            _retry(client, params)
+            return
+        table = Table("id", "document", "status", "pages", "chunks", "tokens", "reason", box=None, pad_edge=False)
         for item in pages(client, "/v1/documents", params):
             counts, error = item["counts"], item["error"]
             table.add_row(
                 item["id"],
-                Text(item["filename"]),
+                Text(item["external_id"] or item["filename"]),
                 item["status"],
                 str(counts["pages"] or ""),
                 str(counts["chunks"]),
@@ -93,84 +64,101 @@ def documents(
     Console().print(table if table.row_count else "There are no documents.")
 
 
-def pages(client: Client, path: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every item of a list, page by page."""
-    cursor: str | None = None
-    while True:
-        page = client.call("GET", path, params={**params, **({"cursor": cursor} if cursor else {})})
-        yield from page["data"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            return
+def _retry(client: Client, params: dict[str, Any]) -> None:
+    """Queue the failed documents again and wait for them; exit status 2 when some failed again."""
+    failed = list(pages(client, "/v1/documents", params))
+    console, tally = Console(), Tally()
+    if not failed:
+        console.print("No document has failed.")
+        return
+    try:
+        with progress_of(console, each=False) as progress:
+            patience = Patience(limit_s=_PATIENCE_S, say=progress.say)
+            mirror = Mirror(HttpCollection(client, None), scope="", patience=patience, tally=tally, observer=progress)
+            for item in failed:
+                queued = patience(partial(_queue, client, item["id"]))
+                if queued is not None:
+                    mirror.track(queued, name=_named(item))
+            mirror.drain()
+    except KeyboardInterrupt:
+        console.print("Stopped. What was queued is worked on by the server.")
+        raise typer.Exit(INTERRUPTED) from None
+    report(console, tally)
+    if tally.failures:
+        raise typer.Exit(2)
 
 
-def collection_id_of(client: Client, name: str, *, make: bool = False) -> str:
-    """The id of a collection by name or id.
-
-    Raises:
-        SetupError: There is none, and `make` is false.
-    """
-    for item in pages(client, "/v1/collections", {"limit": 500}):
-        if name in {item["id"], item["name"]}:
-            return str(item["id"])
-    if not make:
-        raise SetupError(f"There is no collection '{name}'.")
-    return str(client.call("POST", "/v1/collections", json={"name": name})["id"])
+def _queue(client: Client, document_id: str) -> RemoteDocument | None:
+    """Queue one again; None when it is gone, or has not failed any more."""
+    try:
+        return RemoteDocument.of(client.call("POST", f"/v1/documents/{document_id}/retry"))
+    except Refused as error:
+        if error.status in {404, 409}:
+            return None
+        raise
 
 
-def _walk(paths: list[Path]) -> Iterator[Path]:
-    """Files at `paths`; folders in name order, hidden files left out."""
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(
-                file
-                for file in path.rglob("*")
-                if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts)
-            )
+def delete(
+    context: typer.Context,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Ids of documents, as `footnote documents` shows them.")
+    ] = None,
+    filter: Annotated[  # noqa: A002 - the API's own word
+        str | None, typer.Option(help='Instead of ids, a metadata filter as JSON: \'{"year": {"$lt": 2020}}\'.')
+    ] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="With --filter: only in this collection.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete documents for good: originals, text and vectors, all versions."""
+    if bool(ids) == (filter is not None):
+        raise SetupError("Name documents by their ids, or by --filter; one of the two.")
+    if collection is not None and filter is None:
+        raise SetupError("--collection goes with --filter; ids need none.")
+    if not yes and not sys.stdin.isatty():
+        raise SetupError("There is nobody to ask: pass --yes.")
+    condition = _condition(filter) if filter is not None else {}
+    console = Console()
+    with connect(context.obj) as client:
+        scope = {"collection_id": collection_id_of(client, collection)} if collection is not None else {}
+        if filter is not None:
+            names = [_named(item) for item in pages(client, "/v1/documents", {"limit": 500, "filter": filter, **scope})]
         else:
-            yield path
+            ids = list(dict.fromkeys(ids or ()))
+            names = [_named(client.call("GET", f"/v1/documents/{document_id}")) for document_id in ids]
+        if not names:
+            console.print("No document matches.")
+            return
+        for name in names[:_SHOWN]:
+            console.print(Text(name))
+        if len(names) > _SHOWN:
+            console.print(f"… and {len(names) - _SHOWN:,} more")
+        if not yes and not typer.confirm(f"Delete {_counted(len(names))} for good?"):
+            console.print("Nothing was deleted.")
+            raise typer.Exit(1)
+        if filter is not None:
+            removed = [client.call("POST", "/v1/documents/delete", json={"filter": condition, **scope})]
+        else:
+            removed = [client.call("DELETE", f"/v1/documents/{document_id}") for document_id in ids or ()]
+    gone = sum(body["documents"] for body in removed)
+    chunks = sum(body["chunks_removed"] for body in removed)
+    console.print(f"Deleted {_counted(gone)} with {chunks:,} chunks.")
 
 
-def _upload(client: Client, path: Path, collection_id: str) -> dict[str, Any]:
-    with path.open("rb") as file:
-        result: dict[str, Any] = client.call(
-            "POST", "/v1/documents", files={"file": (path.name, file)}, data={"collection_id": collection_id}
-        )
-    return result
+def _condition(text: str) -> dict[str, Any]:
+    try:
+        condition = json.loads(text)
+    except (ValueError, RecursionError):
+        condition = None
+    if not isinstance(condition, dict) or not condition:
+        raise SetupError('--filter is a JSON object with at least one condition, for example {"year": 2019}.')
+    return condition
 
 
-def _collect(client: Client, waiting: dict[str, Path], settle: Any) -> None:
-    """Look at every waiting document once; give the server time when none is finished."""
-    finished = 0
-    for document_id, path in list(waiting.items()):
-        document = client.call("GET", f"/v1/documents/{document_id}")
-        if document["status"] in _FINAL:
-            del waiting[document_id]
-            finished += 1
-            if document["status"] == "failed":
-                settle(path, "failed", document["error"]["detail"])
-            else:
-                settle(path, "indexed", f"{document['counts']['chunks']} chunks")
-    if not finished:
-        time.sleep(0.2)
+def _named(body: dict[str, Any]) -> str:
+    return f"{body['id']}  {body['external_id'] or body['filename']}"
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.fields[name]}", justify="left"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
-
-
-def _report(console: Console, outcomes: dict[str, list[tuple[str, str]]]) -> None:
-    for path, detail in outcomes["failed"]:
-        console.print(Text(f"failed  {path}: {detail}", style="red"))
-    for path, detail in outcomes["duplicate"]:
-        console.print(Text(f"skipped {path}: the same bytes as {detail}", style="dim"))
-    console.print(
-        f"{len(outcomes['indexed'])} indexed, {len(outcomes['duplicate'])} duplicates, {len(outcomes['failed'])} failed"
-    )
+def _counted(number: int) -> str:
+    return f"{number:,} document" + ("" if number == 1 else "s")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli import ask, check, documents, evaluate, injections, keys, models, serve, usage
+from app.cli import ask, backup, check, documents, evaluate, ingest, injections, keys, models, reembed, serve, usage
 from app.cli.connection import Target
 from app.errors import AppError
 from generation.errors import GenerationError
@@ -23,10 +23,13 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 serve.register(cli)
+ingest.register(cli)
 documents.register(cli)
 ask.register(cli)
 usage.register(cli)
 check.register(cli)
+backup.register(cli)
+reembed.register(cli)
 evaluate.register(cli)
 injections.register(cli)
 cli.add_typer(keys.commands, name="keys")

@@ -42,7 +42,8 @@ def run(settings: Settings) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     with build(settings) as state:
         app = create_app(lambda: nullcontext(state), version=state.version)
-        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10)
+        # h11 refuses headers above 64 KiB; httptools would take them without end, before any key is checked
+        config = uvicorn.Config(app, http="h11", log_config=None, access_log=False, timeout_graceful_shutdown=10)
         for number in (signal.SIGINT, signal.SIGTERM):
             # uvicorn drains, then raises the signal again for whoever handled it before: by then the
             # work is done, and dying of it would skip the index's last save and the engine's goodbye.

@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ def footnote(*arguments: str, data_dir: Path, status: int = 0) -> str:
     result = subprocess.run(
         [sys.executable, "-c", "from app.cli import main; main()", *arguments],
         env={**os.environ, "FOOTNOTE_DATA_DIR": str(data_dir), "FOOTNOTE_ADMIN_KEY": ADMIN_KEY, "COLUMNS": "200"},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=180,
@@ -46,8 +49,10 @@ def test_a_folder_is_ingested_and_asked_without_a_server(tmp_path, folder):
     data_dir = tmp_path / "data"
     report = footnote("ingest", str(folder), "--collection", "sea", data_dir=data_dir, status=2)
 
-    assert "1 indexed, 1 duplicates, 1 failed" in report
+    assert "2 indexed, 0 unchanged, 1 failed" in report
     assert "broken.pdf" in report
+    again = footnote("ingest", str(folder), "--collection", "sea", data_dir=data_dir, status=2)
+    assert "0 indexed, 2 unchanged, 1 failed" in again
     answer = footnote("ask", "How many ships did the keeper of Skagen count in May?", data_dir=data_dir)
     assert re.search(r"\[1\] (note|copy)\.txt", answer), answer
     assert "“The lighthouse keeper of Skagen counted 412 ships in May.”" in answer
@@ -69,6 +74,56 @@ def test_the_same_commands_work_against_a_server(tmp_path, folder, server: Serve
     footnote(*remote, "keys", "revoke", key_id, data_dir=tmp_path / "data")
     assert "revoked" in footnote(*remote, "keys", "list", data_dir=tmp_path / "data")
     assert not (tmp_path / "data").exists(), "a remote command leaves this machine alone"
+
+
+def test_a_folder_is_followed_until_it_is_interrupted(tmp_path, folder, server: Server):
+    collection = server.http.post("/v1/collections", json={"name": "followed"}).json()["id"]
+    remote = ("--url", server.url, "--key", ADMIN_KEY)
+    command = ("ingest", str(folder), "-c", collection, "--watch", "--prefix", "papers")
+    following = subprocess.Popen(
+        [sys.executable, "-c", "from app.cli import main; main()", *remote, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
+    )
+
+    def wait_for(wanted: set[str]) -> None:
+        deadline = time.monotonic() + 120
+        held: dict[str, str] = {}
+        while time.monotonic() < deadline:
+            page = server.http.get("/v1/documents", params={"collection_id": collection, "limit": 500}).json()
+            held = {item["external_id"]: item["status"] for item in page["data"]}
+            if held.keys() == wanted and set(held.values()) <= {"indexed", "failed"}:
+                return
+            time.sleep(0.2)
+        raise AssertionError(held)
+
+    try:
+        wait_for({"papers/note.txt", "papers/deep/copy.txt", "papers/broken.pdf"})
+        (folder / "broken.pdf").unlink()
+        (folder / "new.md").write_text("# News\n\nThe lighthouse is lit again.\n")
+        wait_for({"papers/note.txt", "papers/deep/copy.txt", "papers/new.md"})
+    finally:
+        following.send_signal(signal.SIGINT)
+        said = following.communicate(timeout=60)[0]
+    assert following.returncode == 0, said
+    assert "removed papers/broken.pdf" in said
+    assert "3 indexed, 0 unchanged, 1 removed, 0 failed" in said
+    assert "Traceback" not in said
+
+
+def test_failed_documents_are_tried_again_and_deleted(tmp_path, folder, server: Server):
+    remote = ("--url", server.url, "--key", ADMIN_KEY)
+    data_dir = tmp_path / "data"
+    footnote(*remote, "ingest", str(folder), "-c", "to be deleted", "--prefix", "gone", data_dir=data_dir, status=2)
+
+    retried = footnote(*remote, "documents", "-c", "to be deleted", "--retry", data_dir=data_dir, status=2)
+    assert "0 indexed, 0 unchanged, 1 failed" in retried
+    everything = ("--filter", '{"folder": "gone"}', "-c", "to be deleted")
+    assert "nobody to ask" in footnote(*remote, "delete", *everything, data_dir=data_dir, status=1)
+    assert "Deleted 3 documents" in footnote(*remote, "delete", *everything, "--yes", data_dir=data_dir)
+    assert "no documents" in footnote(*remote, "documents", "-c", "to be deleted", data_dir=data_dir)
 
 
 def test_failures_are_one_sentence(tmp_path, server: Server):

@@ -1,0 +1,60 @@
+"""What a collection holds, by the names and bytes that local files are compared with."""
+
+from collections.abc import Iterable, Iterator
+
+from app.cli.remote_collection import RemoteDocument
+
+
+class Inventory:
+    """The documents of one listing, kept up to date by whoever changes them. Memory: a small record each."""
+
+    def __init__(self, documents: Iterable[RemoteDocument] = ()) -> None:
+        self._named: dict[str, RemoteDocument] = {}
+        self._nameless: set[str] = set()  # sha256 of documents whose bytes are their identity
+        self._above: set[str] = set()  # every path that names lie below; where that is a file, it is an archive
+        for document in documents:
+            if document.status == "deleting":
+                continue
+            if document.external_id is not None:
+                self.add(document)
+            elif document.status != "failed":
+                self._nameless.add(document.sha256)
+
+    def __contains__(self, external_id: str) -> bool:
+        """Whether there is a document of this name, or one that came in the archive of this name."""
+        return external_id in self._named or external_id in self._above
+
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+        return iter(self._named)
+
+    def get(self, external_id: str) -> RemoteDocument | None:
+        """The document of this name."""
+        return self._named.get(external_id)
+
+    def below(self, external_id: str) -> list[str]:
+        """Names of what came in the archive of this name."""
+        if external_id not in self._above:
+            return []
+        return [name for name in self._named if name.startswith(f"{external_id}/")]
+
+    def has_bytes(self, sha256: str) -> bool:
+        """Whether a document without a name, that has not failed, has these bytes."""
+        return sha256 in self._nameless
+
+    def add(self, document: RemoteDocument) -> None:
+        """A document is there now, or is another than it was; one without a name is not kept."""
+        if document.external_id is not None:
+            self._named[document.external_id] = document
+            self._above.update(parents(document.external_id))
+
+    def discard(self, external_id: str) -> None:
+        """The document of this name is gone."""
+        self._named.pop(external_id, None)
+
+
+def parents(name: str) -> Iterator[str]:
+    """`a/b/c`: `a/b` and `a`."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name

@@ -1,0 +1,97 @@
+"""How far an ingestion is: what is done, what failed, what is in flight, how fast."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+_WINDOW_S = 30.0  # the speed shown is that of the last half minute
+
+
+class Outcome(StrEnum):
+    """What became of a file."""
+
+    INDEXED = "indexed"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    REMOVED = "removed"
+    OVERTAKEN = "overtaken"  # changed again before it was indexed
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one run. `files` and `bytes` are what there is to do; `failures` maps names to reasons.
+
+    `stages` counts the documents in flight by status; it is replaced, never changed, so that another
+    thread may draw it.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    files: int = 0
+    bytes: int = 0
+    done_bytes: int = 0
+    skipped_bytes: int = 0
+    pages: int = 0
+    chunks: int = 0
+    tokens: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    stages: Mapping[str, int] = field(default_factory=dict)
+    _started: float | None = None
+    _speed: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def expect(self, *, files: int, size: int) -> None:
+        """More to do: so many files of `size` bytes together."""
+        if self._started is None:
+            self._started = self.clock()
+        self.files += files
+        self.bytes += size
+
+    def settle(self, outcome: Outcome, name: str, *, size: int, reason: str | None = None) -> None:
+        """One of the expected files, of `size` bytes, is done."""
+        self.outcomes[outcome] += 1
+        self.done_bytes += size
+        if outcome is Outcome.UNCHANGED:
+            self.skipped_bytes += size
+        self.failures.pop(name, None)
+        if outcome is Outcome.FAILED:
+            self.failures[name] = reason or "no reason was given"
+
+    def embedded(self, *, pages: int, chunks: int, tokens: int) -> None:
+        """A document was indexed: its pages, chunks, and the tokens the embedder read for it."""
+        self.pages += pages
+        self.chunks += chunks
+        self.tokens += tokens
+        self._speed.append((self.clock(), tokens))
+        while self._speed[0][0] < self._speed[-1][0] - _WINDOW_S:
+            self._speed.popleft()
+
+    @property
+    def done(self) -> int:
+        """Files that are done."""
+        return self.outcomes.total() - self.outcomes[Outcome.REMOVED]
+
+    def tokens_per_s(self) -> float:
+        """Embedding tokens a second over the last half minute; 0 while nothing was indexed."""
+        if self._started is None or not self._speed:
+            return 0.0
+        now = self.clock()
+        span = min(now - self._started, _WINDOW_S)
+        return sum(tokens for at, tokens in self._speed if at >= now - _WINDOW_S) / span if span > 0 else 0.0
+
+    def remaining_s(self) -> float | None:
+        """Seconds to go at the pace so far, None before there is one.
+
+        What is done is the mean of the shares of files and of bytes: neither a thousand notes beside
+        one book nor the book beside the notes misleads it far. Files found unchanged cost no time.
+        """
+        files = self.files - self.outcomes[Outcome.UNCHANGED]
+        size = self.bytes - self.skipped_bytes
+        done = self.done - self.outcomes[Outcome.UNCHANGED]
+        if self._started is None or not done or not files:
+            return None
+        share = done / files
+        if size:
+            share = (share + (self.done_bytes - self.skipped_bytes) / size) / 2
+        return (self.clock() - self._started) * (1 - share) / share

@@ -1,0 +1,447 @@
+"""A followed folder and its documents stay equal, whatever happens to the folder and to the news of it."""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.cli.connection import Refused
+from app.cli.folder import Folder
+from app.cli.mirror import Mirror
+from app.cli.patience import Patience
+from app.cli.tally import Outcome, Tally
+from app.cli.watch import SETTLE_S, Follower, follow, watched
+from tests.app.cli.memory_collection import MemoryCollection, Notes
+
+
+class Followed:
+    """A folder, a collection, and the follower between them, with a clock of its own."""
+
+    def __init__(
+        self,
+        root: Path,
+        collection: MemoryCollection | None = None,
+        *,
+        keep_removed: bool = False,
+        prefix: str = "",
+    ) -> None:
+        self.root = root
+        root.mkdir(exist_ok=True)
+        self.collection = collection or MemoryCollection()
+        self.notes = Notes()
+        self.now = 1000.0
+        self.folder = Folder(root, prefix=prefix)
+        self.mirror = Mirror(
+            self.collection,
+            scope="col_1",
+            patience=Patience(limit_s=None, say=self.notes.say, sleep=self.pass_time),
+            tally=Tally(clock=self.clock),
+            observer=self.notes,
+            sleep=self.pass_time,
+        )
+        self.follower = Follower(
+            self.folder, self.mirror, keep_removed=keep_removed, say=self.notes.say, clock=self.clock
+        )
+        self._writes = 0
+
+    def clock(self) -> float:
+        return self.now
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    def write(self, name: str, content: str) -> Path:
+        """Write with a time of its own: a test writes faster than the file system's clock ticks."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        self._writes += 1
+        os.utime(path, ns=(self._writes * 10**9, self._writes * 10**9))
+        return path
+
+    def touch(self, *names: str) -> None:
+        self.follower.touch(self.root / name for name in names)
+
+    def settle(self) -> None:
+        """Ticks until nothing moves."""
+        for _ in range(4):
+            self.follower.tick()
+            self.now += SETTLE_S
+        assert self.follower.idle
+        self.mirror.drain()
+
+    def start(self) -> "Followed":
+        self.follower.rescan()
+        self.settle()
+        return self
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            path.relative_to(self.root).as_posix(): path.read_bytes() for path in self.root.rglob("*") if path.is_file()
+        }
+
+
+def test_what_is_added_changed_and_removed_happens_to_the_documents(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("a", "1")
+    followed.write("deep/b", "2")
+    followed.start()
+    assert followed.collection.named() == {"a": b"1", "deep/b": b"2"}
+    first = {document.external_id: document.id for document in followed.collection.list()}
+
+    followed.write("a", "changed")
+    followed.write("c", "3")
+    (followed.root / "deep" / "b").unlink()
+    followed.touch("a", "c", "deep/b")
+    followed.settle()
+
+    assert followed.collection.named() == {"a": b"changed", "c": b"3"}
+    assert followed.collection.uploads == ["a", "deep/b", "a", "c"]
+    assert {document.id for document in followed.collection.list()} >= {first["a"]}, "the same document, a new version"
+
+
+def test_a_file_that_is_still_being_written_is_left_alone(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law").start()
+    for length in range(1, 6):
+        followed.write("a", "x" * length)
+        followed.touch("a")
+        followed.follower.tick()
+        followed.now += SETTLE_S * 0.9
+        followed.follower.tick()
+        assert not followed.collection.uploads
+    followed.settle()
+
+    assert followed.collection.named() == {"a": b"xxxxx"}
+    assert followed.collection.uploads == ["a"]
+
+
+def test_a_file_that_changes_while_it_is_uploaded_is_uploaded_again(tmp_path: Path) -> None:
+    class Written(MemoryCollection):
+        def upload(self, path: Path, **options):
+            receipt = super().upload(path, **options)
+            if len(self.uploads) == 1:
+                followed.write("a", "second")
+            return receipt
+
+    followed = Followed(tmp_path / "law", Written())
+    followed.write("a", "first")
+    followed.start()
+
+    assert followed.collection.named() == {"a": b"second"}
+
+
+def test_a_renamed_folder_is_uploaded_under_its_new_name_before_the_old_goes(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("old/a", "1")
+    followed.write("old/b", "2")
+    followed.start()
+    (followed.root / "old").rename(followed.root / "new")
+    followed.touch("old", "new")
+    followed.settle()
+
+    assert followed.collection.named() == {"new/a": b"1", "new/b": b"2"}
+    assert [outcome for outcome, _ in followed.notes.outcomes][-4:].count(Outcome.REMOVED) == 2
+    assert followed.collection.uploads == ["old/a", "old/b", "new/a", "new/b"]
+
+
+def test_what_happened_while_nobody_followed_is_found_at_the_start(tmp_path: Path) -> None:
+    before = Followed(tmp_path / "law")
+    for name in "abc":
+        before.write(name, name)
+    before.start()
+    (tmp_path / "law" / "a").unlink()
+    before.write("b", "changed")
+    before.write("d", "d")
+    after = Followed(tmp_path / "law", before.collection).start()
+
+    assert after.collection.named() == {"b": b"changed", "c": b"c", "d": b"d"}
+    assert after.collection.uploads == ["a", "b", "c", "b", "d"], "c was not sent again"
+
+
+def test_documents_that_did_not_come_from_this_folder_are_left_alone(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.collection.keep(b"web", filename="w", external_id=None, folder=None)
+    followed.collection.keep(b"api", filename="x", external_id="crm-17", folder=None)
+    followed.collection.keep(b"other", filename="y", external_id="y", folder="tax#12345678")
+    followed.write("a", "1")
+    followed.start()
+    (followed.root / "a").unlink()
+    followed.follower.rescan()
+    followed.settle()
+
+    assert followed.collection.named() == {"crm-17": b"api", "y": b"other"}
+    assert len(followed.collection.documents) == 3
+
+
+def test_a_document_that_the_file_was_found_to_be_goes_with_the_file(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.collection.keep(b"1", filename="a", external_id="a", folder=None)
+    followed.write("a", "1")
+    followed.write("b", "2")
+    followed.start()
+    (followed.root / "a").unlink()
+    followed.touch("a")
+    followed.settle()
+
+    assert followed.collection.uploads == ["b"]
+    assert followed.collection.named() == {"b": b"2"}
+
+
+def test_a_file_that_becomes_a_folder_makes_room_for_what_is_in_it(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    path = followed.write("a", "1")
+    followed.start()
+    path.unlink()
+    followed.write("a/b", "2")
+    followed.touch("a", "a/b")
+    followed.settle()
+
+    assert followed.collection.named() == {"a/b": b"2"}
+    assert followed.collection.uploads == ["a", "a/b"]
+
+
+def test_removed_files_keep_their_documents_when_that_is_asked_for(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law", keep_removed=True)
+    followed.write("a", "1")
+    followed.write("b", "2")
+    followed.start()
+    (followed.root / "a").unlink()
+    followed.touch("a")
+    followed.follower.rescan()
+    followed.settle()
+
+    assert followed.collection.named() == {"a": b"1", "b": b"2"}
+
+
+def test_a_folder_that_is_empty_at_the_start_deletes_nothing(tmp_path: Path) -> None:
+    before = Followed(tmp_path / "law", prefix="law")
+    before.write("a", "1")
+    before.start()
+    after = Followed(tmp_path / "mountpoint", before.collection, prefix="law").start()
+
+    assert after.collection.named() == {"law/a": b"1"}
+    assert "are left as they are" in after.notes.lines[0]
+
+
+def test_a_folder_that_goes_away_deletes_nothing(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("a", "1")
+    followed.start()
+    followed.root.rename(tmp_path / "elsewhere")
+    followed.root.mkdir()  # the mount point, now that the share is gone
+    followed.touch("a", ".")
+    followed.follower.rescan()
+    followed.now += 10 * SETTLE_S
+    followed.follower.tick()
+
+    assert followed.collection.named() == {"a": b"1"}
+    assert "nothing is removed" in followed.notes.lines[0]
+
+
+def test_the_members_of_an_archive_come_change_and_go_with_it(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("a.zip", "zip:x=1\ny=2")
+    followed.start()
+    assert followed.collection.named() == {"a.zip/x": b"1", "a.zip/y": b"2"}
+    followed.follower.rescan()
+    followed.settle()
+    assert followed.collection.uploads == ["a.zip"], "a look at everything sends no archive again"
+    assert followed.collection.named() == {"a.zip/x": b"1", "a.zip/y": b"2"}
+
+    followed.write("a.zip", "zip:x=1\nz=3")
+    followed.touch("a.zip")
+    followed.settle()
+    assert followed.collection.named() == {"a.zip/x": b"1", "a.zip/z": b"3"}
+
+    (followed.root / "a.zip").unlink()
+    followed.touch("a.zip")
+    followed.settle()
+    assert followed.collection.named() == {}
+
+
+def test_a_file_the_server_does_not_take_is_offered_once_until_it_changes(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("a", "refused")
+    followed.start()
+    followed.follower.rescan()
+    followed.settle()
+    assert len(followed.collection.keys) == 1
+    assert followed.mirror.tally.failures == {"a": "Not a type we read."}
+
+    followed.write("a", "text")
+    followed.touch("a")
+    followed.settle()
+    assert followed.collection.named() == {"a": b"text"}
+    assert not followed.mirror.tally.failures
+
+
+def test_a_document_deleted_on_the_server_returns_with_the_next_rescan(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("a", "1")
+    followed.start()
+    followed.collection.documents.clear()
+    followed.follower.rescan()
+    followed.settle()
+
+    assert followed.collection.named() == {"a": b"1"}
+
+
+def test_a_server_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.collection.troubles = [Refused("The server cannot be reached.")] * 100
+    followed.write("a", "1")
+    followed.start()
+
+    assert followed.collection.named() == {"a": b"1"}
+    assert followed.now > 5000, "an hour and a half, in its own time"
+
+
+def test_hidden_files_change_unnoticed(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law").start()
+    followed.touch(".git/index", ".git", "~$a.docx")
+
+    assert followed.follower.idle
+
+
+def test_the_loop_rescans_at_the_start_and_when_it_is_due(tmp_path: Path) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("a", "1")
+
+    def changes() -> Iterator[set[Path]]:
+        for second in range(60):
+            if second == 10:
+                followed.write("b", "2")  # and nobody is told
+            if second == 40:
+                followed.write("c", "3")
+                yield {followed.root / "c"}
+            followed.now += 1
+            yield set()
+
+    follow(followed.follower, followed.mirror, changes(), rescan_s=20, clock=followed.clock)
+
+    assert followed.collection.uploads == ["a", "b", "c"]
+    assert followed.mirror.tally.outcomes == {Outcome.INDEXED: 3}
+
+
+NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/c", "z.zip", ".hidden"])
+CONTENTS = st.sampled_from(["1", "2", "3\n"])
+ARCHIVES = {"1": "zip:x=1", "2": "zip:x=2\ny=1", "3\n": "zip:y=1\nz=4"}
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), NAMES, CONTENTS),
+        st.tuples(st.just("remove"), NAMES, st.none()),
+        st.tuples(st.just("rename"), NAMES, NAMES),
+        st.tuples(st.sampled_from(["tick", "rescan", "restart", "poll", "away"]), st.none(), st.none()),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=40)
+@given(steps=STEPS, told=st.lists(st.booleans(), min_size=25, max_size=25))
+def test_after_any_history_the_documents_are_the_files(
+    steps: list[tuple[str, str | None, str | None]], told: list[bool]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        followed = Followed(Path(place) / "law", MemoryCollection(reads=2)).start()
+        followed.write("always", "here")  # an emptied folder is a matter of its own
+        for (step, name, other), is_told in zip(steps, told, strict=False):
+            match step, name, other:
+                case "write", str(), str():
+                    followed.write(name, ARCHIVES[other] if name == "z.zip" else other)
+                case "remove", str(), None:
+                    (followed.root / name).unlink(missing_ok=True)
+                case "rename", str(), str():
+                    if (followed.root / name).exists() and (name == "z.zip") == (other == "z.zip"):
+                        (followed.root / other).parent.mkdir(parents=True, exist_ok=True)
+                        (followed.root / name).rename(followed.root / other)
+                case "tick", _, _:
+                    followed.follower.tick()
+                    followed.now += SETTLE_S * 0.7
+                case "rescan", _, _:
+                    followed.follower.rescan()
+                case "poll", _, _:
+                    followed.mirror.poll()
+                case "away", _, _:
+                    followed.collection.troubles.append(Refused("Full.", status=503, retry_after_s=1))
+                case "restart", _, _:
+                    writes = followed._writes
+                    followed = Followed(followed.root, followed.collection)
+                    followed._writes = writes
+                    followed.follower.rescan()
+            if is_told:
+                followed.touch(*(changed for changed in (name, other) if changed in {"a", "b", "d/a", "d/b", "d/e/c"}))
+        followed.follower.rescan()
+        followed.settle()
+
+        wanted: dict[str, bytes] = {}
+        for file, content in followed.files().items():
+            if file.startswith("."):
+                continue
+            if content.startswith(b"zip:"):
+                wanted |= {f"{file}/{line[:1].decode()}": line[2:] for line in content[4:].splitlines()}
+            else:
+                wanted[file] = content
+        assert followed.collection.named() == wanted
+        assert {document.status for document in followed.collection.list()} <= {"indexed"}
+        assert followed.mirror.in_flight == 0
+
+
+def test_a_real_folder_is_followed_through_the_systems_own_notifications(tmp_path: Path) -> None:
+    collection, notes, root = MemoryCollection(), Notes(), tmp_path / "law"
+    root.mkdir()
+    tally, stop = Tally(), threading.Event()
+    mirror = Mirror(collection, scope="c", patience=Patience(limit_s=None, say=notes.say), tally=tally, observer=notes)
+    follower = Follower(Folder(root), mirror, keep_removed=False, say=notes.say, settle_s=0.05)
+
+    def changes() -> Iterator[set[Path]]:
+        for paths in watched(root.resolve()):
+            if stop.is_set():
+                return
+            yield set(paths)
+
+    following = threading.Thread(target=follow, args=(follower, mirror, changes()), kwargs={"rescan_s": 3600.0})
+    following.start()
+
+    def wait_for(wanted: dict[str, bytes]) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and collection.named() != wanted:
+            time.sleep(0.05)
+        assert collection.named() == wanted
+
+    try:
+        (root / "a").write_text("1")
+        wait_for({"a": b"1"})
+        (root / "deep").mkdir()
+        (root / "deep" / "b").write_text("2")
+        wait_for({"a": b"1", "deep/b": b"2"})
+        (root / "a").write_text("changed")
+        (root / "deep" / "b").rename(root / "b")
+        wait_for({"a": b"changed", "b": b"2"})
+        (root / "a").unlink()
+        wait_for({"b": b"2"})
+    finally:
+        stop.set()
+        following.join(timeout=30)
+    assert not following.is_alive()
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_server_that_wants_nothing_more_ends_the_following(tmp_path: Path, status: int) -> None:
+    followed = Followed(tmp_path / "law")
+    followed.write("a", "1")
+    followed.collection.troubles = [Refused("No.", status=status)]
+
+    def changes() -> Iterator[set[Path]]:
+        while True:
+            followed.now += 1
+            yield set()
+
+    with pytest.raises(Refused):
+        follow(followed.follower, followed.mirror, changes(), rescan_s=300, clock=followed.clock)
