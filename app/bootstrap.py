@@ -6,45 +6,41 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version as distribution_version
-from pathlib import Path
 
 from app.access.authenticator import Authenticator, KeyLookup
 from app.access.first_key import ensure_first_key
 from app.access.local_key import LocalKey
-from app.answering import Answerer
+from app.assembly import Assembly
 from app.consistency import remove_strays
-from app.conversations import Conversations
+from app.cutover import Cutover
 from app.db.chunks import ChunkRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
-from app.db.generations import GenerationRepository
+from app.db.generations import GenerationRepository, Standing
+from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
 from app.db.migration import upgrade
 from app.db.session import Database
+from app.db.vectors import VectorRepository
 from app.files import FileStore
-from app.finding import Finder
 from app.identifiers import new_id
-from app.index import LiveIndex, transfer_to
+from app.index import index_folder
 from app.intake import Intake
-from app.jobs.worker import Worker
-from app.loading import load_entailment, load_generator, load_reader, load_reranker
-from app.locating import Locator
+from app.loading import load_embedder, load_entailment, load_generator, load_reranker
 from app.lock import data_dir_lock
-from app.models.folder import resolve
-from app.question import Limits
-from app.quoting import Quoter
-from app.rewriter import Rewriter
+from app.passwords import Passwords
+from app.reconciliation import NightlyReconciliation, Reconciler
+from app.reembedding import Reembedder
 from app.settings import Settings
-from app.state import Models, State, Stations
-from app.summaries import Summariser
+from app.state import State, Stations
 from app.telemetry import Metrics, logger
 from app.usage.ledger import Ledger
 from app.usage.reports import UsageReports
-from app.verification.billing import Verification
-from app.wording import Wording, read_wording
+from app.web_pages import WebPages
+from ingestion.child_extractor import find_soffice
 from ingestion.types import ExtractionLimits
 
 DEFAULT_TENANT = "default"
@@ -62,7 +58,7 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
 
     Raises:
         SetupError: The data dir is in use, the database is too new, a model is missing, or the
-            index belongs to another embedder.
+            index belongs to another embedder that is not there any more.
         RetrievalError: The embedder cannot be used, or the index's device is not there.
     """
     with ExitStack() as stack:
@@ -83,17 +79,35 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
         remove_strays(files, documents)
         metrics = Metrics()
         stations = Stations()
+        passwords = Passwords()
         intake = Intake(
-            documents=documents, collections=collections, files=files, wake=stations.wake, forget=stations.forget
+            documents=documents,
+            collections=collections,
+            files=files,
+            passwords=passwords,
+            wake=stations.wake,
+            forget=stations.forget,
+            with_office=find_soffice() is not None,
         )
         lookup: KeyLookup = keys
         if local_secret is not None:
             lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
+        generations = GenerationRepository(database)
+        cutover, standing = None, None
         if with_models:
-            stations.models = _load_models(settings, stack, database, files, ledger, jobs, metrics, boot_id)
+            cutover, standing = _load_models(
+                settings, stack, database, files, ledger, jobs, metrics, boot_id, stations, generations, passwords
+            )
+        reconciler = Reconciler(database=database, files=files, metrics=metrics)
+        if stations.models is not None and settings.reconcile_hour != "off":
+            nightly = NightlyReconciliation(
+                lambda: reconciler.run(stations.current().index, repair=True), hour=settings.reconcile_hour
+            )
+            nightly.start()
+            stack.callback(nightly.stop)
         gc.enable()  # the command line turns it off while it imports
         gc.freeze()  # what is loaded now stays: collections need not look at it again
-        yield State(
+        state = State(
             settings=settings,
             database=database,
             documents=documents,
@@ -101,16 +115,25 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
             contents=ContentRepository(database),
             conversations=ConversationRepository(database),
             jobs=jobs,
+            generations=generations,
+            idempotency=IdempotencyRepository(database, boot_id=boot_id),
             keys=keys,
             reports=UsageReports(database),
             files=files,
             intake=intake,
+            web_pages=WebPages() if settings.web_pages else None,
             authenticator=Authenticator(lookup),
             metrics=metrics,
+            reconciler=reconciler,
             models=stations.models,
+            cutover=cutover,
             started_at=time.time(),
             version=distribution_version("footnote-rag"),
         )
+        stations.state = state
+        if cutover is not None and standing is not None:
+            cutover.start(standing)
+        yield state
 
 
 def _load_models(
@@ -122,104 +145,69 @@ def _load_models(
     jobs: JobRepository,
     metrics: Metrics,
     boot_id: str,
-) -> Models:
+    stations: Stations,
+    generations: GenerationRepository,
+    passwords: Passwords,
+) -> tuple[Cutover, Standing]:
     """Everything that needs weights. Heavy libraries are imported here, so that the rest starts fast."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
     os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
     from app.lexical_index import LiveLexicalIndex
     from ingestion.child_extractor import ChildExtractor
-    from ingestion.chunking import Chunker
-    from ingestion.pipeline import Pipeline
-    from retrieval.encoder import SentenceEncoder
-    from retrieval.search import Search
+    from ingestion.extractor_pool import ExtractorPool
 
-    embedder = SentenceEncoder.load(
-        resolve(settings.embedder, models_dir=settings.models_dir),
-        device=settings.device,
-        dtype=settings.dtype if settings.embedder_dtype == "auto" else settings.embedder_dtype,
-        dimensions=settings.embedder_dimensions,
-    )
-    tokenizer, revision, engine = load_generator(settings, embedder)
-    stack.callback(engine.close)
+    embedder = load_embedder(settings)
+    generator = load_generator(settings, embedder)
+    stack.callback(generator[2].close)
 
     chunks = ChunkRepository(database)
-    generation = GenerationRepository(database).ensure(embedder.info)
-    index = LiveIndex(
-        settings.data_dir / "index",
-        embedder=embedder.info,
-        generation=generation,
-        chunks=chunks,
-        transfer=transfer_to(settings.index_device),
-    )
-    stack.callback(index.close)
+    stack.callback(stations.close_index)
     lexical = LiveLexicalIndex(settings.data_dir / "lexical", database=database, chunks=chunks, engine=settings.lexical)
     lexical.start()
     stack.callback(lexical.close)
-    extractor = ChildExtractor(
-        ExtractionLimits(seconds=settings.parse_seconds, memory_bytes=settings.parse_memory_mb << 20)
+    limits = ExtractionLimits(
+        seconds=settings.parse_seconds,
+        memory_bytes=settings.parse_memory_mb << 20,
+        ocr_pages=0 if settings.ocr == "off" else ExtractionLimits().ocr_pages,
     )
+    parsers = settings.parsers or min(2, len(os.sched_getaffinity(0)))
+    extractor = ExtractorPool([ChildExtractor(limits, soffice=find_soffice()) for _ in range(parsers)])
     stack.callback(extractor.close)
-    chunker = Chunker(
-        embedder.tokenizer,
-        max_tokens=min(settings.chunk_tokens, embedder.info.max_tokens),
-        overlap=settings.chunk_overlap,
-    )
-    worker = Worker(
-        jobs=jobs,
+    assembly = Assembly(
+        settings=settings,
+        database=database,
         files=files,
-        pipeline=Pipeline(extractor, chunker, embedder),
-        embedder=embedder,
-        index=index,
-        lexical=lexical,
         ledger=ledger,
+        jobs=jobs,
         metrics=metrics,
         boot_id=boot_id,
-    )
-    summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
-    rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
-    reader = load_reader(settings)
-    answerer = Answerer(
-        finder=Finder(
-            search=Search(embedder, index.current, lexical, chunks),
-            embedder=embedder,
-            ledger=ledger,
-            reranker=load_reranker(settings),
-            rerank_candidates=settings.rerank_candidates,
-        ),
-        engine=engine,
-        tokenizer=tokenizer,
-        tokenizer_revision=revision,
-        contents=ContentRepository(database),
-        ledger=ledger,
-        limits=Limits(
-            max_context_tokens=settings.max_context_tokens,
-            max_output_tokens=settings.max_output_tokens,
-            min_evidence=settings.min_evidence,
-            highlight_tokens=settings.highlight_tokens,
-            max_waiting=settings.max_waiting,
-            abstention_threshold=None if settings.abstention_threshold == "model" else settings.abstention_threshold,
-        ),
-        locator=Locator(reader, ledger=ledger) if reader is not None else None,
-        guide=Quoter(embedder=embedder, ledger=ledger) if reader is not None and not settings.extractive else None,
-        verification=Verification(ledger=ledger, embedder=embedder, entailment=load_entailment(settings)),
-        wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
-        summariser=summariser if settings.overflow == "summarise" else None,
-        quoter=Quoter(embedder=embedder, ledger=ledger) if settings.extractive else None,
-        conversations=Conversations(
-            ConversationRepository(database), count_tokens=tokenizer.count, history_tokens=settings.history_tokens
-        ),
-        rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
-    )
-    metrics.watch_engine(engine)
-    metrics.watch_index(index)
-    worker.start()
-    stack.callback(worker.stop)
-    return Models(
-        embedder=embedder,
-        engine=engine,
-        tokenizer=tokenizer,
-        index=index,
+        chunks=chunks,
         lexical=lexical,
-        answerer=answerer,
-        worker=worker,
+        extractor=extractor,
+        parsers=parsers,
+        passwords=passwords,
+        configured=embedder,
+        generator=generator,
+        reranker=load_reranker(settings),
+        entailment=load_entailment(settings),
     )
+    standing = generations.prepare(embedder.info, source=settings.embedder)
+    serving = assembly.line(standing.active)
+    models = serving.assemble(serving.open_index(standing.active.id))
+    stations.models = models
+    metrics.watch_engine(models.engine)
+    metrics.watch_index(stations.vectors)
+    models.worker.start()
+    stack.callback(stations.stop_worker)
+    vectors = VectorRepository(database)
+    cutover = Cutover(
+        generations=generations,
+        vectors=vectors,
+        reembedder=Reembedder(vectors, ledger),
+        stations=stations,
+        load=assembly.line,
+        serving=serving,
+        folder_of=lambda generation: index_folder(settings.data_dir, generation),
+    )
+    stack.callback(cutover.close)
+    return cutover, standing

@@ -58,3 +58,27 @@ class UnsupportedParameter(InvalidRequest):
 
 class Malformed(AppError):
     """The request breaks HTTP or multipart framing."""
+
+
+class RequestRunning(Conflict):
+    """A request with the same idempotency key is not finished yet; come back in a moment."""
+
+
+class AnswerNotKept(Conflict):
+    """A request with the same idempotency key has succeeded, and its answer cannot be shown again."""
+
+
+class IdempotencyKeyReused(InvalidRequest):
+    """An idempotency key that came with another payload before."""
+
+
+class UrlNotAllowed(InvalidRequest):
+    """An address that we do not fetch: web pages are turned off, or it leads to where we do not go."""
+
+
+class UrlNotFetched(InvalidRequest):
+    """An address that we may fetch, and that gave us no document."""
+
+
+class TooSlow(AppError):
+    """A request body that hardly comes."""

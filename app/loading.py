@@ -19,6 +19,23 @@ if TYPE_CHECKING:
     from retrieval.encoder import SentenceEncoder
 
 
+def load_embedder(settings: Settings) -> "SentenceEncoder":
+    """The embedder the settings name.
+
+    Raises:
+        SetupError: The setting leads nowhere.
+        EmbedderUnavailable: The model is not installed, cannot be loaded, or cannot be run so.
+    """
+    from retrieval.encoder import SentenceEncoder
+
+    return SentenceEncoder.load(
+        resolve(settings.embedder, models_dir=settings.models_dir),
+        device=settings.device,
+        dtype=settings.dtype if settings.embedder_dtype == "auto" else settings.embedder_dtype,
+        dimensions=settings.embedder_dimensions,
+    )
+
+
 def load_entailment(settings: Settings) -> EntailmentJudge | None:
     """The verifying model the settings name; None when they name none.
 

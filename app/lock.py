@@ -6,12 +6,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from app.backup.placement import finish
 from app.errors import SetupError
 
 
 @contextmanager
 def data_dir_lock(data_dir: Path) -> Iterator[None]:
     """Hold the data dir for this process; the operating system lets go when the process dies, however it dies.
+
+    A restore that was cut off while it put things in place is finished first.
 
     Raises:
         SetupError: Another process has it.
@@ -26,6 +29,7 @@ def data_dir_lock(data_dir: Path) -> Iterator[None]:
             "or talk to the running server with --url and --key."
         ) from None
     try:
+        finish(data_dir)
         yield
     finally:
         lock.release()

@@ -19,11 +19,14 @@ from app.api import (
     conversations,
     documents,
     health,
+    jobs,
+    reconciliation,
     search,
     tokens,
     usage,
 )
 from app.api.errors import install_error_handlers
+from app.api.idempotency import PARAMETER, Idempotency
 from app.api.middleware import RequestGate
 from app.api.schemas.shape import PROBLEMS
 from app.state import State
@@ -66,6 +69,7 @@ def create_app(build: Callable[[], AbstractContextManager[State]], *, version: s
     )
     for module in (
         documents,
+        jobs,
         contents,
         collections,
         search,
@@ -75,11 +79,13 @@ def create_app(build: Callable[[], AbstractContextManager[State]], *, version: s
         tokens,
         usage,
         admin,
+        reconciliation,
         health,
     ):
         app.include_router(module.router)
     install_error_handlers(app)
-    app.add_middleware(RequestGate)
+    app.add_middleware(Idempotency)
+    app.add_middleware(RequestGate)  # added last, it comes first
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app
 
@@ -98,7 +104,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             "key": {"type": "http", "scheme": "bearer", "description": "An API key, `fn_…`."}
         }
         for path, operations in schema["paths"].items():
-            for operation in operations.values():
+            for method, operation in operations.items():
+                if method == "post":
+                    operation.setdefault("parameters", []).append(PARAMETER)
                 operation["security"] = [] if is_public(path) else [{"key": []}]
                 if "422" in operation["responses"]:  # FastAPI describes its own shape, ours is a problem document
                     operation["responses"]["422"] = PROBLEMS[422]

@@ -104,6 +104,14 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", description="Address `footnote serve` listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port `footnote serve` listens on; 0 picks a free one.")
     max_upload_mb: int = Field(default=100, ge=1, le=10_000, description="Largest accepted upload, in MiB.")
+    archive_members: int = Field(
+        default=1000, ge=1, le=10_000, description="Most files in an uploaded zip archive; one with more is refused."
+    )
+    web_pages: bool = Field(
+        default=False,
+        description="Whether documents may be fetched from the web by their address; only public addresses, "
+        "on ports 80 and 443.",
+    )
     max_context_tokens: int = Field(
         default=3000, ge=64, description="Default token budget of the sources in a prompt (generator tokens)."
     )
@@ -180,8 +188,23 @@ class Settings(BaseSettings):
         description="Largest chunk, in embedder tokens; never above the embedder's own limit.",
     )
     chunk_overlap: int = Field(default=32, ge=0, le=1024, description="Tokens neighbouring chunks share.")
+    ocr: Literal["auto", "off"] = Field(
+        default="auto",
+        description="Whether scanned pages of PDFs are recognised: auto, when the extra `ocr` is installed, or off.",
+    )
     parse_seconds: float = Field(default=120.0, gt=0, description="Longest a file may take to parse, in seconds.")
-    parse_memory_mb: int = Field(default=2048, ge=512, description="Most memory the parser process may hold, in MiB.")
+    parse_memory_mb: int = Field(default=2048, ge=512, description="Most memory a parser process may hold, in MiB.")
+    parsers: int | None = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description="Files read at once, each by a parser process of its own; unset, two, or one on a single core.",
+    )
+    reconcile_hour: Literal["off"] | Annotated[int, Field(ge=0, le=23)] = Field(
+        default=3,
+        description="Hour of the day, in the machine's time zone, at which database, files and index are compared and "
+        "what is safe to mend is mended; off leaves that to `footnote check --repair`.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."
     )

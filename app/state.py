@@ -1,6 +1,7 @@
 """What the composition root builds and everything else is handed."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.access.authenticator import Authenticator
 from app.answering import Answerer
@@ -8,6 +9,8 @@ from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
+from app.db.generations import GenerationRepository
+from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
 from app.db.session import Database
@@ -16,11 +19,16 @@ from app.index import LiveIndex
 from app.intake import Intake
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
+from app.reconciliation import Reconciler
 from app.settings import Settings
 from app.telemetry import Metrics
 from app.usage.reports import UsageReports
+from app.web_pages import WebPages
 from generation.ports import Engine, Tokenizer
 from retrieval.ports import Embedder, Keys
+
+if TYPE_CHECKING:
+    from app.cutover import Cutover
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +44,9 @@ class Models:
     worker: Worker
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class State:
-    """One running application."""
+    """One running application. Only `models` changes: others take their place when a new embedder is ready."""
 
     settings: Settings
     database: Database
@@ -47,13 +55,18 @@ class State:
     contents: ContentRepository
     conversations: ConversationRepository
     jobs: JobRepository
+    generations: GenerationRepository
+    idempotency: IdempotencyRepository
     keys: KeyRepository
     reports: UsageReports
     files: FileStore
     intake: Intake
+    web_pages: WebPages | None
     authenticator: Authenticator
     metrics: Metrics
+    reconciler: Reconciler
     models: Models | None
+    cutover: "Cutover | None"
     started_at: float
     version: str
 
@@ -63,6 +76,33 @@ class Stations:
 
     def __init__(self) -> None:
         self.models: Models | None = None
+        self.incoming: LiveIndex | None = None  # takes the index's place in a moment
+        self.state: State | None = None
+
+    def install(self, models: Models) -> None:
+        """Answer requests that come from now on with other models."""
+        self.models = models
+        if self.state is not None:
+            self.state.models = models
+
+    def stop_worker(self) -> None:
+        """Take no more jobs."""
+        if self.models is not None:
+            self.models.worker.stop()
+
+    def close_index(self) -> None:
+        """Save and close the index in use."""
+        if self.models is not None:
+            self.models.index.close()
+
+    def current(self) -> Models:
+        """What requests are answered with; only for whoever knows that this process has models."""
+        assert self.models is not None, "asked for in a process with models"
+        return self.models
+
+    def vectors(self) -> int:
+        """How many vectors the index in use holds."""
+        return 0 if self.models is None else len(self.models.index)
 
     def wake(self) -> None:
         """A job waits."""
@@ -71,6 +111,9 @@ class Stations:
 
     def forget(self, keys: Keys) -> None:
         """Chunks were deleted."""
+        incoming = self.incoming  # looked at first: what comes in is reconciled after it was set
         if self.models is not None:
             self.models.index.forget(keys)
+            if incoming is not None:
+                incoming.forget(keys)
             self.models.lexical.forget(keys)

@@ -3,12 +3,12 @@
 import logging
 import math
 import sys
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import Any
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
@@ -20,7 +20,9 @@ from generation.types import Histogram as Counts
 
 def configure_logging(*, level: str, json: bool) -> None:
     """Write structured log lines to standard error, our own and the libraries'."""
-    renderer: Any = structlog.processors.JSONRenderer() if json else structlog.dev.ConsoleRenderer(colors=False)
+    renderer: Any = structlog.processors.JSONRenderer()
+    if not json:  # a traceback with local variables would show documents and passwords
+        renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -75,14 +77,22 @@ class Metrics:
             "footnote_documents_ingested_total", "Finished ingestion jobs by outcome.",
             ["outcome"], registry=self.registry,
         )  # fmt: skip
+        self.inconsistencies = Gauge(
+            "footnote_inconsistencies", "What the last reconciliation found and left, by kind.",
+            ["kind"], registry=self.registry,
+        )  # fmt: skip
+        self.reconciled_at = Gauge(
+            "footnote_reconciled_timestamp_seconds", "When the last reconciliation ended, in Unix seconds; 0: not yet.",
+            registry=self.registry,
+        )  # fmt: skip
 
     def watch_engine(self, engine: Engine) -> None:
         """Report the engine's own counters at each scrape."""
         self.registry.register(_EngineCollector(engine))
 
-    def watch_index(self, size: Sized) -> None:
-        """Report how many vectors the index holds at each scrape."""
-        self.registry.register(_IndexCollector(size))
+    def watch_index(self, vectors: Callable[[], int]) -> None:
+        """Report how many vectors the index in use holds at each scrape."""
+        self.registry.register(_IndexCollector(vectors))
 
 
 class _EngineCollector(Collector):
@@ -137,8 +147,8 @@ def _histogram(name: str, text: str, counted: Counts) -> Metric:
 
 
 class _IndexCollector(Collector):
-    def __init__(self, size: Sized) -> None:
-        self._size = size
+    def __init__(self, vectors: Callable[[], int]) -> None:
+        self._vectors = vectors
 
     def collect(self) -> Iterable[Metric]:
-        yield GaugeMetricFamily("footnote_index_vectors", "Vectors in the index.", value=len(self._size))
+        yield GaugeMetricFamily("footnote_index_vectors", "Vectors in the index.", value=self._vectors())

@@ -127,7 +127,8 @@ class Document:
     """A document as people see it. `version` is the newest, `live_version` the one search returns (None: none yet).
 
     `done`/`total` count units of the current stage. Counts and embedding facts are those of the
-    live version, `error` those of the newest attempt. Times are Unix seconds.
+    live version, `error` those of the newest attempt. `next_attempt_at` is set while a job that was tried waits
+    to be tried again. Times are Unix seconds.
     """
 
     id: str
@@ -154,9 +155,28 @@ class Document:
     attempts: int
     error_code: str | None
     error_detail: str | None
+    next_attempt_at: float | None
     job_id: str
     created_at: float
     updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """One version of a document. Counts are 0 and `indexed_at` is None before it is indexed. Times are Unix seconds."""
+
+    version: int
+    filename: str
+    bytes: int
+    sha256: str
+    media_type: str | None
+    title: str | None
+    pages: int
+    chunks: int
+    tokens: int
+    embedding_tokens: int
+    created_at: float
+    indexed_at: float | None
 
 
 class JobStatus(StrEnum):
@@ -171,7 +191,10 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One ingestion of one document version. Times are Unix seconds."""
+    """One ingestion of one document version. Times are Unix seconds.
+
+    `next_attempt_at` is set while it was tried and waits to be tried again; `error` then says why.
+    """
 
     id: str
     tenant_id: str
@@ -185,6 +208,7 @@ class Job:
     error_code: str | None
     error_detail: str | None
     created_at: float
+    next_attempt_at: float | None
     started_at: float | None
     finished_at: float | None
 

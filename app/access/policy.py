@@ -15,7 +15,7 @@ _RULES: tuple[tuple[str, re.Pattern[str], Role], ...] = (
     ("POST", re.compile(r"/v1/requests/[^/]+/cancel$"), Role.READER),
     ("*", re.compile(r"/v1/conversations(/|$)"), Role.READER),
     ("GET", re.compile(r"/v1/"), Role.READER),
-    ("*", re.compile(r"/v1/(documents|collections)(/|$)"), Role.MEMBER),
+    ("*", re.compile(r"/v1/(documents|collections|jobs)(/|$)"), Role.MEMBER),
     ("*", re.compile(r""), Role.ADMIN),
 )
 

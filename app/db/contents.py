@@ -10,8 +10,24 @@ from app.db.document_rows import find_document
 from app.db.session import Database
 from app.db.tables import chunk, document, document_version
 from app.errors import NotFound
+from app.types import DocumentVersion
 from ingestion.types import Block, BlockKind, Page
 from retrieval.types import Chunk
+
+_VERSION: tuple[sa.ColumnElement[Any], ...] = (  # in the order of `DocumentVersion`
+    document_version.c.version,
+    document_version.c.filename,
+    document_version.c.bytes,
+    document_version.c.sha256,
+    document_version.c.media_type,
+    document_version.c.title,
+    document_version.c.page_count,
+    document_version.c.chunk_count,
+    document_version.c.token_count,
+    document_version.c.embedding_tokens,
+    document_version.c.created_at,
+    document_version.c.indexed_at,
+)
 
 
 class ContentRepository:
@@ -76,6 +92,33 @@ class ContentRepository:
         row = self._version(document_id, tenant_id, collections, version, *columns)
         return tuple(Page(*page) for page in row.pages), tuple(_block(block) for block in row.blocks)
 
+    def versions(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> tuple[tuple[DocumentVersion, ...], str | None]:
+        """At most `limit` versions there still are, newest first, and the cursor of the next page (None: no more).
+
+        Raises:
+            NotFound: No such document.
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        assert limit > 0, "a page holds at least one version"
+        table = document_version.c
+        query = sa.select(*_VERSION).where(table.document_id == document_id).order_by(table.version.desc())
+        if cursor is not None:
+            (last,) = decode_cursor(cursor, int)
+            query = query.where(table.version < last)
+        with self._database.read() as connection:
+            find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+            found = tuple(_to_version(row) for row in connection.execute(query.limit(limit + 1)))
+        page = found[:limit]
+        return page, encode_cursor(page[-1].version) if len(found) > limit else None
+
     def chunks(
         self,
         document_id: str,
@@ -135,6 +178,10 @@ def to_block_list(blocks: tuple[Block, ...]) -> list[list[object]]:
     return [
         [block.kind.value, block.start_char, block.end_char, block.page, list(block.heading_path)] for block in blocks
     ]
+
+
+def _to_version(row: Any) -> DocumentVersion:
+    return DocumentVersion(*row)
 
 
 def _block(stored: list[Any]) -> Block:

@@ -22,10 +22,12 @@ DOCUMENTS: sa.Select[Any] = (
         _live.c.chunk_count,
         _live.c.token_count,
         _live.c.embedding_tokens,
-        _live.c.generation,
+        index_generation.c.id.label("generation"),
         index_generation.c.model,
         index_generation.c.dim,
         job.c.attempts,
+        job.c.status.label("job_status"),
+        job.c.next_attempt_at,
         job.c.error_code,
         job.c.error_detail,
     )
@@ -33,7 +35,8 @@ DOCUMENTS: sa.Select[Any] = (
     .join(_newest, sa.and_(_newest.c.document_id == document.c.id, _newest.c.version == document.c.version))
     .join(job, job.c.id == document.c.job_id)
     .outerjoin(_live, sa.and_(_live.c.document_id == document.c.id, _live.c.version == document.c.live_version))
-    .outerjoin(index_generation, index_generation.c.id == _live.c.generation)
+    # whatever generation it was indexed in: what is visible has its vectors in the active one
+    .outerjoin(index_generation, sa.and_(_live.c.generation.is_not(None), index_generation.c.status == "active"))
 )
 """Every column `to_document` needs; add conditions on `document` or on `FILENAME`."""
 
@@ -71,6 +74,7 @@ def to_document(row: sa.Row[Any]) -> Document:
         attempts=row.attempts,
         error_code=row.error_code,
         error_detail=row.error_detail,
+        next_attempt_at=_next_attempt(row.job_status, row),
         job_id=row.job_id,
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -92,9 +96,16 @@ def to_job(row: sa.Row[Any]) -> Job:
         error_code=row.error_code,
         error_detail=row.error_detail,
         created_at=row.created_at,
+        next_attempt_at=_next_attempt(row.status, row),
         started_at=row.started_at,
         finished_at=row.finished_at,
     )
+
+
+def _next_attempt(status: str, row: sa.Row[Any]) -> float | None:
+    """When a job that was tried before is tried again; None where none is put off."""
+    waits = status == JobStatus.QUEUED and row.attempts > 0
+    return row.next_attempt_at if waits else None
 
 
 def read_document(connection: sa.Connection, document_id: str) -> Document:

@@ -43,6 +43,7 @@ class DocumentRepository:
         user_id: str,
         key_id: str,
         before_commit: Callable[[Document], None] | None = None,
+        while_queued: Callable[[Document], None] | None = None,
     ) -> tuple[Document, bool]:
         """Register an upload and queue its ingestion; the document, and whether it (or a version of it) is new.
 
@@ -53,6 +54,7 @@ class DocumentRepository:
         that is empty; "skip" keeps the existing one. A new version's document has its own id: the
         upload's bytes belong under that and the new version number, and `before_commit`, called
         with it when anything is new, is the moment to move them, before a worker can see the job.
+        `while_queued` is called so, too, but whenever a job waits for the document, a new one or not.
 
         Raises:
             NotFound: No such collection.
@@ -68,6 +70,8 @@ class DocumentRepository:
             created, is_new = self._register(connection, new, upload, on_duplicate)
             if is_new and before_commit is not None:
                 before_commit(created)
+            if created.status == DocumentStatus.QUEUED and while_queued is not None:
+                while_queued(created)
             return created, is_new
 
         return self._racing(register)
@@ -204,8 +208,9 @@ class DocumentRepository:
         collections: tuple[str, ...] | None = None,
         user_id: str,
         key_id: str,
+        before_commit: Callable[[Document], None] | None = None,
     ) -> Document:
-        """Queue a failed document again, as a new job.
+        """Queue a failed document again, as a new job. `before_commit` as in `create`.
 
         Raises:
             NotFound: No such document.
@@ -216,7 +221,10 @@ class DocumentRepository:
             if existing.status != DocumentStatus.FAILED:
                 raise Conflict(f"Only a failed document can be retried; this one is {existing.status}.")
             requeue(connection, existing, user_id=user_id, key_id=key_id, now=self._clock())
-            return read_document(connection, document_id)
+            queued = read_document(connection, document_id)
+            if before_commit is not None:
+                before_commit(queued)
+            return queued
 
     def delete(self, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None = None) -> Removal:
         """Remove the document with all its versions. Final when it returns: no search sees it again.
@@ -227,6 +235,36 @@ class DocumentRepository:
         with self._database.write() as connection:
             lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
             return remove_documents(connection, [document_id], now=self._clock())
+
+    def delete_matching(
+        self,
+        filter: Filter,  # noqa: A002 - the API's own word
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        collection_id: str | None = None,
+        created_until: float,
+        limit: int,
+    ) -> tuple[Removal, int]:
+        """Remove at most `limit` matching documents in one transaction, and say how many. Final when it returns.
+
+        `created_until` (Unix seconds) leaves out what comes later, so that asking until none is left ends.
+        """
+        query = (
+            sa.select(document.c.id)
+            .where(document.c.tenant_id == tenant_id, document.c.created_at <= created_until)
+            .where(compile_filter(filter, dialect=self._database.dialect))
+            .order_by(document.c.id)
+            .limit(limit)
+            .with_for_update()
+        )
+        if collections is not None:
+            query = query.where(document.c.collection_id.in_(collections))
+        if collection_id is not None:
+            query = query.where(document.c.collection_id == collection_id)
+        with self._database.write() as connection:
+            ids = connection.execute(query).scalars().all()
+            return remove_documents(connection, ids, now=self._clock()), len(ids)
 
     def known_versions(self) -> set[tuple[str, int]]:
         """(document id, version) of every version of every tenant: the originals that must be on disk."""

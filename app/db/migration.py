@@ -52,6 +52,11 @@ def head_revision() -> str:
     return head
 
 
+def knows(revision: str) -> bool:
+    """Whether `revision` is one of this version's, or of one before it."""
+    return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+
+
 def check_schema(database: Database) -> None:
     """Check that the schema is the one this version of Footnote works with.
 
@@ -74,8 +79,7 @@ def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: objec
 
 def _refuse_unknown(database: Database) -> None:
     current = current_revision(database)
-    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-    if current is not None and current not in known:
+    if current is not None and not knows(current):
         raise SetupError(
             f"The database was made by a newer Footnote (revision {current} is unknown to this one); "
             "install that version again, or restore a backup from before it."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import sqlalchemy as sa
 
+from app.db.checkpoints import drop_checkpoints
 from app.db.tables import chunk, chunk_vector, document, document_version, job
 from app.types import Deleted, JobStatus
 from retrieval.ports import Keys
@@ -55,8 +56,10 @@ def remove_chunks(connection: sa.Connection, document_id: str) -> tuple[Keys, in
 
 def cancel_jobs(connection: sa.Connection, document_id: str, *, now: float) -> None:
     """Cancel a document's open jobs; a worker in the middle of one learns it from its next report."""
-    connection.execute(
+    cancelled = connection.execute(
         sa.update(job)
         .where(job.c.document_id == document_id, job.c.status.in_((JobStatus.QUEUED, JobStatus.RUNNING)))
         .values(status=JobStatus.CANCELLED, finished_at=now)
-    )
+        .returning(job.c.id)
+    ).scalars()
+    drop_checkpoints(connection, list(cancelled))

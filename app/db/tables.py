@@ -92,6 +92,7 @@ document = sa.Table(
     ),
     sa.Index(None, "tenant_id", "created_at", "id"),
     sa.Index(None, "collection_id"),
+    sa.Index(None, "job_id"),
 )
 
 # the long columns come last: SQLite then reads the short ones without touching their overflow pages
@@ -162,14 +163,22 @@ index_generation = sa.Table(
     sa.Column("metric", sa.Text, nullable=False),
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
-    sa.CheckConstraint("status IN ('active', 'retired')", name="status"),
+    sa.Column("source", sa.Text, nullable=False, server_default=sa.text("''")),  # the setting that named the embedder
+    sa.Column("activated_at", sa.Double),
+    sa.Column("replaced_at", sa.Double),
+    sa.Column("rejected_at", sa.Double),  # an administrator went back from it
+    sa.Column("purged_at", sa.Double),  # from then on it has no vectors
+    sa.CheckConstraint("status IN ('building', 'ready', 'active', 'previous', 'retired')", name="status"),
     sa.CheckConstraint("dim > 0", name="dim"),
-    sa.Index(
-        "uq_index_generation_active",
-        "status",
-        unique=True,
-        sqlite_where=sa.text("status = 'active'"),
-        postgresql_where=sa.text("status = 'active'"),
+    *(
+        sa.Index(
+            f"uq_index_generation_{status}",
+            "status",
+            unique=True,
+            sqlite_where=sa.text(f"status = '{status}'"),
+            postgresql_where=sa.text(f"status = '{status}'"),
+        )
+        for status in ("active", "building")
     ),
 )
 
@@ -186,14 +195,32 @@ job = sa.Table(
     sa.Column("replace", sa.Boolean, nullable=False),
     sa.Column("user_id", sa.Text, nullable=False),
     sa.Column("key_id", sa.Text, nullable=False),
+    sa.Column("crashes", sa.Integer, nullable=False, server_default=sa.text("0")),  # processes that died running it
     sa.Column("boot_id", sa.Text),  # who runs it
     sa.Column("error_code", sa.Text),
     sa.Column("error_detail", sa.Text),
     sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("next_attempt_at", sa.Double, nullable=False, server_default=sa.text("0")),  # not to be claimed before
     sa.Column("started_at", sa.Double),
     sa.Column("finished_at", sa.Double),
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
-    sa.Index(None, "status", "created_at", "id"),
+    sa.Index(None, "status", "tenant_id", "user_id", "next_attempt_at", "id"),
+    sa.Index(None, "tenant_id", "user_id", "started_at"),
+    sa.Index(None, "tenant_id", "created_at", "id"),
+)
+
+# Gone when the job ends: until then the embeddings a next attempt need not make again.
+embedding_checkpoint = sa.Table(
+    "embedding_checkpoint",
+    metadata,
+    sa.Column("job_id", sa.Text, sa.ForeignKey("job.id"), primary_key=True),
+    sa.Column("first_ordinal", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("passages", sa.Integer, nullable=False),
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),  # SHA-256 of the texts
+    sa.Column("event_id", sa.Text, nullable=False),  # the ledger row that pays for it
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    sa.Column("vectors", sa.LargeBinary, nullable=False),  # little-endian float32, a row each
 )
 
 conversation = sa.Table(
@@ -223,4 +250,17 @@ conversation_turn = sa.Table(
     sa.Column("standalone", sa.Text),  # NULL where the question stands alone as it was asked
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("citations", _Json, nullable=False),
+)
+
+# Neither an API key's secret nor a client's own key can be read from `id` and `fingerprint` (app/api/idempotency.py).
+idempotent_request = sa.Table(
+    "idempotent_request",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("boot_id", sa.Text, nullable=False),  # who works on it
+    sa.Column("created_at", sa.Double, nullable=False, index=True),
+    sa.Column("status", sa.Integer),  # HTTP status of the answer; NULL while there is none
+    sa.Column("media_type", sa.Text),
+    sa.Column("body", sa.LargeBinary),  # NULL where the answer holds a secret and was not kept
 )

@@ -63,14 +63,8 @@ def insert_version(connection: sa.Connection, existing: Document, upload: Upload
         user=(upload.user_id, upload.key_id),
         now=now,
     )
-    twin = sa.select(document.c.id).where(
-        document.c.tenant_id == existing.tenant_id,
-        document.c.collection_id == existing.collection_id,
-        document.c.content_key == upload.sha256,
-        document.c.id != existing.id,
-    )
-    identified = existing.external_id is not None or connection.execute(twin).scalar() is not None
-    _queue(connection, existing.id, job_id, now=now, version=version, content_key=None if identified else upload.sha256)
+    key = content_key(connection, existing, upload.sha256)
+    _queue(connection, existing.id, job_id, now=now, version=version, content_key=key)
 
 
 def requeue(connection: sa.Connection, existing: Document, *, user_id: str, key_id: str, now: float) -> None:
@@ -86,6 +80,18 @@ def requeue(connection: sa.Connection, existing: Document, *, user_id: str, key_
         now=now,
     )
     _queue(connection, existing.id, job_id, now=now)
+
+
+def content_key(connection: sa.Connection, existing: Document, sha256: str) -> str | None:
+    """The SHA-256 of a locked document's newest version where it identifies the document, else None."""
+    twin = sa.select(document.c.id).where(
+        document.c.tenant_id == existing.tenant_id,
+        document.c.collection_id == existing.collection_id,
+        document.c.content_key == sha256,
+        document.c.id != existing.id,
+    )
+    identified = existing.external_id is not None or connection.execute(twin).scalar() is not None
+    return None if identified else sha256
 
 
 def _insert_version(connection: sa.Connection, document_id: str, version: int, upload: Upload, *, now: float) -> None:
@@ -128,6 +134,7 @@ def _insert_job(
             user_id=user[0],
             key_id=user[1],
             created_at=now,
+            next_attempt_at=now,
         )
     )
     return job_id

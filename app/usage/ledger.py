@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.session import Database
+from app.db.tables import embedding_checkpoint, job
 from app.db.tables_ledger import api_request, usage_event, usage_event_document
-from app.types import Components, DocumentShare, Operation, Reservation, Settlement, UsageStatus
+from app.types import Components, DocumentShare, JobStatus, Operation, Reservation, Settlement, UsageStatus
 
 _COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
 
@@ -63,56 +64,60 @@ class Ledger:
         Raises:
             StoreUnavailable, StorageFull: Nothing was written: the call must not be made.
         """
+        with self._database.write() as connection:
+            self.reserve_in(connection, reservation)
+
+    def reserve_in(self, connection: sa.Connection, reservation: Reservation) -> None:
+        """As `reserve`, inside the caller's transaction."""
         generates = reservation.operation.generates
         assert not generates or reservation.components.total == reservation.input_tokens, "the parts are the prompt"
         now, principal, components = self._now(), reservation.principal, reservation.components
         who = {"tenant_id": principal.tenant_id, "user_id": principal.user_id, "api_key_id": principal.key_id}
-        with self._database.write() as connection:
-            insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-            connection.execute(
-                insert(api_request)
-                .values(
-                    request_id=reservation.request_id,
-                    endpoint=reservation.endpoint,
-                    accepted_at=now,
-                    boot_id=self._boot_id,
-                    **who,
-                )
-                .on_conflict_do_nothing()
+        insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+        connection.execute(
+            insert(api_request)
+            .values(
+                request_id=reservation.request_id,
+                endpoint=reservation.endpoint,
+                accepted_at=now,
+                boot_id=self._boot_id,
+                **who,
             )
-            connection.execute(
-                sa.insert(usage_event).values(
-                    event_id=reservation.event_id,
-                    request_id=reservation.request_id,
-                    operation=reservation.operation,
-                    boot_id=self._boot_id,
-                    model_id=reservation.model,
-                    tokenizer_rev=reservation.tokenizer_revision,
-                    status=UsageStatus.RESERVED,
-                    tok_system=components.system,
-                    tok_history=components.history,
-                    tok_context=components.context,
-                    tok_question=components.question,
-                    tok_template=components.template,
-                    input_tokens=reservation.input_tokens,
-                    max_output_tokens=reservation.max_output_tokens,
-                    accepted_at=now,
-                    **who,
-                )
+            .on_conflict_do_nothing()
+        )
+        connection.execute(
+            sa.insert(usage_event).values(
+                event_id=reservation.event_id,
+                request_id=reservation.request_id,
+                operation=reservation.operation,
+                boot_id=self._boot_id,
+                model_id=reservation.model,
+                tokenizer_rev=reservation.tokenizer_revision,
+                status=UsageStatus.RESERVED,
+                tok_system=components.system,
+                tok_history=components.history,
+                tok_context=components.context,
+                tok_question=components.question,
+                tok_template=components.template,
+                input_tokens=reservation.input_tokens,
+                max_output_tokens=reservation.max_output_tokens,
+                accepted_at=now,
+                **who,
             )
-            if reservation.documents:
-                connection.execute(
-                    sa.insert(usage_event_document),
-                    [
-                        {
-                            "event_id": reservation.event_id,
-                            "document_id": share.document_id,
-                            "chunks": share.chunks,
-                            "tokens": share.tokens,
-                        }
-                        for share in reservation.documents
-                    ],
-                )
+        )
+        if reservation.documents:
+            connection.execute(
+                sa.insert(usage_event_document),
+                [
+                    {
+                        "event_id": reservation.event_id,
+                        "document_id": share.document_id,
+                        "chunks": share.chunks,
+                        "tokens": share.tokens,
+                    }
+                    for share in reservation.documents
+                ],
+            )
 
     def checkpoint(self, event_id: str, output_tokens: int) -> None:
         """Note how much a running call has generated, in case the process dies.
@@ -136,6 +141,11 @@ class Ledger:
         Raises:
             StoreUnavailable, StorageFull: Nothing was written; settle again.
         """
+        with self._database.write() as connection:
+            return self.settle_in(connection, event_id, settlement)
+
+    def settle_in(self, connection: sa.Connection, event_id: str, settlement: Settlement) -> bool:
+        """As `settle`, inside the caller's transaction."""
         assert settlement.status != UsageStatus.RESERVED, "a settlement is an end"
         now = self._now()
         ttft = None if settlement.first_token_ms is None else round(settlement.first_token_ms * 1000)
@@ -151,29 +161,41 @@ class Ledger:
             "settled_at": now,
         }
         mine = usage_event.c.event_id == event_id
-        with self._database.write() as connection:
-            if settlement.input_tokens is not None:
-                values |= _input_counts(connection, event_id, settlement.input_tokens)
-            settled = connection.execute(
-                sa.update(usage_event).where(mine, usage_event.c.status == UsageStatus.RESERVED).values(**values)
-            )
-            if settled.rowcount == 1:
-                if settlement.input_tokens == 0:  # what was not read was not read of any document
-                    shares = sa.update(usage_event_document).where(usage_event_document.c.event_id == event_id)
-                    connection.execute(shares.values(tokens=0))
-                return True
-            assert connection.execute(sa.select(usage_event.c.event_id).where(mine)).scalar(), "reserved before"
-            return False
+        if settlement.input_tokens is not None:
+            values |= _input_counts(connection, event_id, settlement.input_tokens)
+        settled = connection.execute(
+            sa.update(usage_event).where(mine, usage_event.c.status == UsageStatus.RESERVED).values(**values)
+        )
+        if settled.rowcount == 1:
+            if settlement.input_tokens == 0:  # what was not read was not read of any document
+                shares = sa.update(usage_event_document).where(usage_event_document.c.event_id == event_id)
+                connection.execute(shares.values(tokens=0))
+            return True
+        assert connection.execute(sa.select(usage_event.c.event_id).where(mine)).scalar(), "reserved before"
+        return False
 
     def recover(self) -> int:
         """Close the calls other processes left open; how many. Call once, at start, before the first reservation.
 
-        Their output is what the last checkpoint noted: at least that much was generated.
+        Their output is what the last checkpoint noted: at least that much was generated. Of an ingestion that
+        will be gone on with, the input is what its checkpoints kept: the rest is read, and billed, again.
         """
+        left_open = usage_event.c.status == UsageStatus.RESERVED, usage_event.c.boot_id != self._boot_id
+        kept = (
+            sa.select(sa.func.coalesce(sa.func.sum(embedding_checkpoint.c.tokens), 0))
+            .where(embedding_checkpoint.c.event_id == usage_event.c.event_id)
+            .scalar_subquery()
+        )
+        unfinished = sa.exists().where(job.c.id == usage_event.c.request_id, job.c.status != JobStatus.DONE)
         with self._database.write() as connection:
+            connection.execute(
+                sa.update(usage_event)
+                .where(*left_open, usage_event.c.operation == Operation.EMBED_DOC, unfinished)
+                .values(input_tokens=kept)
+            )
             return connection.execute(
                 sa.update(usage_event)
-                .where(usage_event.c.status == UsageStatus.RESERVED, usage_event.c.boot_id != self._boot_id)
+                .where(*left_open)
                 .values(status=UsageStatus.RECOVERED, count_quality="checkpoint", settled_at=self._now())
             ).rowcount
 

@@ -19,6 +19,7 @@ COMPUTED = {
         "CONTEXT_WINDOW",
         "EMBEDDER_DIMENSIONS",
         "KV_CACHE_MB",
+        "PARSERS",
         "REMOTE_API_KEY",
     )
 }

@@ -54,7 +54,7 @@ def test_the_metadata_equals_the_migrated_schema(migrated_database: Database) ->
 
 def test_the_comparison_would_notice_a_missing_column(migrated_database: Database) -> None:
     with migrated_database.write() as connection:
-        connection.exec_driver_sql("ALTER TABLE job DROP COLUMN started_at")
+        connection.exec_driver_sql("ALTER TABLE job DROP COLUMN finished_at")
     with migrated_database.read() as connection:
         context = MigrationContext.configure(connection, opts={"include_object": is_mapped})
         difference = compare_metadata(context, metadata)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.db.collections import CollectionRepository
+from app.db.commits import CommitResult
 from app.db.documents import DocumentRepository
 from app.db.generations import GenerationRepository
-from app.db.jobs import CommitResult, JobRepository
+from app.db.jobs import JobRepository
 from app.db.session import Database
 from app.identifiers import new_id
 from app.types import Document, Job, NewDocument

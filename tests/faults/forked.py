@@ -1,0 +1,168 @@
+"""A server with small stations in a process that starts in a moment, and is killed where one says.
+
+The processes are forked from one that has imported everything, so that hundreds of them can be started and
+killed in a test. What a kill point names is watched from outside by the interpreter's own profiling hook: the
+code under test is the code that ships.
+"""
+
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal
+
+import httpx
+
+from tests.server import ADMIN_KEY
+
+_PRELOADED = ["tests.faults.forked", "tests.app.evaluation.application", "app.main", "uvicorn", "faiss"]
+_STARTING_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class KillPoint:
+    """The `nth` time a function of ours is entered or left; `function` is `module:qualified name`."""
+
+    function: str
+    when: Literal["call", "return"]
+    nth: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.when} {self.nth} of {self.function}"
+
+
+class ForkedServer:
+    """The application over a data dir; start it, talk to it, kill it, start it again."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.http = httpx.Client()
+        self._process: BaseProcess | None = None
+
+    def start(self, *, kill_at: KillPoint | None = None) -> "ForkedServer":
+        """Serve, until it is killed; at `kill_at` it kills itself."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(_PRELOADED)
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        process = context.Process(target=_serve, args=(self.data_dir, port, kill_at), daemon=True)
+        process.start()
+        self._process = process
+        self.http.close()
+        self.http = httpx.Client(
+            base_url=f"http://127.0.0.1:{port}",
+            headers={"Authorization": f"Bearer {ADMIN_KEY}"},
+            timeout=60,
+            trust_env=False,
+        )
+        deadline = time.monotonic() + _STARTING_SECONDS
+        while time.monotonic() < deadline:
+            if not process.is_alive():
+                if process.exitcode == -signal.SIGKILL and kill_at is not None:
+                    return self  # it came to its end while it started
+                raise AssertionError(f"the server ended with {process.exitcode}: {self.log()[-2000:]}")
+            try:
+                if self.http.get("/healthz").status_code == 200:
+                    return self
+            except httpx.TransportError:
+                time.sleep(0.02)
+        raise AssertionError("the server does not answer")
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process is not None and self._process.is_alive()
+
+    def kill(self) -> None:
+        """SIGKILL; it has no moment to tidy up."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join(30)
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for it to end by itself."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.join(60)
+        assert self._process.exitcode in {0, -signal.SIGTERM}, self._process.exitcode
+
+    def died(self, *, seconds: float) -> bool:
+        """Wait for it to be killed at its kill point; false when it still lives."""
+        assert self._process is not None
+        self._process.join(seconds)
+        return not self._process.is_alive()
+
+    def close(self) -> None:
+        """Nothing of it is left."""
+        self.http.close()
+        self.kill()
+
+    def log(self) -> str:
+        """What it wrote."""
+        path = self.data_dir.parent / "forked.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def upload(self, name: str, text: str, **fields: str) -> dict[str, Any]:
+        """The document's body as it was acknowledged."""
+        response = self.http.post("/v1/documents", files={"file": (name, text.encode())}, data=fields)
+        assert response.status_code in {200, 202}, response.text
+        body: dict[str, Any] = response.json()
+        return body
+
+    def documents(self) -> list[dict[str, Any]]:
+        """All of them."""
+        found: list[dict[str, Any]] = self.http.get("/v1/documents", params={"limit": 500}).json()["data"]
+        return found
+
+    def settled(self, *, seconds: float = 60.0) -> list[dict[str, Any]]:
+        """All documents, once none of them is under way."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found = self.documents()
+            if all(one["status"] in {"indexed", "failed"} for one in found):
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"still under way: {[one['status'] for one in found]}")
+
+
+def _serve(data_dir: Path, port: int, kill_at: KillPoint | None) -> None:
+    """The process's whole life."""
+    import uvicorn
+
+    from app.main import create_app
+    from tests.app.evaluation.application import application
+
+    log = (data_dir.parent / "forked.log").open("ab", buffering=0)
+    os.dup2(log.fileno(), 1)
+    os.dup2(log.fileno(), 2)
+    if kill_at is not None:
+        watch = _watching(kill_at)
+        threading.setprofile(watch)
+        sys.setprofile(watch)
+    app = create_app(lambda: application(data_dir), version="0")
+    uvicorn.run(app, host="127.0.0.1", port=port, http="h11", log_level="error", lifespan="on")
+
+
+def _watching(point: KillPoint) -> Callable[[FrameType, str, object], None]:
+    """A profiling hook that ends the process at `point`, with nothing flushed or closed."""
+    module, name = point.function.split(":")
+    left = point.nth
+    lock = threading.Lock()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        nonlocal left
+        if event != point.when or frame.f_code.co_qualname != name or frame.f_globals.get("__name__") != module:
+            return
+        with lock:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return watch

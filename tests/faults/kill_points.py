@@ -1,0 +1,39 @@
+"""The points of an ingestion at which a server is killed: before, inside and after everything that is made durable."""
+
+from tests.faults.forked import KillPoint
+
+POINTS: tuple[KillPoint, ...] = (
+    # an upload: bytes, then row, then answer
+    KillPoint("app.files:FileStore.receive", "return"),
+    KillPoint("app.intake:Intake.accept", "call"),
+    KillPoint("app.files:FileStore.place", "call"),
+    KillPoint("app.files:FileStore.place", "return"),
+    KillPoint("app.db.documents:DocumentRepository.create", "return"),
+    KillPoint("app.intake:Intake.accept", "return"),
+    # a job: claimed, read, chunked, embedded
+    KillPoint("app.db.jobs:JobRepository.claim_several", "return", 2),
+    KillPoint("ingestion.extraction:LocalExtractor.extract", "call"),
+    KillPoint("ingestion.extraction:LocalExtractor.extract", "return"),
+    KillPoint("ingestion.chunking:Chunker.chunk", "return"),
+    KillPoint("app.usage.ledger:Ledger.reserve_in", "return"),
+    KillPoint("tests.retrieval.fakes:HashingEmbedder.embed_documents", "call"),
+    KillPoint("tests.retrieval.fakes:HashingEmbedder.embed_documents", "return"),
+    # its commit: text, chunks, the old version's end, the bill
+    KillPoint("app.db.indexing:write_text", "return"),
+    KillPoint("app.db.indexing:write_chunks", "return"),
+    KillPoint("app.db.removal:remove_chunks", "return"),
+    KillPoint("app.usage.ledger:Ledger.settle_in", "return"),
+    KillPoint("app.db.jobs:JobRepository.commit_all", "return"),
+    # what follows it in memory and on disk
+    KillPoint("app.index:LiveIndex.forget", "call"),
+    KillPoint("app.index:LiveIndex.add", "call"),
+    KillPoint("app.index:LiveIndex.add", "return"),
+    KillPoint("retrieval.index_file:save", "call"),
+    KillPoint("retrieval.index_file:save", "return"),
+    # a replacement and a deletion
+    KillPoint("app.db.documents:DocumentRepository.add_version", "return"),
+    KillPoint("app.db.documents:DocumentRepository.delete", "call"),
+    KillPoint("app.db.documents:DocumentRepository.delete", "return"),
+    KillPoint("app.files:FileStore.remove", "call"),
+    KillPoint("app.files:FileStore.remove", "return"),
+)
