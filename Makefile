@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench-engine bench-retrieval adapter reader format
+.PHONY: run test check bench-engine bench-retrieval bench-ingest faults-ingest adapter reader format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -48,6 +48,20 @@ bench-retrieval: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.retrieval.lexical --chunks 1000000 --out docs/benchmarks/lexical.json
 	$(BIN)/python -m tests.bench.retrieval.hybrid --chunks 1000000 --out docs/benchmarks/hybrid.json
 	$(BIN)/python -m tests.bench.retrieval.embedding $(SETS)/squad2-dev/corpus.jsonl --out docs/benchmarks/embedding.json
+
+# Real documents lie in DOCUMENTS, one folder a format, with the texts they are known to hold.
+DOCUMENTS ?= $(SETS)/documents
+EMBEDDER_TOKENIZER = $$($(BIN)/python -c 'from app.settings import *; print(load_settings().models_dir / DEFAULT_EMBEDDER / "tokenizer.json")')
+bench-ingest: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m tests.bench.ingest.fidelity $(DOCUMENTS) --out docs/benchmarks/fidelity.json
+	$(BIN)/python -m tests.bench.ingest.parsing $(DOCUMENTS)/pdf --tokenizer $(EMBEDDER_TOKENIZER)
+	$(BIN)/python -m tests.bench.ingest.chunk_spans $(SETS)/chroma-chunking --tokenizer $(EMBEDDER_TOKENIZER)
+	$(BIN)/python -m tests.bench.ingest.throughput $(SETS)/squad2-dev
+	$(BIN)/python -m tests.bench.ingest.many --documents 20000
+
+# Kills a server that ingests, at named points and at random moments, and looks at everything it had acknowledged.
+faults-ingest: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.faults.ingestion --kills 200 --out docs/benchmarks/faults-ingest.json $(ARGS)
 
 # Trains the default generator's adapter; goes on where it stopped.
 ADAPTER ?= build/grounded-smollm2-135m

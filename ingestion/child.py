@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from ingestion.errors import IngestionError
+from ingestion.errors import IngestionError, LimitExceeded
 from ingestion.extraction import LocalExtractor, load_reader
-from ingestion.messages import Loaded, Reply, Request, framed, pack_reply, read_message, unpack_request
+from ingestion.messages import Loaded, Reply, Request, Scanning, framed, pack_reply, read_message, unpack_request
 from ingestion.ports import Extractor
 from ingestion.sniff import sniff
 from ingestion.types import ExtractionLimits
@@ -31,13 +31,20 @@ _LOADING_SECONDS = 120
 def main() -> None:
     """Serve until standard input ends."""
     soffice = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    serve(partial(LocalExtractor, soffice=soffice), load=partial(_load, with_office=soffice is not None))
+    serve(
+        lambda limits, on_scan: LocalExtractor(limits, soffice=soffice, on_scan=on_scan),
+        load=partial(_load, with_office=soffice is not None),
+    )
 
 
-def serve(extractor: Callable[[ExtractionLimits], Extractor], *, load: Callable[[Request], None]) -> None:
+def serve(
+    extractor: Callable[[ExtractionLimits, Callable[[int, int], None]], Extractor], *, load: Callable[[Request], None]
+) -> None:
     """Answer requests until standard input ends.
 
-    `load` brings the parser for a file into memory, which may take seconds, before its clock starts.
+    `extractor` is made for each file; it calls its second argument with the number of a scanned page
+    and of all when it begins to recognise it. `load` brings the parser for a file into memory, which
+    may take seconds, before its clock starts.
     """
     requests, replies = _take_pipes()
     os.nice(10)
@@ -47,12 +54,12 @@ def serve(extractor: Callable[[ExtractionLimits], Extractor], *, load: Callable[
     with requests, replies:
         while (message := read_message(requests)) is not None:
             request = unpack_request(message)
-            _limit(request.limits)
+            _limit(request.limits, seconds=request.limits.seconds)
             reply: Reply
             try:
                 load(request)
                 _send(replies, Loaded())
-                reply = extractor(request.limits).extract(
+                reply = extractor(request.limits, _scan_reporter(replies, request.limits)).extract(
                     request.path, filename=request.filename, password=request.password
                 )
             except IngestionError as error:
@@ -77,15 +84,36 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
     return requests, replies
 
 
-def _limit(limits: ExtractionLimits) -> None:
-    """Backstops for when nobody watches us any more; the watcher's own limits are tighter."""
+def _scan_reporter(replies: BinaryIO, limits: ExtractionLimits) -> Callable[[int, int], None]:
+    """What tells the watcher that a scanned page begins; it refuses one too many in a message's attachments together.
+
+    The watcher would kill us for it, and the rest of the message would be lost.
+    """
+    told = 0
+
+    def report(page: int, of: int) -> None:
+        nonlocal told
+        if told >= limits.ocr_pages:
+            raise LimitExceeded(f"The files have more than {limits.ocr_pages:,} scanned pages, the most we recognise.")
+        told += 1
+        _limit(limits, seconds=limits.ocr_page_seconds + limits.seconds)
+        _send(replies, Scanning(page, of))
+
+    return report
+
+
+def _limit(limits: ExtractionLimits, *, seconds: float) -> None:
+    """Backstops, the time's from now on, for when nobody watches us any more; the watcher's own limits are tighter."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    allowed = _LOADING_SECONDS + limits.seconds * _CPU_SECONDS_PER_SECOND
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + allowed) + 1, most))
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = limits.memory_bytes + _HEADROOM_BYTES
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+    allowed = _LOADING_SECONDS + seconds * _CPU_SECONDS_PER_SECOND
+    _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + allowed) + 1)
+    _lower(resource.RLIMIT_DATA, limits.memory_bytes + _HEADROOM_BYTES)
+
+
+def _lower(kind: int, wanted: int) -> None:
+    """Set a soft limit, at most the hard one that we were started under."""
+    _, most = resource.getrlimit(kind)
+    resource.setrlimit(kind, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 
 def _send(replies: BinaryIO, reply: Reply) -> None:

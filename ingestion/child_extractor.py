@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Timer
 from types import TracebackType
@@ -22,6 +23,7 @@ from ingestion.messages import (
     Loaded,
     Reply,
     Request,
+    Scanning,
     body_length,
     framed,
     pack_request,
@@ -52,6 +54,10 @@ class ChildExtractor:
     One file at a time; callers on other threads wait. The child is killed, with all it started, when
     it takes longer or more memory than the limits allow, replaced after `recycle_after` files
     (libraries leak), and closed after `idle_seconds` without one (it holds a few hundred MB).
+
+    Scanned pages have time of their own: the child tells when one begins, which gives it
+    `ocr_page_seconds` from then on, the last one `seconds` more for what follows. It is believed
+    `ocr_pages` times, so no child lives for ever.
     """
 
     def __init__(
@@ -103,7 +109,9 @@ class ChildExtractor:
                     self._idle.start()
 
     def close(self) -> None:
-        """End the child, if there is one; a later `extract` starts another."""
+        """End the child, if there is one, even at work (that file fails); a later `extract` starts another."""
+        if child := self._child:
+            child.interrupt()  # a scan may keep the lock for an hour
         with self._lock:
             self._cancel_idle()
             self._stop()
@@ -149,6 +157,14 @@ class _ChildFailedError(Exception):
         self.error = error
 
 
+@dataclass(frozen=True, slots=True)
+class _Deadline:
+    """When the next reply is due, on the monotonic clock in seconds, and what a file deserves that misses it."""
+
+    at: float
+    error: LimitExceeded
+
+
 class _Child:
     """One parser process, the pipes to it and the folder it may write in, which goes when it goes."""
 
@@ -180,17 +196,27 @@ class _Child:
         try:
             self._requests.write(framed(pack_request(request)))
         except OSError as error:
-            raise self._death(limits) from error
-        reply = self._next_reply(time.monotonic() + _LOADING_SECONDS, limits)
+            raise self._death(_too_slow(limits)) from error
+        reply = self._next_reply(_Deadline(time.monotonic() + _LOADING_SECONDS, _too_slow(limits)), limits)
         if isinstance(reply, Loaded):
-            reply = self._next_reply(time.monotonic() + limits.seconds, limits)
+            reply = self._next_reply(_Deadline(time.monotonic() + limits.seconds, _too_slow(limits)), limits)
+            scans = 0
+            while isinstance(reply, Scanning):
+                scans += 1
+                if scans > limits.ocr_pages:
+                    raise _ChildFailedError(_too_many_scans(limits))
+                reply = self._next_reply(_scan_deadline(reply, limits), limits)
         match reply:
             case Extraction():
                 return reply
             case IngestionError():
                 raise reply
-            case Loaded():
+            case Loaded() | Scanning():
                 raise _ChildFailedError(_crashed())
+
+    def interrupt(self) -> None:
+        """End the process from another thread than the one that asks, which finds it dead and collects it."""
+        self._process.kill()
 
     def kill(self) -> None:
         """End the process group and collect the process."""
@@ -201,24 +227,24 @@ class _Child:
         self._replies.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _next_reply(self, deadline: float, limits: ExtractionLimits) -> Reply:
+    def _next_reply(self, deadline: _Deadline, limits: ExtractionLimits) -> Reply:
         try:
             length = body_length(self._take(HEADER_BYTES, deadline, limits))
             return unpack_reply(self._take(length, deadline, limits))
         except ValueError as error:
             raise _ChildFailedError(_crashed()) from error
 
-    def _take(self, count: int, deadline: float, limits: ExtractionLimits) -> bytes:
+    def _take(self, count: int, deadline: _Deadline, limits: ExtractionLimits) -> bytes:
         """The next `count` bytes from the child, watching the clock and its memory while they come."""
         while len(self._buffer) < count:
             ready, _, _ = select.select([self._replies], [], [], _POLL_SECONDS)
             if ready:
                 piece = os.read(self._replies.fileno(), 1 << 20)
                 if not piece:
-                    raise self._death(limits)
+                    raise self._death(deadline.error)
                 self._buffer += piece
-            if time.monotonic() > deadline:
-                raise _ChildFailedError(_too_slow(limits))
+            if time.monotonic() > deadline.at:
+                raise _ChildFailedError(deadline.error)
             if self._memory_bytes() > limits.memory_bytes:
                 raise _ChildFailedError(_too_big(limits))
         taken = bytes(self._buffer[:count])
@@ -236,18 +262,30 @@ class _Child:
                     total += int(other.memory_info().rss)
         return total
 
-    def _death(self, limits: ExtractionLimits) -> _ChildFailedError:
+    def _death(self, too_slow: LimitExceeded) -> _ChildFailedError:
         try:
             self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:  # it closed the pipe and lives on: `kill` follows
             return _ChildFailedError(_crashed())
-        return _ChildFailedError(_too_slow(limits) if self._process.returncode == -signal.SIGXCPU else _crashed())
+        return _ChildFailedError(too_slow if self._process.returncode == -signal.SIGXCPU else _crashed())
 
 
 def find_soffice() -> Path | None:
     """LibreOffice's program, `None` where it is not installed (or not on the `PATH`)."""
     found = shutil.which("soffice") or shutil.which("libreoffice")
     return Path(found) if found else None
+
+
+def _scan_deadline(scanning: Scanning, limits: ExtractionLimits) -> _Deadline:
+    is_last = scanning.page == scanning.of
+    seconds = limits.ocr_page_seconds + limits.seconds * is_last
+    what = f"scanned page {scanning.page:,} of {scanning.of:,}{' and what follows it' if is_last else ''}"
+    error = LimitExceeded(f"Reading {what} took longer than {seconds:g} seconds, the most we allow.")
+    return _Deadline(time.monotonic() + seconds, error)
+
+
+def _too_many_scans(limits: ExtractionLimits) -> LimitExceeded:
+    return LimitExceeded(f"The document has more than {limits.ocr_pages:,} scanned pages, the most we recognise.")
 
 
 def _too_slow(limits: ExtractionLimits) -> LimitExceeded:

@@ -24,10 +24,22 @@ class LocalExtractor:
     outside (`ChildExtractor`). For the child itself, for tests, and for files that one wrote oneself.
     """
 
-    def __init__(self, limits: ExtractionLimits | None = None, *, soffice: Path | None = None, depth: int = 0) -> None:
-        """`soffice` is LibreOffice's program; `depth` says how many messages the files are attachments of."""
+    def __init__(
+        self,
+        limits: ExtractionLimits | None = None,
+        *,
+        soffice: Path | None = None,
+        on_scan: Callable[[int, int], None] | None = None,
+        depth: int = 0,
+    ) -> None:
+        """`soffice` is LibreOffice's program; `depth` says how many messages the files are attachments of.
+
+        `on_scan` is called with the number of a scanned page (from 1) and of all in a PDF before each is
+        recognised; whoever gives it keeps the time. Without it a scan that would take too long is refused.
+        """
         self._limits = limits or ExtractionLimits()
         self._soffice = soffice
+        self._on_scan = on_scan
         self._depth = depth
 
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
@@ -59,14 +71,14 @@ class LocalExtractor:
             check_members(path, expanded_bytes=self._limits.expanded_bytes)
         if media_type in _CURRENT:
             return self._extract_legacy(path, media_type)
-        if media_type is MediaType.PDF and password is not None:
+        if media_type is MediaType.PDF:
             from ingestion.readers.pdf import read_pdf
 
-            return read_pdf(path, self._limits, password=password)
+            return read_pdf(path, self._limits, password=password, on_scan=self._on_scan)
         if media_type is MediaType.EMAIL:
             from ingestion.readers.email import read_email
 
-            attached = LocalExtractor(self._limits, soffice=self._soffice, depth=self._depth + 1)
+            attached = LocalExtractor(self._limits, soffice=self._soffice, on_scan=self._on_scan, depth=self._depth + 1)
             return read_email(path, self._limits, attachments=attached if self._depth < _MOST_DEPTH else None)
         return load_reader(media_type)(path, self._limits)
 

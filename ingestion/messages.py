@@ -46,7 +46,15 @@ class Loaded:
     """The parser is in memory and begins to read: the document's clock starts."""
 
 
-Reply = Loaded | Extraction | errors.IngestionError
+@dataclass(frozen=True, slots=True)
+class Scanning:
+    """The recognition of scanned page `page` (from 1) `of` all in a PDF begins: the page's clock starts."""
+
+    page: int
+    of: int
+
+
+Reply = Loaded | Scanning | Extraction | errors.IngestionError
 
 
 def framed(message: dict[str, Any]) -> bytes:
@@ -100,6 +108,8 @@ def pack_reply(reply: Reply) -> dict[str, Any]:
     match reply:
         case Loaded():
             return {"loaded": True}
+        case Scanning():
+            return {"scanning": [reply.page, reply.of]}
         case Extraction():
             return {
                 "media_type": reply.media_type,
@@ -124,6 +134,8 @@ def unpack_reply(body: bytes) -> Reply:
             return _ERRORS[message["code"]](str(message["message"]))
         if "loaded" in message:
             return Loaded()
+        if "scanning" in message:
+            return _scanning(*message["scanning"])
         return Extraction(
             media_type=MediaType(message["media_type"]),
             title=message["title"],
@@ -136,3 +148,9 @@ def unpack_reply(body: bytes) -> Reply:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("the message is no reply") from error
+
+
+def _scanning(page: object, of: object) -> Scanning:
+    if type(page) is not int or type(of) is not int or not 1 <= page <= of:  # a bool is an int to isinstance
+        raise ValueError("these are no page and number of pages")
+    return Scanning(page, of)

@@ -115,7 +115,8 @@ class ExtractionLimits:
 
     `seconds` of wall-clock time, `memory_bytes` of resident memory, `text_chars` of canonical text,
     `pages` of a paged document, `expanded_bytes` of a zip container's real (not declared) content,
-    `ocr_pages` that are pictures and recognised (0: no OCR).
+    `ocr_pages` that are pictures and recognised (0: no OCR), each of which may take `ocr_page_seconds`
+    more of wall-clock time.
     """
 
     seconds: float = 120.0
@@ -123,4 +124,5 @@ class ExtractionLimits:
     text_chars: int = 20_000_000
     pages: int = 20_000
     expanded_bytes: int = 1 << 30
-    ocr_pages: int = 1_000
+    ocr_pages: int = 500
+    ocr_page_seconds: float = 60.0

@@ -3,7 +3,7 @@
 pdfium is not thread-safe, not even across documents (pypdfium2 #303): one document per process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -23,11 +23,18 @@ from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
 _LEAST_NAMED = 3  # headings that bookmarks must name before height and weight are no longer asked
 
 
-def read_pdf(path: Path, limits: ExtractionLimits, password: str | None = None) -> Extraction:
+def read_pdf(
+    path: Path,
+    limits: ExtractionLimits,
+    password: str | None = None,
+    *,
+    on_scan: Callable[[int, int], None] | None = None,
+) -> Extraction:
     """Read every page: its text where it has some, else what OCR recognises on it, where that is installed.
 
     Running headers and footers are taken out, words that break at a line's end made whole. Headings
-    are the lines that bookmarks name, else those set larger or bolder than the text.
+    are the lines that bookmarks name, else those set larger or bolder than the text. `on_scan` is for
+    `PageScanner`.
 
     Raises:
         IngestionError: As `ports.Extractor` says.
@@ -35,7 +42,7 @@ def read_pdf(path: Path, limits: ExtractionLimits, password: str | None = None) 
     with closing(_opened(path, password)) as document:
         if len(document) > limits.pages:
             raise too_many_pages(limits)
-        scanner = PageScanner(limits)
+        scanner = PageScanner(limits, on_scan=on_scan)
         pages = without_furniture(_read_pages(document, limits, scanner))
         marks = bookmarks(document)
         title = document.get_metadata_dict().get("Title")

@@ -25,21 +25,26 @@ _TIME_SHARE = 0.9  # of the time allowed: what is left writes the text down
 
 
 class PageScanner:
-    """Recognises the text of scanned pages, as many as time allows.
+    """Recognises the text of scanned pages, as many as the limits allow.
 
-    It works out early how long a document will take: one that cannot be read in time is refused with
-    the numbers rather than killed at the end of them.
+    Told whom to tell (`on_scan`), it leaves the time to them, page by page. Else it works out early how
+    long a document will take: one that cannot be read in time is refused with the numbers.
     """
 
     def __init__(
         self,
         limits: ExtractionLimits,
         *,
+        on_scan: Callable[[int, int], None] | None = None,
         load: Callable[[], Recognizer | None] = load_recognizer,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`load` finds the recogniser, once and only when a page needs it; `clock` gives seconds."""
+        """`load` finds the recogniser, once and only when a page needs it; `clock` gives seconds.
+
+        `on_scan` is called with a scanned page's number (from 1) and that of all before it is recognised.
+        """
         self._limits = limits
+        self._on_scan = on_scan
         self._load = load
         self._clock = clock
         self._started = clock()
@@ -52,7 +57,7 @@ class PageScanner:
         """The lines on `page` in reading order, after `done` scanned pages `of` all; none without a recogniser.
 
         Raises:
-            LimitExceeded: More scanned pages than the limits allow, or than there is time for.
+            LimitExceeded: More scanned pages than the limits allow, or than there is time for without `on_scan`.
         """
         self._scans = of
         if not self._limits.ocr_pages:
@@ -63,7 +68,10 @@ class PageScanner:
             return []
         if of > self._limits.ocr_pages:
             raise LimitExceeded(f"The PDF has {of:,} scanned pages; we recognise {self._limits.ocr_pages:,} at most.")
-        self._check_time(done, of)
+        if self._on_scan:
+            self._on_scan(done + 1, of)
+        else:
+            self._check_time(done, of)
         lines = _recognised(page, self._recognizer)
         if not done:
             self._first_done = self._clock()  # the first one waits for the models

@@ -94,8 +94,8 @@ def test_whatever_happens_to_it_the_server_holds_what_it_acknowledged() -> None:
     run_state_machine_as_test(
         Ingestion,
         settings=settings(
-            max_examples=6,
-            stateful_step_count=20,
+            max_examples=3,
+            stateful_step_count=15,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         ),

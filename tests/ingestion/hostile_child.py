@@ -2,24 +2,31 @@
 
 import ctypes
 import os
+import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ingestion.child import serve
 from ingestion.extraction import LocalExtractor
+from ingestion.messages import Scanning, framed, pack_reply
 from ingestion.types import Extraction, ExtractionLimits
+
+_PIPE = os.dup(1)  # to the watcher, past what `serve` would say
 
 
 class HostileExtractor:
     """Reads text as the real one does, unless the file tells it to do something else first."""
 
-    def __init__(self, limits: ExtractionLimits) -> None:
+    def __init__(self, limits: ExtractionLimits, on_scan: Callable[[int, int], None]) -> None:
         self._limits = limits
+        self._on_scan = on_scan
 
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
         """As `ports.Extractor` says, or worse."""
-        match path.read_text().split()[0]:
+        order, *numbers = path.read_text().split()
+        match order:
             case "sleep":
                 time.sleep(60)
             case "spin":
@@ -46,6 +53,25 @@ class HostileExtractor:
             case "command":
                 written = [*sys.orig_argv, password or "", os.environ["TMPDIR"]]
                 path.with_suffix(".command").write_text("\n".join(written))
+            case "scan":
+                pages, seconds = numbers
+                for page in range(1, int(pages) + 1):
+                    self._on_scan(page, int(pages))
+                    time.sleep(float(seconds))
+            case "stall":
+                self._on_scan(1, 3)
+                time.sleep(60)
+            case "flood":
+                while True:
+                    os.write(_PIPE, framed(pack_reply(Scanning(1, 1))))
+            case "backstop":
+                before, _ = resource.getrlimit(resource.RLIMIT_CPU)
+                self._on_scan(1, 1)
+                after, _ = resource.getrlimit(resource.RLIMIT_CPU)
+                path.with_suffix(".backstop").write_text(f"{before} {after}")
+            case "linger":
+                path.with_suffix(".pid").write_text(str(os.getpid()))
+                time.sleep(60)
             case "pid":
                 path.with_suffix(".pid").write_text(str(os.getpid()))
         return LocalExtractor(self._limits).extract(path, filename=filename, password=password)

@@ -67,14 +67,102 @@ def test_a_file_that_takes_too_long_is_given_up(
     assert extractor.extract(file("next"), filename="a.txt").text == "next"
 
 
-def test_a_file_that_takes_too_much_memory_is_given_up(extractor: ChildExtractor, file: Callable[[str], Path]) -> None:
-    pid = pid_of(extractor, file)
+def test_scanned_pages_may_together_take_longer_than_a_file(file: Callable[[str], Path]) -> None:
+    limits = ExtractionLimits(seconds=1.5, ocr_page_seconds=10)
 
-    with pytest.raises(LimitExceeded, match="300 MiB of memory"):
-        extractor.extract(file("allocate"), filename="a.txt")
+    with ChildExtractor(limits, module="tests.ingestion.hostile_child") as extractor:
+        assert extractor.extract(file("scan 4 0.5"), filename="a.txt").text == "scan 4 0.5"
 
-    assert is_gone(pid)
-    assert extractor.extract(file("next"), filename="a.txt").text == "next"
+
+def test_what_follows_the_last_scanned_page_has_the_time_of_a_file(file: Callable[[str], Path]) -> None:
+    limits = ExtractionLimits(seconds=10, ocr_page_seconds=0.1)
+
+    with ChildExtractor(limits, module="tests.ingestion.hostile_child") as extractor:
+        assert extractor.extract(file("scan 1 0.5"), filename="a.txt").text == "scan 1 0.5"
+
+
+def test_a_scanned_page_that_takes_too_long_is_given_up_with_its_file(file: Callable[[str], Path]) -> None:
+    limits = ExtractionLimits(seconds=50, ocr_page_seconds=0.5)
+
+    with ChildExtractor(limits, module="tests.ingestion.hostile_child") as extractor:
+        pid = pid_of(extractor, file)
+        with pytest.raises(LimitExceeded, match=r"scanned page 1 of 3 took longer than 0\.5 seconds"):
+            extractor.extract(file("stall"), filename="a.txt")
+
+        assert is_gone(pid)
+        assert extractor.extract(file("next"), filename="a.txt").text == "next"
+
+
+@pytest.mark.parametrize("pages", [0, 50])
+def test_a_child_that_reports_scanned_pages_for_ever_is_stopped_at_the_cap(
+    file: Callable[[str], Path], pages: int
+) -> None:
+    limits = ExtractionLimits(ocr_pages=pages)
+
+    with ChildExtractor(limits, module="tests.ingestion.hostile_child") as extractor:
+        pid = pid_of(extractor, file)
+        with pytest.raises(LimitExceeded, match=f"document has more than {pages} scanned pages"):
+            extractor.extract(file("flood"), filename="a.txt")
+
+        assert is_gone(pid)
+        assert extractor.extract(file("next"), filename="a.txt").text == "next"
+
+
+def test_the_child_refuses_a_scanned_page_too_many_before_it_is_killed_for_it(file: Callable[[str], Path]) -> None:
+    limits = ExtractionLimits(ocr_pages=5)
+
+    with ChildExtractor(limits, module="tests.ingestion.hostile_child") as extractor:
+        pid = pid_of(extractor, file)
+        with pytest.raises(LimitExceeded, match="files have more than 5 scanned pages"):
+            extractor.extract(file("scan 6 0"), filename="a.txt")
+
+        assert extractor.extract(file("scan 5 0"), filename="a.txt").text == "scan 5 0"
+        assert pid_of(extractor, file) == pid
+
+
+def test_a_scanned_page_renews_the_child_s_own_backstop(file: Callable[[str], Path]) -> None:
+    path = file("backstop")
+
+    with ChildExtractor(ExtractionLimits(ocr_page_seconds=1000), module="tests.ingestion.hostile_child") as extractor:
+        extractor.extract(path, filename="a.txt")
+
+    before, after = map(int, path.with_suffix(".backstop").read_text().split())
+    assert after - before >= 4000, "four seconds of CPU each"
+
+
+def test_closing_does_not_wait_for_the_file_at_hand(file: Callable[[str], Path]) -> None:
+    path = file("linger")
+    extractor = ChildExtractor(ExtractionLimits(seconds=50), module="tests.ingestion.hostile_child")
+    failures: list[Exception] = []
+
+    def read() -> None:
+        try:
+            extractor.extract(path, filename="a.txt")
+        except IngestionError as error:
+            failures.append(error)
+
+    thread = Thread(target=read)
+    thread.start()
+    written = path.with_suffix(".pid")
+    while not (written.exists() and written.read_text()):
+        time.sleep(0.02)
+    extractor.close()
+    thread.join()
+
+    assert [type(failure) for failure in failures] == [ParserCrashed], "killed, not timed out"
+    assert is_gone(int(written.read_text()))
+
+
+def test_a_file_that_takes_too_much_memory_is_given_up(file: Callable[[str], Path]) -> None:
+    limits = ExtractionLimits(seconds=50, memory_bytes=300 << 20)
+
+    with ChildExtractor(limits, module="tests.ingestion.hostile_child") as extractor:
+        pid = pid_of(extractor, file)
+        with pytest.raises(LimitExceeded, match="300 MiB of memory"):
+            extractor.extract(file("allocate"), filename="a.txt")
+
+        assert is_gone(pid)
+        assert extractor.extract(file("next"), filename="a.txt").text == "next"
 
 
 @pytest.mark.parametrize("order", ["crash", "exit", "raise"])

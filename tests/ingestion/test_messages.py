@@ -14,6 +14,7 @@ from ingestion.messages import (
     MAX_MESSAGE_BYTES,
     Loaded,
     Request,
+    Scanning,
     body_length,
     framed,
     pack_reply,
@@ -85,6 +86,14 @@ def test_that_the_parser_is_loaded_is_a_reply() -> None:
     assert unpack_reply(framed(pack_reply(Loaded()))[4:]) == Loaded()
 
 
+@settings(deadline=None)
+@given(page=st.integers(1, 1 << 40), more=st.integers(0, 1 << 40))
+def test_that_a_scanned_page_begins_is_a_reply(page: int, more: int) -> None:
+    scanning = Scanning(page, page + more)
+
+    assert unpack_reply(framed(pack_reply(scanning))[4:]) == scanning
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -92,6 +101,8 @@ def test_that_the_parser_is_loaded_is_a_reply() -> None:
         b'{"code":["x"],"message":"m"}',
         b'{"media_type":"x"}', b'{"media_type":"text/plain","title":null,"text":"a","pages":[[1]],"blocks":[]}',
         b"\xff",
+        b'{"scanning":true}', b'{"scanning":[1]}', b'{"scanning":[0,1]}', b'{"scanning":[2,1]}',
+        b'{"scanning":[true,1]}', b'{"scanning":[1,1.5]}', b'{"scanning":[1,"2"]}', b'{"scanning":[1,NaN]}',
     ],
 )  # fmt: skip
 def test_what_is_no_reply_is_refused(body: bytes) -> None:

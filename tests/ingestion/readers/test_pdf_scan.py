@@ -1,6 +1,7 @@
 """ingestion.readers.pdf_scan and ingestion.ocr: pages that are pictures."""
 
 import io
+from email.message import EmailMessage
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from ingestion.errors import LimitExceeded, NoText
+from ingestion.extraction import LocalExtractor
 from ingestion.ocr import Picture, RecognisedLine
 from ingestion.readers.pdf import read_pdf
 from ingestion.readers.pdf_scan import PageScanner, is_scan
@@ -84,6 +86,37 @@ def test_what_cannot_be_recognised_in_time_is_refused_early_with_the_numbers() -
         scanner.lines(page, done=2, of=500)
 
 
+def test_whoever_is_told_of_every_scanned_page_keeps_the_time() -> None:
+    page = pypdfium2.PdfDocument(scanned_pdf())[0]
+    told: list[tuple[int, int]] = []
+    scanner = PageScanner(
+        ExtractionLimits(seconds=1),
+        on_scan=lambda number, of: told.append((number, of)),
+        load=TwoColumns,
+        clock=Clock(1000),
+    )
+
+    for done in range(4):
+        assert scanner.lines(page, done=done, of=4)
+
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_nobody_is_told_of_scanned_pages_that_are_not_recognised() -> None:
+    page = pypdfium2.PdfDocument(scanned_pdf())[0]
+    told: list[tuple[int, int]] = []
+
+    def tell(number: int, of: int) -> None:
+        told.append((number, of))
+
+    assert PageScanner(ExtractionLimits(), on_scan=tell, load=lambda: None).lines(page, done=0, of=1) == []
+    assert PageScanner(ExtractionLimits(ocr_pages=0), on_scan=tell, load=TwoColumns).lines(page, done=0, of=1) == []
+    with pytest.raises(LimitExceeded, match="501 scanned pages; we recognise 500"):
+        PageScanner(ExtractionLimits(), on_scan=tell, load=TwoColumns).lines(page, done=0, of=501)
+
+    assert told == []
+
+
 def test_with_ocr_switched_off_a_scan_says_so(tmp_path: Path) -> None:
     path = tmp_path / "upload"
     path.write_bytes(scanned_pdf())
@@ -110,3 +143,19 @@ def test_a_scan_is_recognised(tmp_path: Path) -> None:
     assert "quick brown fox" in extraction.text
     assert "13 dogs" in extraction.text
     assert [page.number for page in extraction.pages] == [1]
+
+
+@pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `ocr` is not installed")
+def test_scanned_pages_are_told_of_in_a_pdf_that_a_message_brings(tmp_path: Path) -> None:
+    message = EmailMessage()
+    message["Subject"] = "The scan"
+    message.set_content("Attached.")
+    message.add_attachment(scanned_pdf(), maintype="application", subtype="pdf", filename="scan.pdf")
+    path = tmp_path / "upload"
+    path.write_bytes(message.as_bytes())
+    told: list[tuple[int, int]] = []
+
+    extraction = LocalExtractor(on_scan=lambda page, of: told.append((page, of))).extract(path, filename="a.eml")
+
+    assert told == [(1, 1)]
+    assert "quick brown fox" in extraction.text

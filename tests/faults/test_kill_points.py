@@ -1,0 +1,27 @@
+"""kill -9 at named points of an ingestion, and at random moments: what was acknowledged is there, whole, once."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.forked import KillPoint
+from tests.faults.ingestion import killed_at, killed_at_random
+from tests.faults.kill_points import POINTS
+
+QUICK = POINTS[::3]  # `make faults-ingest` goes through all of them
+
+pytestmark = [pytest.mark.xdist_group("forked"), pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("point", QUICK, ids=str)
+def test_a2_a_server_killed_at_any_point_goes_on_where_it_was(tmp_path: Path, point: KillPoint) -> None:
+    killed_at(tmp_path, point)
+
+
+def test_a2_a_server_killed_at_random_moments_holds_what_it_acknowledged(tmp_path: Path) -> None:
+    operations: list[int] = []
+
+    killed_at_random(tmp_path, kills=3, seed=1, report=lambda number, count, seconds: operations.append(count))
+
+    assert len(operations) == 3
+    assert sum(operations) > 0
