@@ -270,7 +270,11 @@ def test_what_is_not_our_backup_is_refused_and_nothing_is_made(members, sentence
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"not gzip at all", gzip.compress(b""), gzip.compress(b"not tar" * 1000)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not gzip at all", gzip.compress(b""), gzip.compress(b"not tar" * 1000)],
+    ids=["nothing", "not gzip", "nothing in gzip", "not tar in gzip"],  # gzip's bytes hold the time
+)
 def test_a_file_of_another_kind_is_refused(content, tmp_path):
     (tmp_path / "strange").write_bytes(content)
 
