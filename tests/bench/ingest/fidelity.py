@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ingestion.child_extractor import ChildExtractor
+from ingestion.child_extractor import ChildExtractor, find_soffice
 from ingestion.chunking import Chunker
 from ingestion.errors import IngestionError
 from ingestion.ports import Extractor
@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="files whose name in the manifest begins so, for instance pdf/")
     parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
     arguments = parser.parse_args()
-    with ChildExtractor() as extractor:
+    with ChildExtractor(soffice=find_soffice()) as extractor:
         figures = measure(arguments.folder, extractor, only=arguments.only)
     if not figures:
         sys.exit("no file of the manifest has a known text")
