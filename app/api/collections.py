@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query
 from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_collection
 from app.api.documents import checked_metadata
 from app.api.paging import page_of
-from app.api.schemas.documents import CollectionBody, CollectionPatch, DeletedBody, NewCollection
+from app.api.schemas.collections import CollectionBody, CollectionPatch, NewCollection
+from app.api.schemas.documents import DeletedBody
 from app.api.schemas.shape import Page, problems
 from app.db.patch import KEEP
 from app.errors import Forbidden

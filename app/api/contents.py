@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 
 from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_document
-from app.api.schemas.documents import ChunkBody, ContentBody, PageBody
+from app.api.schemas.contents import ChunkBody, ContentBody, PageBody
 from app.api.schemas.shape import Page, problems
 from app.errors import NotFound
 from app.state import State

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_document
-from app.api.schemas.documents import JobBody
+from app.api.schemas.jobs import JobBody
 from app.api.schemas.shape import Page, problems
 from app.types import JobStatus
 

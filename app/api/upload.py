@@ -12,7 +12,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
 from app.api.idempotency import take
-from app.api.schemas.documents import PROTECTED, FileFields, TextDocument, UploadFields, WebDocument
+from app.api.schemas.uploads import PROTECTED, FileFields, TextDocument, UploadFields, WebDocument
 from app.errors import InvalidRequest, UrlNotAllowed
 from app.files import FileStore, Received, read_blocks
 from app.identifiers import new_id

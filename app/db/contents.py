@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.chunk_rows import CHUNKS, to_chunk
-from app.db.cursors import decode_cursor, encode_cursor
+from app.db.cursors import cut, decode_cursor
 from app.db.document_rows import find_document
 from app.db.session import Database
 from app.db.tables import chunk, document, document_version
@@ -107,7 +107,6 @@ class ContentRepository:
             NotFound: No such document.
             InvalidRequest: A cursor that this list did not give out.
         """
-        assert limit > 0, "a page holds at least one version"
         table = document_version.c
         query = sa.select(*_VERSION).where(table.document_id == document_id).order_by(table.version.desc())
         if cursor is not None:
@@ -116,8 +115,7 @@ class ContentRepository:
         with self._database.read() as connection:
             find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
             found = tuple(_to_version(row) for row in connection.execute(query.limit(limit + 1)))
-        page = found[:limit]
-        return page, encode_cursor(page[-1].version) if len(found) > limit else None
+        return cut(found, limit, lambda row: (row.version,))
 
     def chunks(
         self,
@@ -134,7 +132,6 @@ class ContentRepository:
             NotFound: No such document.
             InvalidRequest: A cursor that this list did not give out.
         """
-        assert limit > 0, "a page holds at least one chunk"
         query = CHUNKS.where(document.c.id == document_id).order_by(chunk.c.ordinal).limit(limit + 1)
         if cursor is not None:
             (ordinal,) = decode_cursor(cursor, int)
@@ -142,8 +139,7 @@ class ContentRepository:
         with self._database.read() as connection:
             find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
             found = tuple(to_chunk(row) for row in connection.execute(query))
-        page = found[:limit]
-        return page, encode_cursor(page[-1].ordinal) if len(found) > limit else None
+        return cut(found, limit, lambda row: (row.ordinal,))
 
     def _version(
         self,

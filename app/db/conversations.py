@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.cursors import decode_cursor, encode_cursor
+from app.db.cursors import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables import conversation, conversation_turn
 from app.db.tenants import ensure_user
@@ -103,8 +103,7 @@ class ConversationRepository:
             query = query.where(place < sa.tuple_(created_at, last_id))
         with self._database.read() as connection:
             found = tuple(_to_conversation(row) for row in connection.execute(query))
-        page = found[:limit]
-        return page, encode_cursor(page[-1].created_at, page[-1].id) if len(found) > limit else None
+        return cut(found, limit, lambda row: (row.created_at, row.id))
 
     def turns(self, conversation_id: str, *, principal: Principal, newest: int | None = None) -> tuple[KeptTurn, ...]:
         """Its turns, oldest first; with `newest`, only so many of the last.

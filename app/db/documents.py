@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from app.db.cursors import decode_cursor, encode_cursor
+from app.db.cursors import cut, decode_cursor
 from app.db.document_rows import DOCUMENTS, FILENAME, SHA256, find_document, lock_document, read_document, to_document
 from app.db.filters import compile_filter
 from app.db.removal import Removal, remove_documents
@@ -163,7 +163,6 @@ class DocumentRepository:
         Raises:
             InvalidRequest: A cursor that this list did not give out.
         """
-        assert limit > 0, "a page holds at least one document"
         query = DOCUMENTS.where(document.c.tenant_id == tenant_id)
         if collections is not None:
             query = query.where(document.c.collection_id.in_(collections))
@@ -182,8 +181,7 @@ class DocumentRepository:
         query = query.order_by(document.c.created_at.desc(), document.c.id.desc()).limit(limit + 1)
         with self._database.read() as connection:
             found = tuple(to_document(row) for row in connection.execute(query))
-        page = found[:limit]
-        return page, encode_cursor(page[-1].created_at, page[-1].id) if len(found) > limit else None
+        return cut(found, limit, lambda row: (row.created_at, row.id))
 
     def update_metadata(
         self, document_id: str, metadata: Metadata, *, tenant_id: str, collections: tuple[str, ...] | None = None

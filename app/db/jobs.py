@@ -9,7 +9,7 @@ from app.db.cancellation import cancel_job, find_job
 from app.db.checkpoints import Checkpoint, read_checkpoints, write_checkpoint
 from app.db.claims import next_job
 from app.db.commits import Also, CommitResult, Version, commit_versions
-from app.db.cursors import decode_cursor, encode_cursor
+from app.db.cursors import cut, decode_cursor
 from app.db.document_rows import read_document, to_job
 from app.db.running import fail_job, lock_running, requeue_job, set_document
 from app.db.session import Database
@@ -256,7 +256,6 @@ class JobRepository:
         Raises:
             InvalidRequest: A cursor that this list did not give out.
         """
-        assert limit > 0, "a page holds at least one job"
         query = sa.select(job).join(document, document.c.id == job.c.document_id).where(job.c.tenant_id == tenant_id)
         if collections is not None:
             query = query.where(document.c.collection_id.in_(collections))
@@ -270,8 +269,7 @@ class JobRepository:
         query = query.order_by(job.c.created_at.desc(), job.c.id.desc()).limit(limit + 1)
         with self._database.read() as connection:
             found = tuple(to_job(row) for row in connection.execute(query))
-        page = found[:limit]
-        return page, encode_cursor(page[-1].created_at, page[-1].id) if len(found) > limit else None
+        return cut(found, limit, lambda row: (row.created_at, row.id))
 
     def queued(self) -> int:
         """How many jobs wait."""

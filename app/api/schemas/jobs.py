@@ -1,0 +1,44 @@
+"""Bodies of ingestion jobs."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.api.schemas.documents import DocumentError
+from app.api.schemas.shape import ResponseBody, rfc3339
+from app.types import Job
+
+
+class JobBody(ResponseBody):
+    """An ingestion job."""
+
+    id: str = Field(description="The job's id.", examples=["job_01k9"])
+    object: Literal["job"] = Field(default="job", description="Always `job`.")
+    kind: Literal["ingest"] = Field(default="ingest", description="What the job does.")
+    status: str = Field(description="queued, running, done, failed or cancelled.", examples=["done"])
+    document_id: str = Field(description="The document it works on.")
+    version: int = Field(description="The version it makes.")
+    attempts: int = Field(description="How often it was started.", examples=[1])
+    error: DocumentError | None = Field(description="Why it failed, or was not finished at the last attempt.")
+    next_attempt_at: str | None = Field(
+        description="When it is tried again, RFC 3339 UTC; null unless it was tried and waits."
+    )
+    created_at: str = Field(description="RFC 3339 UTC.")
+    started_at: str | None = Field(description="RFC 3339 UTC.")
+    finished_at: str | None = Field(description="RFC 3339 UTC.")
+
+    @classmethod
+    def of(cls, job: Job) -> "JobBody":
+        """The body for a job."""
+        return cls(
+            id=job.id,
+            status=job.status,
+            document_id=job.document_id,
+            version=job.version,
+            attempts=job.attempts,
+            error=DocumentError(code=job.error_code, detail=job.error_detail or "") if job.error_code else None,
+            next_attempt_at=rfc3339(job.next_attempt_at) if job.next_attempt_at is not None else None,
+            created_at=rfc3339(job.created_at),
+            started_at=rfc3339(job.started_at) if job.started_at is not None else None,
+            finished_at=rfc3339(job.finished_at) if job.finished_at is not None else None,
+        )

@@ -1,0 +1,66 @@
+"""Bodies of uploads."""
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from app.api.schemas.shape import Metadata, RequestBody
+
+OnDuplicate = Literal["skip", "replace", "version", "error"]
+
+
+ON_DUPLICATE = (
+    "What to do when the collection already holds these bytes, or this `external_id`. `skip` returns what is there; "
+    "`version` makes a new version and keeps the old text readable; `replace` makes a new version and removes the "
+    "old ones; `error` answers 409. Default: `skip` for identical bytes, `version` for new bytes under a known "
+    "`external_id`."
+)
+
+
+PROTECTED = (
+    "Opens a protected file. It is held in memory until the document is indexed or failed, and written nowhere; after "
+    "a restart in between the document fails as `encrypted`, and the password is sent again with a retry."
+)
+
+
+class UploadFields(RequestBody):
+    """What goes with every upload."""
+
+    collection_id: str | None = Field(default=None, description="Where it goes; default: the `default` collection.")
+    external_id: str | None = Field(
+        default=None, min_length=1, max_length=512, description="Your own id, unique in the collection."
+    )
+    metadata: Metadata = Field(default_factory=dict, description="Your own fields, usable in filters.")
+    on_duplicate: OnDuplicate | None = Field(default=None, description=ON_DUPLICATE)
+    wait: float = Field(default=0, ge=0, le=30, description="Seconds to wait for indexing before answering.")
+
+
+class TextDocument(UploadFields):
+    """A document given as text instead of a file."""
+
+    text: str = Field(min_length=1, description="The document's text.", examples=["Revenue rose 12 % in 2025."])
+    filename: str = Field(
+        min_length=1, max_length=1024, description="Its name; `.md` makes it Markdown.", examples=["notes.md"]
+    )
+
+
+class WebDocument(UploadFields):
+    """A document fetched from the web; only where `FOOTNOTE_WEB_PAGES` is on."""
+
+    url: str = Field(
+        min_length=1,
+        max_length=2048,
+        description="`http` or `https`, port 80 or 443, on the public internet. It becomes the metadata field `url` "
+        "where that is not given.",
+        examples=["https://example.com/report.html"],
+    )
+    filename: str | None = Field(
+        default=None, min_length=1, max_length=1024, description="Its name; default: the last part of the address."
+    )
+    password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
+
+
+class FileFields(UploadFields):
+    """The fields beside a multipart `file`."""
+
+    password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
