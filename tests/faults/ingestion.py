@@ -25,8 +25,10 @@ _NAMES = ("buoy", "ferry", "harbour", "pilot")
 _ROUNDS = 12
 
 
-def killed_at(folder: Path, point: KillPoint) -> None:
+def killed_at(folder: Path, point: KillPoint) -> float:
     """Upload, replace and delete until the server kills itself at `point`; then everything must be as acknowledged.
+
+    The seconds until it was ready again.
 
     Raises:
         AssertionError: The point was never reached, or something acknowledged is lost or half there.
@@ -48,8 +50,8 @@ def killed_at(folder: Path, point: KillPoint) -> None:
         began = time.monotonic()
         server.start()
         ready = time.monotonic() - began
-        assert ready < 10, f"ready only after {ready:.1f} s"
         library.check()
+        return ready
     finally:
         server.close()
 
@@ -146,9 +148,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file for the figures")
     chosen = parser.parse_args()
     console = Console()
+    ready: list[float] = []
     for point in track(POINTS, "named points", console=console):
         with tempfile.TemporaryDirectory() as scratch:
-            killed_at(Path(scratch), point)
+            ready.append(killed_at(Path(scratch), point))
     operations: list[int] = []
     rates: list[float] = []
 
@@ -163,6 +166,7 @@ def main() -> None:
     shutil.rmtree(folder)
     figures = {
         "named_points": len(POINTS),
+        "slowest_start_seconds": round(max(ready), 2),
         "random_kills": chosen.kills,
         "operations": sum(operations),
         "operations_per_second": {
