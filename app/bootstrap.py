@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version as distribution_version
+from zoneinfo import ZoneInfo
 
 from app.access.authenticator import Authenticator, KeyLookup
 from app.access.first_key import ensure_first_key
@@ -13,6 +14,7 @@ from app.access.local_key import LocalKey
 from app.assembly import Assembly
 from app.consistency import remove_strays
 from app.cutover import Cutover
+from app.db.audit import AuditLog
 from app.db.chunks import ChunkRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
@@ -39,6 +41,7 @@ from app.state import State, Stations
 from app.telemetry import Metrics, logger
 from app.usage.ledger import Ledger
 from app.usage.reports import UsageReports
+from app.usage.rollups import Rollups
 from app.web_pages import WebPages
 from ingestion.child_extractor import find_soffice
 from ingestion.types import ExtractionLimits
@@ -67,7 +70,8 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
         stack.callback(database.close)
         upgrade(database)
         boot_id = new_id("boot")
-        ledger = Ledger(database, boot_id=boot_id)
+        zone = ZoneInfo(settings.reporting_zone)
+        ledger = Ledger(database, boot_id=boot_id, books=(Rollups(zone),))
         jobs, documents = JobRepository(database), DocumentRepository(database)
         recovered, requeued = ledger.recover(), jobs.requeue_orphans(boot_id)
         if recovered or requeued:
@@ -119,6 +123,7 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
             idempotency=IdempotencyRepository(database, boot_id=boot_id),
             keys=keys,
             reports=UsageReports(database),
+            audit=AuditLog(database),
             files=files,
             intake=intake,
             web_pages=WebPages() if settings.web_pages else None,

@@ -41,6 +41,24 @@ class StoreUnavailable(AppError):
     """The database cannot be reached or is locked; come back later."""
 
 
+class BudgetExceeded(AppError):
+    """A hard budget has no room for a call. Amounts are tokens or, where `unit` is `cost`, pico-units of money.
+
+    `reset_at` is the Unix second at which its next period begins; None: never.
+    """
+
+    def __init__(
+        self, *, budget_id: str, unit: str, limit: int, used: int, reserved: int, reset_at: int | None
+    ) -> None:
+        super().__init__("A budget has no room for this request.")
+        self.budget_id = budget_id
+        self.unit = unit
+        self.limit = limit
+        self.used = used
+        self.reserved = reserved
+        self.reset_at = reset_at
+
+
 class DeadlinePassed(AppError):
     """The time an answer may take has run out."""
 

@@ -140,6 +140,7 @@ class Question:
             max_output_tokens=max_output_tokens,
             components=components or Components(),
             documents=documents,
+            collection_ids=self.scope.collection_ids or (),
         )
 
     @property

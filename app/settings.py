@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Literal
+from zoneinfo import available_timezones
 
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -205,6 +206,12 @@ class Settings(BaseSettings):
         description="Hour of the day, in the machine's time zone, at which database, files and index are compared and "
         "what is safe to mend is mended; off leaves that to `footnote check --repair`.",
     )
+    reporting_zone: str = Field(
+        default="UTC", description="IANA time zone in which usage reports and budgets begin their days unless told."
+    )
+    currency: str = Field(
+        default="usd", pattern=r"^[a-z]{3}$", description="Currency of all prices and costs, ISO 4217 in lower case."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."
     )
@@ -216,6 +223,13 @@ class Settings(BaseSettings):
         if key is not None and len(key.get_secret_value()) < 16:
             raise ValueError("must have at least 16 characters")
         return key
+
+    @field_validator("reporting_zone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        if name not in available_timezones():
+            raise ValueError("is not a time zone of the IANA database, such as Europe/Berlin")
+        return name
 
     @model_validator(mode="after")
     def _go_together(self) -> "Settings":

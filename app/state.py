@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from app.access.authenticator import Authenticator
 from app.answering import Answerer
+from app.db.audit import AuditLog
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -59,6 +60,7 @@ class State:
     idempotency: IdempotencyRepository
     keys: KeyRepository
     reports: UsageReports
+    audit: AuditLog
     files: FileStore
     intake: Intake
     web_pages: WebPages | None

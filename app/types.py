@@ -275,7 +275,10 @@ class DocumentShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A ledger row before the model call. For embeddings, `input_tokens` counts and `components` stays empty."""
+    """A ledger row before the model call. For embeddings, `input_tokens` counts and `components` stays empty.
+
+    `collection_ids` are those the call is for, as far as the request named them.
+    """
 
     event_id: str
     request_id: str
@@ -288,6 +291,12 @@ class Reservation:
     max_output_tokens: int = 0
     components: Components = field(default_factory=Components)
     documents: tuple[DocumentShare, ...] = ()
+    collection_ids: tuple[str, ...] = ()
+
+    @property
+    def project_id(self) -> str:
+        """What OpenAI's reports call a project: the one collection the call is for, empty for none or several."""
+        return self.collection_ids[0] if len(self.collection_ids) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

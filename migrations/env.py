@@ -3,9 +3,8 @@
 import sqlalchemy as sa
 from alembic import context
 
-import app.db.tables_ledger  # noqa: F401 - puts the ledger's tables on the metadata
+from app.db.every_table import metadata
 from app.db.migration import is_mapped
-from app.db.tables import metadata
 
 connection = context.config.attributes["connection"]
 assert isinstance(connection, sa.Connection), "migrations are run through app.db.migration"

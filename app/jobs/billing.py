@@ -35,6 +35,7 @@ class Billing:
                 model=info.model,
                 tokenizer_revision=info.revision,
                 input_tokens=tokens,
+                collection_ids=(attempt.document.collection_id,),
             ),
         )
         return event_id

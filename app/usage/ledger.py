@@ -4,9 +4,9 @@ A settled row never changes and none is ever deleted; the database enforces both
 pico-units; a call without a price has no cost rather than a cost of zero.
 """
 
+import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,64 +15,59 @@ from sqlalchemy.dialects import postgresql, sqlite
 from app.db.session import Database
 from app.db.tables import embedding_checkpoint, job
 from app.db.tables_ledger import api_request, usage_event, usage_event_document
-from app.types import Components, DocumentShare, JobStatus, Operation, Reservation, Settlement, UsageStatus
+from app.types import Components, JobStatus, Operation, Reservation, Settlement, UsageStatus
+from app.usage.entry import Book, Entry
+from app.usage.events import UsageEvent, events_of
+from app.usage.pricing import cost_pico, rates_at, rates_of
 
 _COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageEvent:
-    """One model call as the ledger has it. Times are Unix microseconds; `cost_pico` None is unpriced.
-
-    `count_quality` says how far the counts can be trusted: `none` while reserved, `exact`, or
-    `checkpoint` (the process died: at least this much was generated).
-    """
-
-    event_id: str
-    request_id: str
-    operation: Operation
-    status: UsageStatus
-    count_quality: str
-    tenant_id: str
-    user_id: str
-    key_id: str
-    model: str
-    tokenizer_revision: str
-    components: Components
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    delivered_tokens: int
-    max_output_tokens: int
-    cost_pico: int | None
-    accepted_at: int
-    settled_at: int | None
-    documents: tuple[DocumentShare, ...]
+_COUNTS = (*_COMPONENTS, "input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens")
 
 
 class Ledger:
-    """Writes the ledger in the name of one process, `boot_id`. `clock` gives Unix seconds."""
+    """Writes the ledger in the name of one process, `boot_id`. `clock` gives Unix seconds.
 
-    def __init__(self, database: Database, boot_id: str, clock: Callable[[], float] = time.time) -> None:
+    `books` are kept in step with it, in its transactions and in their order.
+    """
+
+    def __init__(
+        self, database: Database, boot_id: str, clock: Callable[[], float] = time.time, *, books: Sequence[Book] = ()
+    ) -> None:
         self._database = database
         self._boot_id = boot_id
         self._clock = clock
+        self._books = tuple(books)
 
     def reserve(self, reservation: Reservation) -> None:
         """Write a call down before the model sees it; its request too, if this is its first call.
 
         Raises:
-            StoreUnavailable, StorageFull: Nothing was written: the call must not be made.
+            StoreUnavailable, StorageFull, BudgetExceeded: Nothing was written: the call must not be made.
         """
         with self._database.write() as connection:
             self.reserve_in(connection, reservation)
 
     def reserve_in(self, connection: sa.Connection, reservation: Reservation) -> None:
-        """As `reserve`, inside the caller's transaction."""
+        """As `reserve`, inside the caller's transaction, which is to be rolled back where it is refused."""
         generates = reservation.operation.generates
         assert not generates or reservation.components.total == reservation.input_tokens, "the parts are the prompt"
         now, principal, components = self._now(), reservation.principal, reservation.components
-        who = {"tenant_id": principal.tenant_id, "user_id": principal.user_id, "api_key_id": principal.key_id}
+        rates = rates_at(connection, reservation.model, at=now)
+        most_pico = cost_pico(
+            rates,
+            reservation.operation,
+            input_tokens=reservation.input_tokens,
+            cached_tokens=0,
+            output_tokens=reservation.max_output_tokens,
+        )
+        for book in self._books:
+            book.reserve_in(connection, reservation, at=now, most_pico=most_pico)
+        who = {
+            "tenant_id": principal.tenant_id,
+            "project_id": reservation.project_id,
+            "user_id": principal.user_id,
+            "api_key_id": principal.key_id,
+        }
         insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
         connection.execute(
             insert(api_request)
@@ -101,6 +96,7 @@ class Ledger:
                 tok_template=components.template,
                 input_tokens=reservation.input_tokens,
                 max_output_tokens=reservation.max_output_tokens,
+                price_ids=json.dumps([rate.price_id for rate in rates]),
                 accepted_at=now,
                 **who,
             )
@@ -147,32 +143,28 @@ class Ledger:
     def settle_in(self, connection: sa.Connection, event_id: str, settlement: Settlement) -> bool:
         """As `settle`, inside the caller's transaction."""
         assert settlement.status != UsageStatus.RESERVED, "a settlement is an end"
-        now = self._now()
+        row = _locked(connection, usage_event.c.event_id == event_id).one_or_none()
+        assert row is not None, "reserved before"
+        if row.status != UsageStatus.RESERVED:
+            return False
         ttft = None if settlement.first_token_ms is None else round(settlement.first_token_ms * 1000)
-        values: dict[str, Any] = {
-            "status": settlement.status,
-            "count_quality": "exact",
-            "input_cached_tokens": settlement.cached_tokens,
-            "output_tokens": settlement.output_tokens,
-            "output_delivered_tokens": settlement.delivered_tokens,
-            "first_token_at": None if ttft is None else usage_event.c.accepted_at + ttft,
-            "ttft_us": ttft,
-            "total_us": None if settlement.total_ms is None else round(settlement.total_ms * 1000),
-            "settled_at": now,
-        }
-        mine = usage_event.c.event_id == event_id
-        if settlement.input_tokens is not None:
-            values |= _input_counts(connection, event_id, settlement.input_tokens)
-        settled = connection.execute(
-            sa.update(usage_event).where(mine, usage_event.c.status == UsageStatus.RESERVED).values(**values)
+        self._close(
+            connection,
+            row,
+            status=settlement.status,
+            count_quality="exact",
+            input_cached_tokens=settlement.cached_tokens,
+            output_tokens=settlement.output_tokens,
+            output_delivered_tokens=settlement.delivered_tokens,
+            first_token_at=None if ttft is None else row.accepted_at + ttft,
+            ttft_us=ttft,
+            total_us=None if settlement.total_ms is None else round(settlement.total_ms * 1000),
+            **_input_counts(row, settlement.input_tokens),
         )
-        if settled.rowcount == 1:
-            if settlement.input_tokens == 0:  # what was not read was not read of any document
-                shares = sa.update(usage_event_document).where(usage_event_document.c.event_id == event_id)
-                connection.execute(shares.values(tokens=0))
-            return True
-        assert connection.execute(sa.select(usage_event.c.event_id).where(mine)).scalar(), "reserved before"
-        return False
+        if settlement.input_tokens == 0:  # what was not read was not read of any document
+            shares = sa.update(usage_event_document).where(usage_event_document.c.event_id == event_id)
+            connection.execute(shares.values(tokens=0))
+        return True
 
     def recover(self) -> int:
         """Close the calls other processes left open; how many. Call once, at start, before the first reservation.
@@ -181,89 +173,87 @@ class Ledger:
         will be gone on with, the input is what its checkpoints kept: the rest is read, and billed, again.
         """
         left_open = usage_event.c.status == UsageStatus.RESERVED, usage_event.c.boot_id != self._boot_id
-        kept = (
-            sa.select(sa.func.coalesce(sa.func.sum(embedding_checkpoint.c.tokens), 0))
-            .where(embedding_checkpoint.c.event_id == usage_event.c.event_id)
-            .scalar_subquery()
-        )
-        unfinished = sa.exists().where(job.c.id == usage_event.c.request_id, job.c.status != JobStatus.DONE)
         with self._database.write() as connection:
-            connection.execute(
-                sa.update(usage_event)
-                .where(*left_open, usage_event.c.operation == Operation.EMBED_DOC, unfinished)
-                .values(input_tokens=kept)
-            )
-            return connection.execute(
-                sa.update(usage_event)
-                .where(*left_open)
-                .values(status=UsageStatus.RECOVERED, count_quality="checkpoint", settled_at=self._now())
-            ).rowcount
+            rows = _locked(connection, *left_open).all()
+            for row in rows:
+                counts = {}
+                if row.operation == Operation.EMBED_DOC and _unfinished(connection, row.request_id):
+                    counts = {"input_tokens": _kept_tokens(connection, row.event_id)}
+                self._close(connection, row, status=UsageStatus.RECOVERED, count_quality="checkpoint", **counts)
+            return len(rows)
 
     def usage(self, request_id: str) -> tuple[UsageEvent, ...]:
         """The calls of a request in the order they were reserved; empty when there were none."""
-        of_request = usage_event.c.request_id == request_id
-        events = sa.select(usage_event).where(of_request).order_by(usage_event.c.accepted_at, usage_event.c.event_id)
-        shares = (
-            sa.select(usage_event_document)
-            .join(usage_event, usage_event.c.event_id == usage_event_document.c.event_id)
-            .where(of_request)
-            .order_by(usage_event_document.c.document_id)
-        )
         with self._database.read() as connection:
-            rows = connection.execute(events).all()
-            documents: dict[str, list[DocumentShare]] = {row.event_id: [] for row in rows}
-            for share in connection.execute(shares):
-                documents[share.event_id].append(DocumentShare(share.document_id, share.chunks, share.tokens))
-        return tuple(_to_event(row, tuple(documents[row.event_id])) for row in rows)
+            return events_of(connection, request_id)
+
+    def _close(self, connection: sa.Connection, row: sa.Row[Any], **values: Any) -> None:
+        """Make an open row terminal, `values` being what changes, and tell the books."""
+        counts = {name: values.get(name, getattr(row, name)) for name in _COUNTS}
+        operation, now = Operation(row.operation), self._now()
+        cost = cost_pico(
+            rates_of(connection, json.loads(row.price_ids)),
+            operation,
+            input_tokens=counts["input_tokens"],
+            cached_tokens=counts["input_cached_tokens"],
+            output_tokens=counts["output_tokens"],
+        )
+        mine = usage_event.c.event_id == row.event_id
+        connection.execute(sa.update(usage_event).where(mine).values(**values, cost_pico=cost, settled_at=now))
+        entry = Entry(
+            event_id=row.event_id,
+            tenant_id=row.tenant_id,
+            project_id=row.project_id,
+            user_id=row.user_id,
+            key_id=row.api_key_id,
+            model=row.model_id,
+            operation=operation,
+            status=values["status"],
+            at=now,
+            calls=1,
+            components=Components(**{name.removeprefix("tok_"): counts[name] for name in _COMPONENTS}),
+            input_tokens=counts["input_tokens"],
+            cached_tokens=counts["input_cached_tokens"],
+            output_tokens=counts["output_tokens"],
+            delivered_tokens=counts["output_delivered_tokens"],
+            cost_pico=cost,
+        )
+        for book in self._books:
+            book.settle_in(connection, entry)
 
     def _now(self) -> int:
         return round(self._clock() * 1_000_000)
 
 
-def _to_event(row: sa.Row[Any], documents: tuple[DocumentShare, ...]) -> UsageEvent:
-    return UsageEvent(
-        event_id=row.event_id,
-        request_id=row.request_id,
-        operation=Operation(row.operation),
-        status=UsageStatus(row.status),
-        count_quality=row.count_quality,
-        tenant_id=row.tenant_id,
-        user_id=row.user_id,
-        key_id=row.api_key_id,
-        model=row.model_id,
-        tokenizer_revision=row.tokenizer_rev,
-        components=Components(
-            template=row.tok_template,
-            system=row.tok_system,
-            history=row.tok_history,
-            question=row.tok_question,
-            context=row.tok_context,
-        ),
-        input_tokens=row.input_tokens,
-        cached_tokens=row.input_cached_tokens,
-        output_tokens=row.output_tokens,
-        delivered_tokens=row.output_delivered_tokens,
-        max_output_tokens=row.max_output_tokens,
-        cost_pico=row.cost_pico,
-        accepted_at=row.accepted_at,
-        settled_at=row.settled_at,
-        documents=documents,
-    )
+def _locked(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> sa.CursorResult[Any]:
+    """Rows that nobody else can settle before this transaction ends."""
+    query = sa.select(usage_event).where(*conditions).order_by(usage_event.c.event_id).with_for_update()
+    return connection.execute(query)
 
 
-def _input_counts(connection: sa.Connection, event_id: str, input_tokens: int) -> dict[str, int]:
-    """The columns of a call's input, its components still adding up.
+def _unfinished(connection: sa.Connection, job_id: str) -> bool:
+    """Whether it is an ingestion that will be gone on with."""
+    mine = sa.select(job.c.id).where(job.c.id == job_id, job.c.status != JobStatus.DONE)
+    return connection.execute(mine).scalar() is not None
+
+
+def _kept_tokens(connection: sa.Connection, event_id: str) -> int:
+    """What the checkpoints of an ingestion's attempt keep of it."""
+    kept = sa.func.coalesce(sa.func.sum(embedding_checkpoint.c.tokens), 0)
+    return int(connection.execute(sa.select(kept).where(embedding_checkpoint.c.event_id == event_id)).scalar_one())
+
+
+def _input_counts(row: sa.Row[Any], input_tokens: int | None) -> dict[str, int]:
+    """The columns of a call's input, its components still adding up; none where the reserved count stands.
 
     Nothing read is nothing of any component. Where a server counts another number than was sent, it
     is its template that differs; a number that cannot be explained so leaves what was reserved.
     """
-    mine = usage_event.c.event_id == event_id
-    reserved = connection.execute(
-        sa.select(usage_event.c.operation, usage_event.c.input_tokens, usage_event.c.tok_template).where(mine)
-    ).one_or_none()
-    if reserved is None or not Operation(reserved.operation).generates:
+    if input_tokens is None:
+        return {}
+    if not Operation(row.operation).generates:
         return {"input_tokens": input_tokens}
     if input_tokens == 0:
         return dict.fromkeys(("input_tokens", *_COMPONENTS), 0)
-    template = reserved.tok_template + input_tokens - reserved.input_tokens
+    template = row.tok_template + input_tokens - row.input_tokens
     return {"input_tokens": input_tokens, "tok_template": template} if template >= 0 else {}

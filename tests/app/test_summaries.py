@@ -15,7 +15,8 @@ from app.errors import StoreUnavailable
 from app.question import Question
 from app.summaries import Summarised, Summariser
 from app.types import Operation, Principal, Reservation, Role, UsageStatus
-from app.usage.ledger import Ledger, UsageEvent
+from app.usage.events import UsageEvent
+from app.usage.ledger import Ledger
 from generation.errors import EngineFull
 from generation.ports import Engine, Observer
 from generation.types import (

@@ -15,7 +15,8 @@ from app.main import create_app
 from app.question import Limits
 from app.state import Models, State
 from app.types import Operation
-from app.usage.ledger import Ledger, UsageEvent
+from app.usage.events import UsageEvent
+from app.usage.ledger import Ledger
 from generation.ports import Engine
 from retrieval.ports import Embedder
 from retrieval.search import Search

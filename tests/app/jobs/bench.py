@@ -18,7 +18,8 @@ from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.telemetry import Metrics
 from app.types import Document
-from app.usage.ledger import Ledger, UsageEvent
+from app.usage.events import UsageEvent
+from app.usage.ledger import Ledger
 from ingestion.chunking import Chunker
 from ingestion.pipeline import Pipeline
 from ingestion.types import Block, BlockKind, Extraction, MediaType, Stage

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 from app.db.session import Database
 from app.types import Components, DocumentShare, Operation, Settlement, UsageStatus
-from app.usage.ledger import Ledger, UsageEvent
+from app.usage.events import UsageEvent
+from app.usage.ledger import Ledger
 from tests.app.usage.samples import Clock, reservation
 
 DONE = Settlement(

@@ -1,0 +1,95 @@
+"""What administrators did, written in the transaction that did it, and read page by page."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.db.cursors import cut, decode_cursor
+from app.db.session import Database, to_json
+from app.db.tables_audit import audit_event
+from app.identifiers import new_id
+from app.types import Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One act. `at` is Unix microseconds; `target` the id of what it changed, `detail` what it was and became."""
+
+    audit_id: str
+    at: int
+    tenant_id: str
+    user_id: str
+    key_id: str
+    request_id: str
+    action: str
+    target: str
+    detail: dict[str, Any]
+
+
+class AuditLog:
+    """Acts of administrators; `clock` gives Unix seconds."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record_in(
+        self,
+        connection: sa.Connection,
+        principal: Principal,
+        action: str,
+        target: str,
+        detail: dict[str, Any] | None = None,
+        *,
+        request_id: str = "",
+    ) -> None:
+        """Write an act down inside the transaction that does it. Secrets do not belong into `detail`."""
+        connection.execute(
+            sa.insert(audit_event).values(
+                audit_id=new_id("audit"),
+                at=round(self._clock() * 1_000_000),
+                tenant_id=principal.tenant_id,
+                user_id=principal.user_id,
+                api_key_id=principal.key_id,
+                request_id=request_id,
+                action=action,
+                target=target,
+                detail=to_json(detail or {}),
+            )
+        )
+
+    def list(
+        self, *, tenant_id: str, action: str | None = None, limit: int, cursor: str | None = None
+    ) -> tuple[tuple[AuditEntry, ...], str | None]:
+        """At most `limit` acts of a tenant's administrators, newest first, and the cursor of the next page.
+
+        Raises:
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        query = sa.select(audit_event).where(audit_event.c.tenant_id == tenant_id)
+        if action is not None:
+            query = query.where(audit_event.c.action == action)
+        if cursor is not None:
+            at, last_id = decode_cursor(cursor, int, str)
+            query = query.where(sa.tuple_(audit_event.c.at, audit_event.c.audit_id) < sa.tuple_(at, last_id))
+        query = query.order_by(audit_event.c.at.desc(), audit_event.c.audit_id.desc()).limit(limit + 1)
+        with self._database.read() as connection:
+            found = tuple(
+                AuditEntry(
+                    audit_id=row.audit_id,
+                    at=row.at,
+                    tenant_id=row.tenant_id,
+                    user_id=row.user_id,
+                    key_id=row.api_key_id,
+                    request_id=row.request_id,
+                    action=row.action,
+                    target=row.target,
+                    detail=json.loads(row.detail),
+                )
+                for row in connection.execute(query)
+            )
+        return cut(found, limit, lambda entry: (entry.at, entry.audit_id))

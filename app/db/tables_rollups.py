@@ -1,0 +1,81 @@
+"""Sums of the ledger by quarter hour and by day, and the engine's own counters to compare them with.
+
+Times are Unix microseconds. A quarter hour, because every IANA offset in use is a multiple of it: the days of any zone
+are whole numbers of them. Days are those of the one reporting zone. Dimensions are never NULL: `''` is none.
+"""
+
+import sqlalchemy as sa
+
+from app.db.tables import metadata
+
+DIMENSIONS = ("project_id", "user_id", "api_key_id", "model_id", "operation", "status")
+"""What sums are kept by, beside tenant and time. Adjustments have the status `adjustment`."""
+
+MEASURES = (
+    "num_calls",
+    "num_unpriced",
+    "tok_system",
+    "tok_history",
+    "tok_context",
+    "tok_question",
+    "tok_template",
+    "input_tokens",
+    "input_cached_tokens",
+    "output_tokens",
+    "output_delivered_tokens",
+    "cost_pico",
+)
+"""What is summed."""
+
+
+def _dimensions() -> list[sa.Column[str]]:
+    return [sa.Column(name, sa.Text, primary_key=True) for name in DIMENSIONS]
+
+
+def _measures() -> list[sa.Column[int]]:
+    return [sa.Column(name, sa.BigInteger, nullable=False, server_default=sa.text("0")) for name in MEASURES]
+
+
+usage_rollup_15m = sa.Table(
+    "usage_rollup_15m",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("bucket_start", sa.BigInteger, primary_key=True),
+    *_dimensions(),
+    *_measures(),
+    sqlite_with_rowid=False,
+)
+
+usage_rollup_day = sa.Table(
+    "usage_rollup_day",
+    metadata,
+    sa.Column("tz", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("bucket_start", sa.BigInteger, primary_key=True),  # the local day's first moment
+    *_dimensions(),
+    *_measures(),
+    sqlite_with_rowid=False,
+)
+
+# Written by the engine's side alone, never derived from the ledger. `closed` once the process ended cleanly.
+engine_counter = sa.Table(
+    "engine_counter",
+    metadata,
+    sa.Column("boot_id", sa.Text, primary_key=True),
+    sa.Column("model_id", sa.Text, primary_key=True),
+    sa.Column("prefill_tokens", sa.BigInteger, nullable=False),
+    sa.Column("cached_tokens", sa.BigInteger, nullable=False),
+    sa.Column("decode_tokens", sa.BigInteger, nullable=False),
+    sa.Column("requests", sa.BigInteger, nullable=False),
+    sa.Column("started_at", sa.BigInteger, nullable=False),
+    sa.Column("updated_at", sa.BigInteger, nullable=False),
+    sa.Column("closed", sa.Boolean, nullable=False),
+)
+
+# Which zone the days are of: where it is not the reporting zone, they are built again from the quarter hours.
+usage_rollup_zone = sa.Table(
+    "usage_rollup_zone",
+    metadata,
+    sa.Column("tz", sa.Text, primary_key=True),
+    sa.Column("built_at", sa.BigInteger, nullable=False),
+)

@@ -1,0 +1,60 @@
+"""Sums of the ledger, added to in the transactions that write it: by quarter hour, and by day of the reporting zone."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.db.tables_rollups import MEASURES, usage_rollup_15m, usage_rollup_day
+from app.types import Reservation
+from app.usage.entry import Entry
+from app.usage.zones import QUARTER, day_start
+
+
+class Rollups:
+    """A `Book`. `zone` is the reporting zone, whose days are kept."""
+
+    def __init__(self, zone: ZoneInfo) -> None:
+        self._zone = zone
+
+    def reserve_in(
+        self, connection: sa.Connection, reservation: Reservation, *, at: int, most_pico: int | None
+    ) -> None:
+        """Nothing: only what has ended is summed."""
+
+    def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
+        """Add a line to its quarter hour and its day."""
+        values: dict[str, Any] = {
+            "tenant_id": entry.tenant_id,
+            "project_id": entry.project_id,
+            "user_id": entry.user_id,
+            "api_key_id": entry.key_id,
+            "model_id": entry.model,
+            "operation": entry.operation,
+            "status": entry.status,
+            "num_calls": entry.calls,
+            "num_unpriced": entry.calls if entry.cost_pico is None else 0,
+            "tok_system": entry.components.system,
+            "tok_history": entry.components.history,
+            "tok_context": entry.components.context,
+            "tok_question": entry.components.question,
+            "tok_template": entry.components.template,
+            "input_tokens": entry.input_tokens,
+            "input_cached_tokens": entry.cached_tokens,
+            "output_tokens": entry.output_tokens,
+            "output_delivered_tokens": entry.delivered_tokens,
+            "cost_pico": entry.cost_pico or 0,
+        }
+        _add(connection, usage_rollup_15m, values | {"bucket_start": entry.at - entry.at % QUARTER})
+        day = {"tz": self._zone.key, "bucket_start": day_start(entry.at, self._zone)}
+        _add(connection, usage_rollup_day, values | day)
+
+
+def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> None:
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    statement = insert(table).values(**values)
+    sums = {name: table.c[name] + statement.excluded[name] for name in MEASURES}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=[column.name for column in table.primary_key], set_=sums)
+    )
