@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.db.audit import Record
 from app.db.generations import Generation, GenerationRepository, Standing
 from app.db.vectors import VectorRepository
 from app.errors import AppError, Conflict, StorageFull, StoreUnavailable
@@ -114,18 +115,20 @@ class Cutover:
         """What the settings ask for and an administrator went back from."""
         return self._rejected
 
-    def confirm(self, generation_id: int) -> None:
-        """Keep the generation in use for good: those from before it go, in the background.
+    def confirm(self, generation_id: int, *, record: Record | None = None) -> None:
+        """Keep the generation in use for good: those from before it go, in the background, each by `record`.
 
         Raises:
             NotFound, Conflict: It is not in use, or nothing from before it is kept.
         """
         for previous in self._generations.before(generation_id):
-            self._generations.retire(previous.id)
+            self._generations.retire(previous.id, record=record)
         self._wake.set()
 
-    def roll_back(self, generation_id: int) -> Generation:
+    def roll_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
         """Go back from the generation in use to the one before; what came since is embedded for it first.
+
+        `record` writes the act down with it.
 
         Raises:
             NotFound, Conflict: It is not in use, nothing from before it is kept, or another is being built.
@@ -136,7 +139,7 @@ class Cutover:
             raise Conflict("Another generation is being built; wait for it, or set its embedder back.")
         line = self._load(previous)
         with self._lock:
-            target = self._generations.go_back(previous.id)
+            target = self._generations.go_back(previous.id, record=record)
             self._target, self._building = (target, line), Building(target.id, 0, 0)
         self._wake.set()
         return target

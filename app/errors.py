@@ -44,13 +44,21 @@ class StoreUnavailable(AppError):
 class BudgetExceeded(AppError):
     """A hard budget has no room for a call. Amounts are tokens or, where `unit` is `cost`, pico-units of money.
 
-    `reset_at` is the Unix second at which its next period begins; None: never.
+    `reset_at` is the Unix second at which its next period begins, with room for the call; None: it never has.
     """
 
     def __init__(
-        self, *, budget_id: str, unit: str, limit: int, used: int, reserved: int, reset_at: int | None
+        self,
+        *,
+        budget_id: str,
+        unit: str,
+        limit: int,
+        used: int,
+        reserved: int,
+        reset_at: int | None,
+        message: str = "A budget has no room for this request.",
     ) -> None:
-        super().__init__("A budget has no room for this request.")
+        super().__init__(message)
         self.budget_id = budget_id
         self.unit = unit
         self.limit = limit

@@ -79,6 +79,17 @@ class FileStore:
         for folder in (final.parent, self._folder):
             sync_folder(folder, sync=self._sync)
 
+    def repeat(self, document_id: str, *, version: int, of: int) -> None:
+        """Make the original `of` a version that of another `version` too, durably, without copying its bytes.
+
+        Raises:
+            FileNotFoundError: There is no such original.
+        """
+        final = self.path(document_id, version)
+        final.unlink(missing_ok=True)
+        os.link(self.path(document_id, of), final)  # originals never change
+        sync_folder(final.parent, sync=self._sync)
+
     def discard(self, received: Received) -> None:
         """Forget bytes that became no document."""
         received.path.unlink(missing_ok=True)

@@ -13,6 +13,8 @@ from app.access.policy import is_public
 from app.api import (
     admin,
     answers,
+    audit,
+    budgets,
     chat_completions,
     collections,
     contents,
@@ -20,10 +22,13 @@ from app.api import (
     documents,
     health,
     jobs,
+    prices,
     reconciliation,
     search,
     tokens,
     usage,
+    usage_events,
+    usage_reconciliation,
 )
 from app.api.errors import install_error_handlers
 from app.api.idempotency import PARAMETER, Idempotency
@@ -78,8 +83,13 @@ def create_app(build: Callable[[], AbstractContextManager[State]], *, version: s
         chat_completions,
         tokens,
         usage,
+        usage_events,
+        prices,
         admin,
+        audit,
+        budgets,
         reconciliation,
+        usage_reconciliation,
         health,
     ):
         app.include_router(module.router)

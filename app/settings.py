@@ -212,6 +212,11 @@ class Settings(BaseSettings):
     currency: str = Field(
         default="usd", pattern=r"^[a-z]{3}$", description="Currency of all prices and costs, ISO 4217 in lower case."
     )
+    webhook_hosts: str = Field(
+        default="",
+        description="Hosts, or host:port, comma-separated, to which budget alerts may be posted although they are not "
+        "public addresses.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."
     )

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from app.access.authenticator import Authenticator
 from app.answering import Answerer
+from app.db.alerts import AlertRepository
 from app.db.audit import AuditLog
+from app.db.budgets import BudgetRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -21,10 +23,19 @@ from app.intake import Intake
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.reconciliation import Reconciler
+from app.reindexing import Reindexer
 from app.settings import Settings
 from app.telemetry import Metrics
+from app.usage.adjustments import Adjustments
+from app.usage.ledger import Ledger
+from app.usage.prices import PriceBook
+from app.usage.raw_ledger import RawLedger
+from app.usage.reconciliation import LedgerReconciliation
 from app.usage.reports import UsageReports
+from app.usage.rerating import Rerater
+from app.usage.rollup_builder import RollupBuilder
 from app.web_pages import WebPages
+from app.webhooks import Webhooks
 from generation.ports import Engine, Tokenizer
 from retrieval.ports import Embedder, Keys
 
@@ -59,14 +70,25 @@ class State:
     generations: GenerationRepository
     idempotency: IdempotencyRepository
     keys: KeyRepository
+    ledger: Ledger
+    raw_ledger: RawLedger
     reports: UsageReports
+    rollups: RollupBuilder
     audit: AuditLog
+    budgets: BudgetRepository
+    alerts: AlertRepository
+    webhooks: Webhooks
+    prices: PriceBook
+    adjustments: Adjustments
+    rerater: Rerater
     files: FileStore
     intake: Intake
+    reindexer: Reindexer
     web_pages: WebPages | None
     authenticator: Authenticator
     metrics: Metrics
     reconciler: Reconciler
+    ledger_reconciliation: LedgerReconciliation
     models: Models | None
     cutover: "Cutover | None"
     started_at: float

@@ -85,6 +85,15 @@ class Metrics:
             "footnote_reconciled_timestamp_seconds", "When the last reconciliation ended, in Unix seconds; 0: not yet.",
             registry=self.registry,
         )  # fmt: skip
+        self.ledger_mismatches = Gauge(
+            "footnote_ledger_mismatches", "Comparisons that failed when the ledger was reconciled last, by check.",
+            ["check"], registry=self.registry,
+        )  # fmt: skip
+        self.ledger_reconciled_at = Gauge(
+            "footnote_ledger_reconciled_timestamp_seconds",
+            "When the ledger was reconciled last, in Unix seconds; 0: not yet.",
+            registry=self.registry,
+        )  # fmt: skip
 
     def watch_engine(self, engine: Engine) -> None:
         """Report the engine's own counters at each scrape."""

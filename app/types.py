@@ -213,6 +213,27 @@ class Job:
     finished_at: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reindexing:
+    """All documents of a collection, each read again by a job of its own; how many jobs there are, by status.
+
+    Times are Unix seconds; `finished_at` is None while a job waits or runs.
+    """
+
+    id: str
+    collection_id: str
+    jobs: Mapping[JobStatus, int]
+    created_at: float
+    finished_at: float | None
+
+    @property
+    def status(self) -> JobStatus:
+        """Running while any job is open; then failed or cancelled where any is, else done."""
+        if self.finished_at is None:
+            return JobStatus.RUNNING
+        return next((bad for bad in (JobStatus.FAILED, JobStatus.CANCELLED) if self.jobs.get(bad)), JobStatus.DONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """What a deletion removed."""

@@ -9,7 +9,7 @@ octal, or by a redirect. One parser reads the address, and what it read is what 
 import ipaddress
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ssl import SSLContext
@@ -57,7 +57,7 @@ class WebPages:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Resolve names by `resolve` and connect by `backend`; a page may take `seconds` with all its redirects."""
-        self._resolve = resolve or _addresses
+        self._resolve = resolve or addresses_of
         self._backend = backend or httpcore.SyncBackend()
         self._seconds = seconds
         self._clock = clock
@@ -70,8 +70,8 @@ class WebPages:
             UrlNotAllowed: The address, or one it redirects to, is not one we go to. Nothing was sent there.
             UrlNotFetched: There is no page, or it takes too long; also while its bytes are read.
         """
-        location = _allowed(url)
-        guard = _Guard(self._backend, self._resolve, deadline=self._clock() + self._seconds, clock=self._clock)
+        location = read_address(url)
+        guard = Guard(self._backend, self._resolve, deadline=self._clock() + self._seconds, clock=self._clock)
         with _domain_errors(), httpcore.ConnectionPool(network_backend=guard, http2=False) as pool:
             for _ in range(_REDIRECTS + 1):
                 with _get(pool, location) as response:
@@ -83,16 +83,23 @@ class WebPages:
         raise UrlNotFetched(f"The page redirects more than {_REDIRECTS} times.", param="url")
 
 
-class _Guard(httpcore.NetworkBackend):
-    """Connects to public addresses only, and lets nothing take longer than the deadline."""
+class Guard(httpcore.NetworkBackend):
+    """Connects to public addresses only (unless told), and lets nothing take longer than the deadline."""
 
     def __init__(
-        self, inner: httpcore.NetworkBackend, resolve: Resolve, *, deadline: float, clock: Callable[[], float]
+        self,
+        inner: httpcore.NetworkBackend,
+        resolve: Resolve,
+        *,
+        deadline: float,
+        clock: Callable[[], float],
+        public_only: bool = True,
     ) -> None:
         self._inner = inner
         self._resolve = resolve
         self._deadline = deadline
         self._clock = clock
+        self._public_only = public_only
 
     def connect_tcp(
         self,
@@ -102,11 +109,12 @@ class _Guard(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
+        """A connection to an address of `host`, resolved once."""
         try:
             addresses = self._resolve(host, port)
         except (OSError, UnicodeError):
             raise UrlNotFetched("The address has no server that can be found.", param="url") from None
-        if not addresses or not all(map(is_public, addresses)):
+        if not addresses or (self._public_only and not all(map(is_public, addresses))):
             raise UrlNotAllowed("The address is not on the public internet.", param="url")
         timeout = _left(self._deadline, timeout, self._clock)
         stream = self._inner.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
@@ -151,7 +159,8 @@ def is_public(address: str) -> bool:
     return ip.version == 4 or ip in _GLOBAL_IPV6
 
 
-def _addresses(host: str, port: int) -> Sequence[str]:
+def addresses_of(host: str, port: int) -> Sequence[str]:
+    """What the system's resolver says; a `Resolve`."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
@@ -163,8 +172,8 @@ def _left(deadline: float, timeout: float | None, clock: Callable[[], float]) ->
     return left if timeout is None else min(left, timeout)
 
 
-def _allowed(url: str | httpx.URL) -> httpx.URL:
-    """The address, read.
+def read_address(url: str | httpx.URL, *, ports: Container[int] = _PORTS) -> httpx.URL:
+    """The address, read; without its fragment.
 
     Raises:
         UrlNotAllowed: It is none, or not of a kind we fetch.
@@ -177,7 +186,7 @@ def _allowed(url: str | httpx.URL) -> httpx.URL:
         raise UrlNotAllowed("A web address begins with http:// or https:// and names a host.", param="url")
     if read.userinfo or "@" in str(url).partition("//")[2].partition("/")[0] or "\\" in str(url):
         raise UrlNotAllowed("A web address with a user name or a backslash in it is not fetched.", param="url")
-    if read.port not in {None, *_PORTS}:
+    if read.port is not None and read.port not in ports:
         raise UrlNotAllowed("Only the ports 80 and 443 are fetched from.", param="url")
     if len(str(read)) > _LONGEST:
         raise UrlNotAllowed(f"A web address has at most {_LONGEST:,} characters.", param="url")
@@ -197,7 +206,7 @@ def _get(pool: httpcore.ConnectionPool, location: httpx.URL) -> Iterator[httpcor
 def _next(location: httpx.URL, response: httpcore.Response) -> httpx.URL:
     target = dict(_lowered(response)).get(b"location", b"")
     try:
-        return _allowed(location.join(target.decode("utf-8")))
+        return read_address(location.join(target.decode("utf-8")))
     except (httpx.InvalidURL, ValueError):
         raise UrlNotAllowed("The page redirects to something that is not a web address.", param="url") from None
 

@@ -21,6 +21,8 @@ class Counters:
         self._prefill_tokens = 0
         self._decode_tokens = 0
         self._cached_tokens = 0
+        self._recomputed_tokens = 0
+        self._unread_tokens = 0
         self._drafted_tokens = 0
         self._accepted_tokens = 0
         self._first_token = Latencies()
@@ -59,10 +61,12 @@ class Counters:
                 self._running -= 1
                 self._service_s += 0.1 * (time.monotonic() - admitted_at - self._service_s)
 
-    def finished(self, completion: Completion) -> None:
-        """Its books are closed."""
+    def finished(self, completion: Completion, *, recomputed_tokens: int = 0, unread_tokens: int = 0) -> None:
+        """Its books are closed: so many tokens were computed more than once, so many of its prompt never."""
         with self._lock:
             self._cancelled += completion.finish_reason is FinishReason.CANCELLED
+            self._recomputed_tokens += recomputed_tokens
+            self._unread_tokens += unread_tokens
 
     def stepped(self, *, prefill_tokens: int, decode_tokens: int, drafted: int, accepted: int) -> None:
         """A step was computed."""
@@ -97,6 +101,8 @@ class Counters:
                 requests=self._requests,
                 cancelled=self._cancelled,
                 cached_tokens=self._cached_tokens,
+                recomputed_tokens=self._recomputed_tokens,
+                unread_tokens=self._unread_tokens,
                 drafted_tokens=self._drafted_tokens,
                 accepted_tokens=self._accepted_tokens,
                 preemptions=preemptions,

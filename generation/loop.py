@@ -202,18 +202,22 @@ class EngineLoop:
             prefilled = 0 if work.is_decode and sequence.generated else work.tokens
             sample = drawn.get(id(sequence))
             accepted = max(0, len(sample.tokens) - 1) if sample is not None else 0
+            if prefilled:
+                sequence.note_prefill(prefilled)
             sequence.computed += work.tokens + accepted
             sequence.note_drafts(drafted=len(work.drafts), accepted=accepted)
             before = len(sequence.generated)
-            if sample is not None:
-                self._reply(sequence, sample)
-            elif prefilled:
-                self._offer(sequence)
-            generated = len(sequence.generated) - before
+            try:
+                if sample is not None:
+                    self._reply(sequence, sample)
+                elif prefilled:
+                    self._offer(sequence)
+            finally:  # if this kills the engine, the tokens were computed all the same
+                generated = len(sequence.generated) - before
+                self._counters.stepped(
+                    prefill_tokens=prefilled, decode_tokens=generated, drafted=len(work.drafts), accepted=accepted
+                )
             self.scheduler.waiting.charge(sequence.user, prefilled + 2 * generated)
-            self._counters.stepped(
-                prefill_tokens=prefilled, decode_tokens=generated, drafted=len(work.drafts), accepted=accepted
-            )
 
     def _reply(self, sequence: SequenceState, sample: Sample) -> None:
         if not sample.tokens:
@@ -269,9 +273,10 @@ class EngineLoop:
         except Exception:
             logger.exception("sequence %s cannot be decoded", sequence.request.id)
             completion = sequence.complete(FinishReason.ERROR, error=_FAILED)
+        unread = len(sequence.request.prompt) - sequence.read + sequence.found_later
         if _never_read(sequence):
-            completion = replace(completion, prompt_tokens=0, cached_tokens=0)
-        self._counters.finished(completion)
+            completion, unread = replace(completion, prompt_tokens=0, cached_tokens=0), 0
+        self._counters.finished(completion, recomputed_tokens=sequence.recomputed, unread_tokens=unread)
         sequence.stream.end()
         deadline = time.monotonic() + self._config.reader_grace_s
         self._finisher.end(Ending(completion, sequence.observer, sequence.stream, deadline))

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 class SequenceState:
     """What is known of one sequence: its tokens, how many of them the cache holds, its text.
 
-    `seed` is 64 bits. `computed` counts the tokens, prompt first, whose keys and values it has.
+    `seed` is 64 bits. `computed` counts the tokens, prompt first, whose keys and values it has; `read` how far the
+    prompt was found or computed at most, `recomputed` the tokens that were computed more than once, `found_later`
+    the prompt's that were found only after it had lost its room.
     `chain` names its blocks. Times are `time.monotonic` seconds.
     """
 
@@ -41,6 +43,9 @@ class SequenceState:
     logprobs: list[TokenLogprob] = field(default_factory=list)
     computed: int = 0
     cached: int = 0
+    read: int = 0
+    recomputed: int = 0
+    found_later: int = 0
     drafted: int = 0
     accepted: int = 0
     preempted: bool = False
@@ -94,8 +99,16 @@ class SequenceState:
         if self.admitted_at is not None:
             return False
         self.admitted_at = time.monotonic()
-        self.cached = self.computed
+        self.cached = self.read = self.computed
         return True
+
+    def note_prefill(self, tokens: int) -> None:
+        """The next `tokens` known ones are being computed, as a prompt is."""
+        start, stop = self.computed, min(self.computed + tokens, len(self.request.prompt))
+        fresh = max(0, stop - max(start, self.read))
+        self.recomputed += tokens - fresh
+        self.found_later += max(0, min(start, len(self.request.prompt)) - self.read)
+        self.read = max(self.read, stop)
 
     def note_drafts(self, *, drafted: int, accepted: int) -> None:
         """So many tokens were drafted for it, and so many were right."""

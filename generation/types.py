@@ -252,7 +252,9 @@ class EngineStats:
     """A snapshot: what waits and runs now; totals since the engine was started first.
 
     `prefill_tokens` were computed, `cached_tokens` of prompts were found instead, `decode_tokens`
-    generated. Blocks are the cache's unit of `block_tokens` tokens; free + used + cached is their number.
+    generated. Of sequences that have ended, `recomputed_tokens` were computed again after they had lost their room,
+    and `unread_tokens` of prompts begun were not computed: `prompt_tokens` is what their bills add up to.
+    Blocks are the cache's unit of `block_tokens` tokens; free + used + cached is their number.
     """
 
     waiting: int
@@ -273,6 +275,13 @@ class EngineStats:
     block_tokens: int = 0
     first_token_s: Histogram | None = None
     inter_token_s: Histogram | None = None
+    recomputed_tokens: int = 0
+    unread_tokens: int = 0
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the prompts begun, each once, without those that were found when it began."""
+        return self.prefill_tokens - self.recomputed_tokens + self.unread_tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import time
 
 from fastapi import APIRouter
 
-from app.api.dependencies import Cursor, CutoverDep, Limit, PrincipalDep, StateDep, visible_collection
+from app.api.dependencies import Cursor, CutoverDep, Limit, PrincipalDep, RequestId, StateDep, visible_collection
 from app.api.paging import page_of
 from app.api.schemas.admin import GenerationBody, KeyBody, KeyPatch, NewKey, NewKeyBody
 from app.api.schemas.shape import Page, problems
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
 @router.post("/keys", status_code=201, summary="Make a key", responses=problems(404, 422))
-def create_key(body: NewKey, state: StateDep, principal: PrincipalDep) -> NewKeyBody:
+def create_key(body: NewKey, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> NewKeyBody:
     """The secret is in this answer and nowhere else."""
     for collection_id in body.collections or ():
         visible_collection(state, principal, collection_id)
@@ -25,6 +25,7 @@ def create_key(body: NewKey, state: StateDep, principal: PrincipalDep) -> NewKey
         role=body.role,
         collections=tuple(body.collections) if body.collections is not None else None,
         expires_at=time.time() + body.expires_in if body.expires_in is not None else None,
+        record=state.audit.recording(principal, "key.created", request_id=request_id),
     )
     return NewKeyBody.created(key, secret)
 
@@ -43,7 +44,7 @@ def read_key(key_id: str, state: StateDep, principal: PrincipalDep) -> KeyBody:
 
 
 @router.patch("/keys/{key_id}", summary="Change a key", responses=problems(404, 422))
-def patch_key(key_id: str, body: KeyPatch, state: StateDep, principal: PrincipalDep) -> KeyBody:
+def patch_key(key_id: str, body: KeyPatch, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
     """Rename it, change its role or its collections."""
     for collection_id in body.collections or ():
         visible_collection(state, principal, collection_id)
@@ -55,14 +56,16 @@ def patch_key(key_id: str, body: KeyPatch, state: StateDep, principal: Principal
         name=body.name if body.name is not None else KEEP,
         role=body.role if body.role is not None else KEEP,
         collections=limited if "collections" in given else KEEP,
+        record=state.audit.recording(principal, "key.changed", request_id=request_id),
     )
     return KeyBody.of(changed)
 
 
 @router.delete("/keys/{key_id}", summary="Revoke a key", responses=problems(404))
-def revoke_key(key_id: str, state: StateDep, principal: PrincipalDep) -> KeyBody:
+def revoke_key(key_id: str, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
     """Refused from now on; its usage history stays."""
-    return KeyBody.of(state.keys.revoke(key_id, tenant_id=principal.tenant_id))
+    record = state.audit.recording(principal, "key.revoked", request_id=request_id)
+    return KeyBody.of(state.keys.revoke(key_id, tenant_id=principal.tenant_id, record=record))
 
 
 @router.get("/generations", summary="List index generations", responses=problems(422))
@@ -79,9 +82,11 @@ def list_generations(state: StateDep, limit: Limit = 100, cursor: Cursor = None)
 
 
 @router.post("/generations/{generation_id}/confirm", summary="Keep an embedder", responses=problems(404, 409, 422, 503))
-def confirm_generation(generation_id: int, state: StateDep, cutover: CutoverDep) -> GenerationBody:
+def confirm_generation(
+    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, cutover: CutoverDep
+) -> GenerationBody:
     """Keep the generation in use for good; the vectors and the index from before it are deleted in the background."""
-    cutover.confirm(generation_id)
+    cutover.confirm(generation_id, record=state.audit.recording(principal, "generation.retired", request_id=request_id))
     return GenerationBody.of(state.generations.get(generation_id), cutover.building)
 
 
@@ -91,10 +96,13 @@ def confirm_generation(generation_id: int, state: StateDep, cutover: CutoverDep)
     summary="Go back to the embedder before",
     responses=problems(404, 409, 422, 503),
 )
-def roll_back_generation(generation_id: int, cutover: CutoverDep) -> GenerationBody:
+def roll_back_generation(
+    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, cutover: CutoverDep
+) -> GenerationBody:
     """Go back from the generation in use to the one before, which takes in what came since and is then searched.
 
     The answer is the generation that will be searched. Set FOOTNOTE_EMBEDDER back as well: until then every start
     loads the embedder it names and goes on searching by the one before.
     """
-    return GenerationBody.of(cutover.roll_back(generation_id), cutover.building)
+    record = state.audit.recording(principal, "generation.rolled_back", request_id=request_id)
+    return GenerationBody.of(cutover.roll_back(generation_id, record=record), cutover.building)

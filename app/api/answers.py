@@ -43,7 +43,7 @@ class Cancelled(ResponseBody):
             "`citation` …, `usage`, `done` {finish_reason}, or `error` with a problem document.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        **problems(404, 422, 503, 504),
+        **problems(404, 422, 429, 503, 504),
     },
 )
 async def ask(

@@ -52,7 +52,7 @@ _REFUSALS = frozenset({"no_evidence", "not_in_sources"})
             "description": "A completion; with `stream: true` OpenAI's chunks, annotations in the last delta.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        **problems(404, 422, 503, 504),
+        **problems(404, 422, 429, 503, 504),
     },
 )
 async def create_chat_completion(

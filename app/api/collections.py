@@ -9,6 +9,7 @@ from app.api.documents import checked_metadata
 from app.api.paging import page_of
 from app.api.schemas.collections import CollectionBody, CollectionPatch, NewCollection
 from app.api.schemas.documents import DeletedBody
+from app.api.schemas.jobs import ReindexBody
 from app.api.schemas.shape import Page, problems
 from app.db.patch import KEEP
 from app.errors import Forbidden
@@ -54,6 +55,21 @@ def patch_collection(
         metadata=checked_metadata(body.metadata) if body.metadata is not None else KEEP,
     )
     return CollectionBody.of(changed)
+
+
+@router.post(
+    "/v1/collections/{collection_id}/reindex",
+    status_code=202,
+    summary="Read all documents of a collection again",
+    responses=problems(404),
+)
+def reindex_collection(collection_id: str, state: StateDep, principal: PrincipalDep) -> ReindexBody:
+    """Extract, chunk and embed every indexed document anew, as after an upgrade or with other chunk sizes.
+
+    Each is searched in its present version until its new one is ready. Answers 202 once all are queued; see
+    `GET /v1/jobs/{id}`. Protected files, whose passwords are not kept, fail and stay as they are.
+    """
+    return ReindexBody.of(state.reindexer.begin(collection_id, principal=principal))
 
 
 @router.delete("/v1/collections/{collection_id}", summary="Delete a collection", responses=problems(404, 409))

@@ -1,5 +1,7 @@
 """One table from domain errors to RFC 9457 problem documents."""
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -12,6 +14,7 @@ from starlette.exceptions import HTTPException
 from app import errors as app_errors
 from app.answer import Answer
 from app.telemetry import logger
+from app.usage.sums import decimal
 from generation import errors as generation_errors
 from generation.types import FinishReason
 from ingestion import errors as ingestion_errors
@@ -45,6 +48,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.TooSlow: _Mapped(HTTPStatus.REQUEST_TIMEOUT, "request-timeout"),
     app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage"),
     app_errors.StoreUnavailable: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable", 2),
+    app_errors.BudgetExceeded: _Mapped(HTTPStatus.TOO_MANY_REQUESTS, "budget-exceeded"),
     app_errors.DeadlinePassed: _Mapped(HTTPStatus.GATEWAY_TIMEOUT, "deadline"),
     app_errors.SetupError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", 30),
     ingestion_errors.UnsupportedFormat: _Mapped(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-format"),
@@ -103,11 +107,34 @@ def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str,
         extra = {"param": error.param}
     if isinstance(error, ingestion_errors.IngestionError):
         extra = {"code": error.code}
+    if isinstance(error, app_errors.BudgetExceeded):
+        extra, headers = _budget_members(error)
     if mapped.retry_after_s is not None:
         headers["Retry-After"] = str(mapped.retry_after_s)
     if mapped.status is HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     return mapped.status, problem(mapped.status, mapped.slug, str(error), request_id, extra=extra), headers
+
+
+def _budget_members(error: app_errors.BudgetExceeded) -> tuple[dict[str, object], dict[str, str]]:
+    """What the budget says for itself, and headers that clients of OpenAI's API read; durations are in seconds."""
+    amounts = {"limit": error.limit, "used": error.used, "reserved": error.reserved}
+    money = error.unit == "cost"
+    members: dict[str, object] = {
+        "budget_id": error.budget_id,
+        "unit": error.unit,
+        **{name: decimal(amount) if money else amount for name, amount in amounts.items()},
+        "reset_at": error.reset_at,
+    }
+    headers: dict[str, str] = {}
+    if not money:
+        headers["x-ratelimit-remaining-tokens"] = str(max(0, error.limit - error.used - error.reserved))
+    if error.reset_at is not None:
+        seconds = max(1, math.ceil(error.reset_at - time.time()))
+        headers["Retry-After"] = str(seconds)
+        if not money:
+            headers["x-ratelimit-reset-tokens"] = f"{seconds}s"
+    return members, headers
 
 
 def failure_of(answer: Answer) -> Exception | None:

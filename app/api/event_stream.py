@@ -47,7 +47,7 @@ class EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
         """Send until the events end or the client leaves."""
         try:
-            await _until_first(self.stream_response(send), self.listen_for_disconnect(receive))
+            await until_first(self.stream_response(send), self.listen_for_disconnect(receive))
         finally:
             self._on_close()
 
@@ -81,13 +81,13 @@ async def unless_disconnected(request: Request, work: Callable[[], Coroutine[Any
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    result = await _until_first(work(), listen())
+    result = await until_first(work(), listen())
     if result is None:
         raise ClientGone
     return result
 
 
-async def _until_first(work: Coroutine[Any, Any, Result], interruption: Coroutine[Any, Any, None]) -> Result | None:
+async def until_first(work: Coroutine[Any, Any, Result], interruption: Coroutine[Any, Any, None]) -> Result | None:
     """The result of `work`, or None when `interruption` came first; the other one is cancelled and awaited."""
     task, listener = asyncio.ensure_future(work), asyncio.ensure_future(interruption)
     try:

@@ -81,6 +81,12 @@ def readyz(state: StateDep) -> Response:
             reasons.append("engine: stopped")
         if not ingesting:
             reasons.append("ingestion: stopped")
+    looked = state.ledger_reconciliation.last
+    checks["ledger"] = {  # shown alone: books that disagree are no reason to answer nobody
+        "ok": looked.ok if looked is not None else None,
+        "as_of": looked.as_of if looked is not None else None,
+        "mismatches": list(looked.mismatches) if looked is not None else [],
+    }
     body = Readiness(ready=not reasons, reasons=reasons, checks=checks)
     return JSONResponse(body.model_dump(), status_code=200 if body.ready else 503)
 

@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_document
-from app.api.schemas.jobs import JobBody
+from app.api.schemas.jobs import JobBody, ReindexBody
 from app.api.schemas.shape import Page, problems
+from app.errors import NotFound
 from app.types import JobStatus
 
 router = APIRouter(tags=["jobs"])
@@ -36,19 +37,26 @@ def list_jobs(
 
 
 @router.get("/v1/jobs/{job_id}", summary="An ingestion job", responses=problems(404))
-def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
-    """Where a job stands."""
-    job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
+def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody | ReindexBody:
+    """Where a job stands, one that ingests a document or one that reindexes a collection."""
+    try:
+        job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
+    except NotFound:
+        return ReindexBody.of(state.reindexer.get(job_id, principal=principal))
     visible_document(state, principal, job.document_id)
     return JobBody.of(job)
 
 
 @router.post("/v1/jobs/{job_id}/cancel", summary="Cancel an ingestion job", responses=problems(404, 409))
-def cancel_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody:
+def cancel_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody | ReindexBody:
     """Stop a job that waits or runs. Its document goes back to the version that is searched.
 
     A document without one fails with the code `cancelled`, and can be retried. What was embedded until then is on
-    the bill. A job that has ended is not changed (409).
+    the bill. A job that has ended is not changed (409). Cancelling a reindexing cancels what is left of it.
     """
-    visible_document(state, principal, state.jobs.get(job_id, tenant_id=principal.tenant_id).document_id)
+    try:
+        job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
+    except NotFound:
+        return ReindexBody.of(state.reindexer.cancel(job_id, principal=principal))
+    visible_document(state, principal, job.document_id)
     return JobBody.of(state.intake.cancel(job_id, principal=principal, jobs=state.jobs))

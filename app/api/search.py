@@ -10,7 +10,7 @@ from app.question import Question
 router = APIRouter(tags=["search"])
 
 
-@router.post("/v1/search", summary="Find passages", responses=problems(404, 422, 503))
+@router.post("/v1/search", summary="Find passages", responses=problems(404, 422, 429, 503))
 def search(
     body: SearchRequest, state: StateDep, models: ModelsDep, principal: PrincipalDep, request_id: RequestId
 ) -> SearchResponse:

@@ -1,71 +1,199 @@
-"""Routes of usage: everyone's own, and the administrator's report."""
+"""Routes of usage: everyone's own, and the administrator's reports."""
 
-import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import JSONResponse
 
-from app.api.dependencies import PrincipalDep, StateDep
+from app.api.dependencies import PrincipalDep, StateDep, request_id
+from app.api.exports import EXPORTS, exported
+from app.api.query_lists import listed, refuse_unknown
+from app.api.schemas.budgets import OwnBudget
 from app.api.schemas.shape import problems
-from app.api.schemas.usage import OwnUsage, UsagePage
-from app.errors import InvalidRequest
+from app.api.schemas.usage import (
+    CompletionsResult,
+    CostsResult,
+    DocumentsPage,
+    EmbeddingsResult,
+    OwnUsage,
+    RebuildBody,
+    RebuiltBody,
+    ReportPage,
+    RerankResult,
+)
+from app.usage import report_rows
+from app.usage.buckets import BucketWidth
+from app.usage.documents_report import DocumentsQuery
+from app.usage.report_query import ReportQuery
 
 router = APIRouter(tags=["usage"])
 
-_DIMENSIONS = ("user_id", "api_key_id", "model")
-_LISTS = ("group_by", "user_ids", "api_key_ids", "models")
-_SINGLE = ("start_time", "end_time", "bucket_width", "limit", "page")
+_SINGLE = ("start_time", "end_time", "bucket_width", "tz", "limit", "page")
 
 
 @router.get("/v1/usage", summary="Your own use", responses=problems())
 def own_usage(state: StateDep, principal: PrincipalDep) -> OwnUsage:
     """Tokens of the calling key's user today, this month, and ever."""
-    return OwnUsage.model_validate(state.reports.own(tenant_id=principal.tenant_id, user_id=principal.user_id))
+    own = state.reports.own(tenant_id=principal.tenant_id, user_id=principal.user_id)
+    budgets = [OwnBudget.of(budget, currency=state.settings.currency) for budget in state.budgets.of(principal)]
+    return OwnUsage.model_validate({**own, "budgets": budgets})
 
 
-@router.get("/v1/admin/usage/completions", summary="Completion tokens over time", responses=problems(422))
-def completions(
+def report_query(
+    request: Request,
+    principal: PrincipalDep,
+    start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
+    end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
+    bucket_width: Annotated[
+        BucketWidth, Query(description="Width of a bucket; days and months are those of `tz`.")
+    ] = "1d",
+    tz: Annotated[str | None, Query(description="IANA time zone; default: the reporting zone.")] = None,
+    group_by: Annotated[
+        list[str] | None,
+        Query(
+            description="Any of `project_id`, `user_id`, `api_key_id`, `model`, `operation`, `status`; costs also by "
+            "`line_item` or `document_id`. Lists may be repeated, comma-separated, or written `group_by[]`."
+        ),
+    ] = None,
+    project_ids: Annotated[list[str] | None, Query(description="Only these collections.")] = None,
+    user_ids: Annotated[list[str] | None, Query(description="Only these users.")] = None,
+    api_key_ids: Annotated[list[str] | None, Query(description="Only these keys.")] = None,
+    models: Annotated[list[str] | None, Query(description="Only these models.")] = None,
+    statuses: Annotated[list[str] | None, Query(description="Only calls that ended so, or `adjustment`.")] = None,
+    limit: Annotated[
+        int | None,
+        Query(description="Most buckets on a page: 672 quarter hours, 168 hours, 31 days (180 of costs), 36 months."),
+    ] = None,
+    page: Annotated[str | None, Query(description="`next_page` of the page before.")] = None,
+) -> ReportQuery:
+    """What a report is asked for.
+
+    Raises:
+        InvalidRequest: A parameter there is not.
+    """
+    given = {
+        "group_by": group_by,
+        "project_ids": project_ids,
+        "user_ids": user_ids,
+        "api_key_ids": api_key_ids,
+        "models": models,
+        "statuses": statuses,
+    }
+    refuse_unknown(request, lists=given, single=_SINGLE)
+    lists = {name: listed(request, name, plain) for name, plain in given.items()}
+    grouped = lists.pop("group_by")
+    return ReportQuery(
+        tenant_id=principal.tenant_id,
+        start=start_time,
+        end=end_time,
+        bucket_width=bucket_width,
+        tz=tz,
+        group_by=tuple(dict.fromkeys(grouped)),
+        limit=limit,
+        page=page,
+        **{name: values or None for name, values in lists.items()},
+    )
+
+
+ReportQueryDep = Annotated[ReportQuery, Depends(report_query)]
+
+
+@router.get(
+    "/v1/admin/usage/completions",
+    summary="Completion tokens over time",
+    response_model=ReportPage[CompletionsResult],
+    responses={**EXPORTS, **problems(422)},
+)
+def completions(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+    """Buckets by the time the books were closed: a closed bucket never changes."""
+    report = state.reports.completions
+    file = exported(request, state.ledger, report_rows.COMPLETIONS, report, query)
+    return file or JSONResponse(report(query))
+
+
+@router.get(
+    "/v1/admin/usage/embeddings",
+    summary="Embedded tokens over time",
+    response_model=ReportPage[EmbeddingsResult],
+    responses={**EXPORTS, **problems(422)},
+)
+def embeddings(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+    """Queries and documents that were embedded; `group_by=operation` tells them apart."""
+    report = state.reports.embeddings
+    file = exported(request, state.ledger, report_rows.EMBEDDINGS, report, query)
+    return file or JSONResponse(report(query))
+
+
+@router.get(
+    "/v1/admin/usage/rerank",
+    summary="Reranked tokens over time",
+    response_model=ReportPage[RerankResult],
+    responses={**EXPORTS, **problems(422)},
+)
+def rerank(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+    """Calls of the reranker."""
+    report = state.reports.rerank
+    file = exported(request, state.ledger, report_rows.RERANK, report, query)
+    return file or JSONResponse(report(query))
+
+
+@router.get(
+    "/v1/admin/costs",
+    summary="Costs over time",
+    response_model=ReportPage[CostsResult],
+    responses={**EXPORTS, **problems(422)},
+)
+def costs(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+    """What every call cost, adjustments with it; by line item and by document where that is asked."""
+    report = state.reports.costs
+    file = exported(request, state.ledger, report_rows.COSTS, report, query)
+    return file or JSONResponse(report(query))
+
+
+@router.get(
+    "/v1/admin/usage/documents",
+    summary="Tokens and costs by document",
+    response_model=DocumentsPage,
+    responses={**EXPORTS, **problems(422)},
+)
+def documents(
     request: Request,
     state: StateDep,
     principal: PrincipalDep,
     start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
     end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
-    bucket_width: Annotated[Literal["1h", "1d"], Query(description="Width of a bucket.")] = "1d",
-    group_by: Annotated[
-        list[str] | None, Query(description="Any of `user_id`, `api_key_id`, `model`; also as `group_by[]`.")
-    ] = None,
-    user_ids: Annotated[list[str] | None, Query(description="Only these users.")] = None,
-    api_key_ids: Annotated[list[str] | None, Query(description="Only these keys.")] = None,
-    models: Annotated[list[str] | None, Query(description="Only these models.")] = None,
-    limit: Annotated[int | None, Query(description="Most buckets on a page: at most 168 hours or 31 days.")] = None,
+    order_by: Annotated[
+        Literal["cost", "num_retrieved", "context_tokens", "ingest_tokens"], Query(description="What to sort by.")
+    ] = "cost",
+    order: Annotated[Literal["desc", "asc"], Query(description="Most or least first.")] = "desc",
+    document_ids: Annotated[list[str] | None, Query(description="Only these documents.")] = None,
+    limit: Annotated[int, Query(description="Most documents on a page, at most 1000.")] = 100,
     page: Annotated[str | None, Query(description="`next_page` of the page before.")] = None,
-) -> UsagePage:
-    """Buckets by the time the books were closed: a closed bucket never changes."""
-    given = {"group_by": group_by, "user_ids": user_ids, "api_key_ids": api_key_ids, "models": models}
-    lists = {name: _list(request, name, given[name]) for name in _LISTS}
-    for key in request.query_params:
-        if key.removesuffix("[]") not in {*_LISTS, *_SINGLE}:
-            raise InvalidRequest(f"There is no parameter '{key[:64]}'.", param=key[:64])
-    for dimension in lists["group_by"]:
-        if dimension not in _DIMENSIONS:
-            raise InvalidRequest(f"Cannot group by '{dimension[:64]}'; use {', '.join(_DIMENSIONS)}.", param="group_by")
-    report = state.reports.completions(
+) -> Response:
+    """Every document of the tenant, those nobody ever read among them, and deleted ones that were paid for."""
+    single = ("start_time", "end_time", "order_by", "order", "limit", "page")
+    refuse_unknown(request, lists=("document_ids",), single=single)
+    chosen = listed(request, "document_ids", document_ids)
+    query = DocumentsQuery(
         tenant_id=principal.tenant_id,
         start=start_time,
-        # The default includes the second that runs: an answer is on the report as soon as its client has it.
-        end=end_time if end_time is not None else int(time.time()) + 1,
-        bucket_width=bucket_width,
-        group_by=tuple(dict.fromkeys(lists["group_by"])),
-        user_ids=lists["user_ids"] or None,
-        api_key_ids=lists["api_key_ids"] or None,
-        models=lists["models"] or None,
+        end=end_time,
+        order_by=order_by,
+        ascending=order == "asc",
+        document_ids=tuple(chosen) or None,
         limit=limit,
         page=page,
     )
-    return UsagePage.model_validate(report)
+    report = state.reports.documents
+    file = exported(request, state.ledger, report_rows.DOCUMENTS, report, query)
+    return file or JSONResponse(report(query))
 
 
-def _list(request: Request, name: str, plain: list[str] | None) -> list[str]:
-    """Values of `name=…&name=…`, `name[]=…` and `name=a,b`."""
-    values = [*(plain or []), *request.query_params.getlist(f"{name}[]")]
-    return [part for value in values for part in value.split(",") if part]
+@router.post("/v1/admin/usage/rebuild", summary="Build the sums of a range again", responses=problems(422, 503))
+def rebuild(body: RebuildBody, request: Request, state: StateDep, principal: PrincipalDep) -> RebuiltBody:
+    """From the ledger itself, for your tenant; where the sums were right nothing changes. Calls may go on meanwhile."""
+    days = state.rollups.rebuild(tenant_id=principal.tenant_id, start=body.start_time, end=body.end_time)
+    detail = {"start_time": body.start_time, "end_time": body.end_time, "days": days}
+    with state.database.write() as connection:
+        state.audit.record_in(connection, principal, "usage.rebuilt", "usage", detail, request_id=request_id(request))
+    return RebuiltBody.model_validate(detail)

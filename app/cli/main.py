@@ -9,7 +9,23 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli import ask, backup, check, documents, evaluate, ingest, injections, keys, models, reembed, serve, usage
+from app.cli import (
+    ask,
+    audit,
+    backup,
+    budgets,
+    check,
+    documents,
+    evaluate,
+    ingest,
+    injections,
+    keys,
+    models,
+    prices,
+    reembed,
+    serve,
+    usage,
+)
 from app.cli.connection import Target
 from app.errors import AppError
 from generation.errors import GenerationError
@@ -26,14 +42,17 @@ serve.register(cli)
 ingest.register(cli)
 documents.register(cli)
 ask.register(cli)
-usage.register(cli)
+audit.register(cli)
 check.register(cli)
 backup.register(cli)
 reembed.register(cli)
 evaluate.register(cli)
 injections.register(cli)
+cli.add_typer(budgets.commands, name="budgets")
+cli.add_typer(usage.commands, name="usage")
 cli.add_typer(keys.commands, name="keys")
 cli.add_typer(models.commands, name="models")
+cli.add_typer(prices.commands, name="prices")
 
 
 @cli.callback()

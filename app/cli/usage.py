@@ -1,56 +1,237 @@
-"""`footnote usage`."""
+"""`footnote usage`, alone and `report|top-documents|events|reconcile`."""
 
+import sys
 import time
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, Any, Literal, TypeAlias
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import connect
+from app.cli.connection import Client, connect
+from app.cli.download import download_csv
+from app.cli.period import last as last_period
+from app.cli.usage_table import Sum, count, foot, money_text, named, numbers_table, report_table
+from app.usage.zones import zone_named
+
+commands = typer.Typer(help="What was spent, by whom, on what.", invoke_without_command=True)
+
+Report: TypeAlias = Literal["completions", "embeddings", "rerank", "costs"]
+
+_Last = Annotated[str, typer.Option("--last", help="How far back, this one included: 12h, 30d, 4w or 3mo.")]
+_Zone = Annotated[str | None, typer.Option(help="IANA zone of days and months; default: the server's.")]
+_Csv = Annotated[bool, typer.Option("--csv", help="Every number of the API, as a file to standard output.")]
+
+_WORDS = {
+    "user": "user_id",
+    "key": "api_key_id",
+    "collection": "project_id",
+    "project": "project_id",
+    "document": "document_id",
+    "item": "line_item",
+}
+_PATHS = {"costs": "/v1/admin/costs"}
+_ORDERS = {"cost": "cost", "retrieved": "num_retrieved", "context": "context_tokens", "ingest": "ingest_tokens"}
 
 
-def register(cli: typer.Typer) -> None:
-    """Add the command."""
-    cli.command()(usage)
-
-
+@commands.callback()
 def usage(
     context: typer.Context,
-    by: Annotated[str, typer.Option(help="Comma-separated: user_id, api_key_id, model.")] = "user_id,model",
+    by: Annotated[str, typer.Option(help="Comma-separated, as of `report`.")] = "user,model",
     days: Annotated[int, typer.Option(min=1, max=3660, help="How many days back, today included.")] = 30,
 ) -> None:
-    """Completion tokens by day (UTC), one row per group."""
-    end = (int(time.time()) // 86_400 + 1) * 86_400
-    params: dict[str, Any] = {
-        "start_time": end - days * 86_400,
-        "end_time": end,
-        "bucket_width": "1d",
-        "group_by": [part.strip() for part in by.split(",") if part.strip()],
-        "limit": 31,
-    }
-    columns = ("day", *params["group_by"], "requests", "input", "output", "aborted")
-    table = Table(*columns, box=None, pad_edge=False)
+    """Without a command: completion tokens of the last days, day by day."""
+    if context.invoked_subcommand is None:
+        with connect(context.obj) as client:
+            show_report(client, Console(), by=by, period=f"{days}d", width="1d")
+
+
+@commands.command()
+def report(
+    context: typer.Context,
+    of: Annotated[Report, typer.Option(help="Which report.")] = "completions",
+    by: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated: user, key, model, collection, operation, status; of costs also item or document."
+        ),
+    ] = "user,model",
+    last: _Last = "30d",
+    tz: _Zone = None,
+    width: Annotated[
+        Literal["15m", "1h", "1d", "1mo"] | None, typer.Option(help="A row a group and bucket; default: a row a group.")
+    ] = None,
+    csv: _Csv = False,
+) -> None:
+    """Tokens and costs by group, the dearest first."""
     with connect(context.obj) as client:
-        page: str | None = None
-        while True:
-            report = client.call(
-                "GET", "/v1/admin/usage/completions", params={**params, **({"page": page} if page else {})}
-            )
-            for bucket in report["data"]:
-                day = datetime.fromtimestamp(bucket["start_time"], tz=UTC).date().isoformat()
-                for result in bucket["results"]:
-                    table.add_row(
-                        day,
-                        *(Text(str(result[name])) for name in params["group_by"]),
-                        str(result["num_model_requests"]),
-                        str(result["input_tokens"]),
-                        str(result["output_tokens"]),
-                        str(result["num_aborted"]),
-                    )
-            page = report["next_page"]
-            if page is None:
-                break
-    Console().print(table if table.row_count else "Nothing was spent.")
+        if csv:
+            params = report_params(client, by=by, period=last, tz=tz, width=width or "1d")
+            download_csv(client, _path(of), params, sys.stdout.buffer)
+        else:
+            show_report(client, Console(), of=of, by=by, period=last, tz=tz, width=width)
+
+
+@commands.command("top-documents")
+def top_documents(
+    context: typer.Context,
+    by: Annotated[Literal["cost", "retrieved", "context", "ingest"], typer.Option(help="What to sort by.")] = "cost",
+    last: _Last = "30d",
+    tz: _Zone = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
+    least: Annotated[bool, typer.Option("--least", help="The least first: what nobody reads.")] = False,
+    csv: _Csv = False,
+) -> None:
+    """What documents cost: embedding them, and reading them for answers."""
+    with connect(context.obj) as client:
+        start, end = _range(client, last, tz)
+        params = {"start_time": start, "end_time": end, "order_by": _ORDERS[by], "order": "asc" if least else "desc"}
+        if csv:
+            download_csv(client, "/v1/admin/usage/documents", params, sys.stdout.buffer)
+        else:
+            show_documents(client, Console(), {**params, "limit": limit})
+
+
+@commands.command()
+def events(
+    context: typer.Context,
+    last: _Last = "1h",
+    tz: _Zone = None,
+    user: Annotated[str | None, typer.Option(help="Only this user.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only calls that ended so, or adjustment.")] = None,
+    request: Annotated[str | None, typer.Option(help="Only this request.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 100,
+    csv: _Csv = False,
+) -> None:
+    """Settled calls one by one, the oldest first."""
+    with connect(context.obj) as client:
+        start, end = _range(client, last, tz)
+        given = {"tz": tz, "user_ids": user, "models": model, "statuses": status, "request_id": request}
+        params: dict[str, Any] = {"start_time": start, "end_time": end}
+        params |= {name: value for name, value in given.items() if value is not None}
+        if csv:
+            download_csv(client, "/v1/admin/usage/events", params, sys.stdout.buffer)
+        else:
+            show_events(client, Console(), {**params, "limit": limit})
+
+
+@commands.command()
+def reconcile(
+    context: typer.Context,
+    last: Annotated[str, typer.Option("--last", help="How far back: 12h, 30d, 4w, 3mo or all.")] = "2d",
+) -> None:
+    """Compare the ledger with the engine's counters, the sums and the budgets; status 1 where they differ."""
+    with connect(context.obj) as client:
+        start = 0 if last == "all" else _range(client, last, None)[0]
+        agrees = show_reconciliation(client, Console(), {"start_time": start})
+    if not agrees:
+        raise typer.Exit(1)
+
+
+def show_report(
+    client: Client,
+    console: Console,
+    *,
+    of: Report = "completions",
+    by: str,
+    period: str,
+    tz: str | None = None,
+    width: str | None = None,
+) -> None:
+    """Print a report; without a `width` one row a group."""
+    params = report_params(client, by=by, period=period, tz=tz, width=width or "1mo")
+    table = report_table(_buckets(client, _path(of), params), of=of, by=params["group_by"], width=width)
+    console.print(table or "Nothing was spent.")
+
+
+def show_documents(client: Client, console: Console, params: dict[str, Any]) -> None:
+    """Print a page of documents and what they add up to."""
+    found = client.call("GET", "/v1/admin/usage/documents", params=params)["data"]
+    if not found:
+        console.print("There are no documents.")
+        return
+    names = ("num_retrieved", "context_tokens", "ingest_tokens")
+    table = numbers_table(("document", "id"), ("retrieved", "context", "ingest"), found[0]["cost"]["currency"])
+    total = Sum([None] * len(names))
+    for one in found:
+        numbers, cost = [one[name] for name in names], Decimal(one["cost"]["value"])
+        total.add(numbers, cost)
+        table.add_row(Text(named(one["name"])), one["document_id"], *map(count, numbers), money_text(cost))
+    foot(table, total, texts=2)
+    console.print(table)
+
+
+def show_events(client: Client, console: Console, params: dict[str, Any]) -> None:
+    """Print a page of the raw ledger."""
+    page = client.call("GET", "/v1/admin/usage/events", params=params)
+    if not page["data"]:
+        console.print("Nothing was settled.")
+        return
+    texts = ("settled", "operation", "status", "user", "model", "request")
+    names = ("input_tokens", "output_tokens")
+    table = numbers_table(texts, ("input", "output"), page["data"][0]["cost"]["currency"])
+    total = Sum([None] * len(names))
+    for line in page["data"]:
+        numbers = [line[name] for name in names]
+        cost = None if line["cost"]["value"] is None else Decimal(line["cost"]["value"])
+        total.add(numbers, cost)
+        settled = line["settled_local"][:19].replace("T", " ")
+        who = (Text(named(line[name])) for name in ("user_id", "model", "request_id"))
+        table.add_row(settled, line["operation"], line["status"], *who, *map(count, numbers), money_text(cost))
+    foot(table, total, texts=len(texts))
+    console.print(table)
+    if page["has_more"]:
+        console.print("There are more: --limit shows up to 1000, --csv all.")
+
+
+def show_reconciliation(client: Client, console: Console, params: dict[str, Any]) -> bool:
+    """Print every comparison; whether all agree."""
+    found = client.call("GET", "/v1/admin/usage/reconciliation", params=params)
+    table = Table("check", "", box=None, pad_edge=False)
+    for name in ("expected", "found"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", overflow="fold")
+    for check in found["checks"]:
+        verdict = Text("agrees", "green") if check["ok"] else Text("differs", "bold red")
+        numbers = (count(check[side]) for side in ("expected", "found"))
+        table.add_row(check["name"], verdict, *numbers, Text(check["detail"]))
+    console.print(table)
+    console.print("The books agree." if found["ok"] else "The books do not agree.")
+    return bool(found["ok"])
+
+
+def report_params(client: Client, *, by: str, period: str, tz: str | None, width: str) -> dict[str, Any]:
+    """The parameters of a report as it is asked for on the command line."""
+    start, end = _range(client, period, tz)
+    groups = [part.strip() for part in by.split(",") if part.strip()]
+    params: dict[str, Any] = {
+        "start_time": start,
+        "end_time": end,
+        "bucket_width": width,
+        "group_by": [_WORDS.get(group, group) for group in dict.fromkeys(groups)],
+    }
+    return params if tz is None else {**params, "tz": tz}
+
+
+def _range(client: Client, period: str, tz: str | None) -> tuple[int, int]:
+    zone = ZoneInfo(client.call("GET", "/v1/usage")["tz"]) if tz is None else zone_named(tz)
+    return last_period(period, zone, time.time())
+
+
+def _buckets(client: Client, path: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    token: str | None = None
+    while True:
+        page = client.call("GET", path, params=params if token is None else {**params, "page": token})
+        yield from page["data"]
+        token = page["next_page"]
+        if token is None:
+            return
+
+
+def _path(of: Report) -> str:
+    return _PATHS.get(of, f"/v1/admin/usage/{of}")

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -13,6 +13,9 @@ from app.db.session import Database, to_json
 from app.db.tables_audit import audit_event
 from app.identifiers import new_id
 from app.types import Principal
+
+Record: TypeAlias = Callable[[sa.Connection, str, dict[str, Any]], None]
+"""Writes one act down, with its target and detail, inside the transaction that does it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,14 @@ class AuditLog:
                 detail=to_json(detail or {}),
             )
         )
+
+    def recording(self, principal: Principal, action: str, *, request_id: str = "") -> Record:
+        """`record_in` for whoever does the act without knowing who asked for it."""
+
+        def record(connection: sa.Connection, target: str, detail: dict[str, Any]) -> None:
+            self.record_in(connection, principal, action, target, detail, request_id=request_id)
+
+        return record
 
     def list(
         self, *, tenant_id: str, action: str | None = None, limit: int, cursor: str | None = None

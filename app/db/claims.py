@@ -14,8 +14,8 @@ from app.db.tables import document, job
 from app.types import JobStatus
 
 
-def next_job(now: float) -> sa.Select[Any]:
-    """The id of the job to start at `now`, its document locked; no row when none may start."""
+def next_job() -> sa.Select[Any]:
+    """The id of the job to start at the parameter `now`, its document locked; no row when none may start."""
     after, found, head, served = job.alias("after"), job.alias("found"), job.alias("head"), job.alias("served")
     in_order = ("tenant_id", "user_id", "next_attempt_at", "id")
     first = (
@@ -52,7 +52,7 @@ def next_job(now: float) -> sa.Select[Any]:
     return (
         sa.select(head.c.id)
         .select_from(heads.join(head, head.c.id == heads.c.id).join(document, its_newest))
-        .where(head.c.next_attempt_at <= now)
+        .where(head.c.next_attempt_at <= sa.bindparam("now", type_=sa.Double))
         .order_by(sa.func.coalesce(last_served, 0.0), head.c.next_attempt_at, head.c.id)
         .limit(1)
         .with_for_update(of=document, skip_locked=True)

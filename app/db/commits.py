@@ -7,10 +7,11 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import drop_checkpoints
-from app.db.indexing import drop_older, take_keys, write_chunks, write_text
+from app.db.indexing import Halves, Indexed, drop_older, finish_indexed, take_keys, write_chunks, write_texts
 from app.db.removal import remove_chunks
-from app.db.running import finish, lock_running, set_document
-from app.types import DocumentStatus, Job, JobStatus
+from app.db.running import lock_running
+from app.db.tables import chunk
+from app.types import Job
 from ingestion.types import Extraction, Passage
 from retrieval.ports import Keys, Vectors
 
@@ -51,45 +52,59 @@ _NOTHING = CommitResult(
 
 
 def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, now: float) -> tuple[CommitResult, ...]:
-    """Write each version whose job still runs; one result a version, in their order."""
+    """Write each version whose job still runs; one result a version, in their order.
+
+    One statement a table for all of them: for small documents the statements are what a commit costs.
+    """
     running = lock_running(connection, [version.job_id for version in versions])
-    results = tuple(
-        _commit(connection, running[version.job_id], version, now=now) if version.job_id in running else _NOTHING
-        for version in versions
-    )
+    wanted = [version for version in versions if version.job_id in running]
+    if not wanted:
+        return (_NOTHING,) * len(versions)
+    jobs = [running[version.job_id] for version in wanted]
+    removed = _remove_older_chunks(connection, jobs)
+    keys = take_keys(connection, sum(len(version.passages) for version in wanted))
+    indexed = []
+    for job, version in zip(jobs, wanted, strict=True):
+        mine, keys = np.split(keys, [len(version.passages)])
+        indexed.append(
+            Indexed(
+                job,
+                version.extraction,
+                version.passages,
+                mine,
+                _halves(version),
+                version.generation,
+                version.embedding_tokens,
+            )
+        )
+    write_texts(connection, indexed, now=now)
+    write_chunks(connection, indexed)
+    finish_indexed(connection, indexed, now=now)
+    for version in wanted:
+        if version.also is not None:
+            version.also(connection)
     drop_checkpoints(connection, list(running))
-    return results
+    results = {
+        each.job.id: CommitResult(
+            written=True,
+            new_keys=each.keys,
+            removed_keys=removed.get(each.job.document_id, _NOTHING.removed_keys),
+            dropped_versions=drop_older(connection, each.job) if each.job.replace else (),
+        )
+        for each in indexed
+    }
+    return tuple(results.get(version.job_id, _NOTHING) for version in versions)
 
 
-def _commit(connection: sa.Connection, running: Job, version: Version, *, now: float) -> CommitResult:
-    passages = version.passages
-    halves = np.ascontiguousarray(version.vectors, dtype="<f2")
-    assert len(passages) == len(halves), "one vector a passage"
+def _remove_older_chunks(connection: sa.Connection, jobs: Sequence[Job]) -> dict[str, Keys]:
+    """The keys of what was removed, by document; most documents are new and have nothing to remove."""
+    ids = [job.document_id for job in jobs]
+    earlier = connection.execute(sa.select(chunk.c.document_id).where(chunk.c.document_id.in_(ids)).distinct())
+    return {document_id: remove_chunks(connection, document_id)[0] for document_id in sorted(earlier.scalars())}
+
+
+def _halves(version: Version) -> Halves:
+    halves: Halves = np.ascontiguousarray(version.vectors, dtype="<f2")
+    assert len(version.passages) == len(halves), "one vector a passage"
     assert bool(np.isfinite(halves).all()), "vectors are of unit length, far inside float16"
-    removed, _ = remove_chunks(connection, running.document_id)
-    keys = take_keys(connection, len(passages))
-    write_text(
-        connection,
-        running,
-        version.extraction,
-        passages,
-        first_key=int(keys[0]) if len(keys) else None,
-        generation=version.generation,
-        embedding_tokens=version.embedding_tokens,
-        now=now,
-    )
-    write_chunks(connection, running, passages, keys=keys, halves=halves, generation=version.generation)
-    set_document(
-        connection,
-        running.id,
-        status=DocumentStatus.INDEXED,
-        live_version=running.version,
-        done=len(passages),
-        total=len(passages),
-        updated_at=now,
-    )
-    finish(connection, running.id, JobStatus.DONE, now=now)
-    if version.also is not None:
-        version.also(connection)
-    dropped = drop_older(connection, running) if running.replace else ()
-    return CommitResult(written=True, new_keys=keys, removed_keys=removed, dropped_versions=dropped)
+    return halves

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.audit import Record
 from app.db.session import Database
 from app.db.tables import chunk_vector, index_generation
 from app.errors import Conflict, NotFound, SetupError
@@ -173,8 +174,10 @@ class GenerationRepository:
             raise Conflict("No generation from before this one is kept.")
         return tuple(_to_generation(row) for row in rows)
 
-    def go_back(self, generation_id: int) -> Generation:
+    def go_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
         """Reject the generation in use and build a previous one again, which lacks what came since.
+
+        `record` writes the act down with it.
 
         Raises:
             Conflict: It is not kept any more, or another is being built.
@@ -187,13 +190,22 @@ class GenerationRepository:
             in_use = index_generation.c.status == GenerationStatus.ACTIVE
             _set(connection, in_use, rejected_at=self._clock())
             _set(connection, index_generation.c.id == generation_id, status=GenerationStatus.BUILDING)
-            return _get(connection, generation_id)
+            target = _get(connection, generation_id)
+            if record is not None:
+                record(connection, str(generation_id), {"model": target.model, "revision": target.revision})
+            return target
 
-    def retire(self, generation_id: int) -> None:
-        """Let a generation that is not in use go; its vectors are deleted afterwards (`VectorRepository.purge`)."""
+    def retire(self, generation_id: int, *, record: Record | None = None) -> None:
+        """Let a generation that is not in use go; its vectors are deleted afterwards (`VectorRepository.purge`).
+
+        `record` writes the act down with it.
+        """
         unused = index_generation.c.status != GenerationStatus.ACTIVE
         with self._database.write() as connection:
             _set(connection, sa.and_(index_generation.c.id == generation_id, unused), status=GenerationStatus.RETIRED)
+            if record is not None:
+                retired = _get(connection, generation_id)
+                record(connection, str(generation_id), {"model": retired.model, "revision": retired.revision})
 
     def unpurged(self) -> tuple[Generation, ...]:
         """The retired generations that may still have vectors."""

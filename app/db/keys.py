@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from app.db.audit import Record
 from app.db.patch import KEEP, Keep
 from app.db.session import Database
 from app.db.tables import api_key
@@ -40,10 +41,12 @@ class KeyRepository:
         collections: tuple[str, ...] | None = None,
         expires_at: float | None = None,
         secret: str | None = None,
+        record: Record | None = None,
     ) -> tuple[ApiKey, str]:
         """A new key and its secret, which cannot be shown again. The tenant and the user are made if they are new.
 
         `secret` sets a known one (at least 16 characters, better random); by default it is `fn_` and 32 random bytes.
+        `record` writes the act down with it.
 
         Raises:
             InvalidRequest: A text that cannot be stored, or a secret that is too short.
@@ -84,6 +87,8 @@ class KeyRepository:
                         expires_at=expires_at,
                     )
                 )
+                if record is not None:
+                    record(connection, key.id, _shown(key))
         except exc.IntegrityError as error:
             raise Conflict("There is a key with this secret already.") from error
         return key, secret
@@ -127,8 +132,9 @@ class KeyRepository:
         role: Role | Keep = KEEP,
         collections: tuple[str, ...] | Keep | None = KEEP,
         expires_at: float | Keep | None = KEEP,
+        record: Record | None = None,
     ) -> ApiKey:
-        """Change what is given; None for `collections` or `expires_at` lifts that limit.
+        """Change what is given; None for `collections` or `expires_at` lifts that limit. `record` writes it down.
 
         Raises:
             NotFound: No such key of this tenant.
@@ -141,25 +147,41 @@ class KeyRepository:
             changes["collections"] = _stored(collections)
         changes = {column: value for column, value in changes.items() if value is not KEEP}
         with self._database.write() as connection:
-            _find(connection, key_id, tenant_id)
+            before = _find(connection, key_id, tenant_id)
             if changes:
                 connection.execute(sa.update(api_key).where(api_key.c.id == key_id).values(**changes))
-            return _find(connection, key_id, tenant_id)
+            after = _find(connection, key_id, tenant_id)
+            if record is not None and after != before:
+                record(connection, key_id, {"before": _shown(before), "after": _shown(after)})
+            return after
 
-    def revoke(self, key_id: str, *, tenant_id: str) -> ApiKey:
-        """End the key for good, from this moment. Revoking it again changes nothing.
+    def revoke(self, key_id: str, *, tenant_id: str, record: Record | None = None) -> ApiKey:
+        """End the key for good, from this moment; `record` writes it down. Revoking it again changes nothing.
 
         Raises:
             NotFound: No such key of this tenant.
         """
         with self._database.write() as connection:
-            _find(connection, key_id, tenant_id)
-            connection.execute(
+            before = _find(connection, key_id, tenant_id)
+            revoked = connection.execute(
                 sa.update(api_key)
                 .where(api_key.c.id == key_id, api_key.c.revoked_at.is_(None))
                 .values(revoked_at=self._clock())
             )
+            if record is not None and revoked.rowcount:
+                record(connection, key_id, _shown(before))
             return _find(connection, key_id, tenant_id)
+
+
+def _shown(key: ApiKey) -> dict[str, Any]:
+    """What the audit log says of a key."""
+    return {
+        "name": key.name,
+        "role": key.role,
+        "user_id": key.user_id,
+        "collections": _stored(key.collections),
+        "expires_at": key.expires_at,
+    }
 
 
 def _digest(secret: str) -> str:

@@ -203,10 +203,21 @@ job = sa.Table(
     sa.Column("next_attempt_at", sa.Double, nullable=False, server_default=sa.text("0")),  # not to be claimed before
     sa.Column("started_at", sa.Double),
     sa.Column("finished_at", sa.Double),
+    sa.Column("reindex_id", sa.Text, index=True),  # the reindexing it is part of
     sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
     sa.Index(None, "status", "tenant_id", "user_id", "next_attempt_at", "id"),
     sa.Index(None, "tenant_id", "user_id", "started_at"),
     sa.Index(None, "tenant_id", "created_at", "id"),
+)
+
+# All documents of a collection, each read again by a job of its own.
+reindexing = sa.Table(
+    "reindexing",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("collection_id", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
 )
 
 # Gone when the job ends: until then the embeddings a next attempt need not make again.

@@ -69,7 +69,7 @@ budget_hold = sa.Table(
     sa.Index(None, "budget_id", "series", "window_start"),
 )
 
-# Thresholds that were passed, each once a window; `delivered_at` is set when the webhook has taken it.
+# Thresholds that were passed, each once a window: told to the log, and to the webhook where the budget has one.
 budget_alert = sa.Table(
     "budget_alert",
     metadata,
@@ -77,9 +77,20 @@ budget_alert = sa.Table(
     sa.Column("series", sa.BigInteger, primary_key=True),
     sa.Column("window_start", sa.BigInteger, primary_key=True),
     sa.Column("percent", sa.BigInteger, primary_key=True),
+    sa.Column("reason", sa.Text, nullable=False),
     sa.Column("used", sa.BigInteger, nullable=False),
     sa.Column("limit_value", sa.BigInteger, nullable=False),
     sa.Column("fired_at", sa.BigInteger, nullable=False, index=True),
-    sa.Column("delivered_at", sa.BigInteger),
+    sa.Column("delivery", sa.Text, nullable=False, server_default=sa.text("'waiting'")),
     sa.Column("attempts", sa.BigInteger, nullable=False, server_default=sa.text("0")),
+    sa.Column("next_attempt_at", sa.BigInteger, nullable=False),
+    sa.Column("delivered_at", sa.BigInteger),
+    sa.CheckConstraint("reason IN ('spent', 'refused')", name="reason"),
+    sa.CheckConstraint("delivery IN ('waiting', 'delivered', 'failed', 'logged')", name="delivery"),
+    sa.Index(
+        "ix_budget_alert_waiting",
+        "next_attempt_at",
+        sqlite_where=sa.text("delivery = 'waiting'"),
+        postgresql_where=sa.text("delivery = 'waiting'"),
+    ),
 )

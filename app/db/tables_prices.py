@@ -54,6 +54,7 @@ usage_adjustment = sa.Table(
     sa.Column("price_ids", sa.Text, nullable=False, server_default=sa.text("'[]'")),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("created_by", sa.Text, nullable=False),
-    sa.Column("created_at", sa.BigInteger, nullable=False, index=True),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Index(None, "created_at", "adjustment_id"),
     sa.CheckConstraint("kind IN ('rerate', 'correction')", name="kind"),
 )

@@ -1,7 +1,9 @@
-"""Sums of the ledger by quarter hour and by day, and the engine's own counters to compare them with.
+"""Sums of the ledger by quarter hour, day and month, and the engine's own counters to compare them with.
 
 Times are Unix microseconds. A quarter hour, because every IANA offset in use is a multiple of it: the days of any zone
-are whole numbers of them. Days are those of the one reporting zone. Dimensions are never NULL: `''` is none.
+are whole numbers of them. Days and months are those of the one reporting zone. Dimensions are never NULL: `''` is none.
+A sum of costs is `cost_high * COST_UNIT + cost_low` pico-units: in one 64-bit number it would end at 9.2 million units,
+which is not much of every currency.
 """
 
 import sqlalchemy as sa
@@ -23,9 +25,13 @@ MEASURES = (
     "input_cached_tokens",
     "output_tokens",
     "output_delivered_tokens",
-    "cost_pico",
+    "cost_high",
+    "cost_low",
 )
 """What is summed."""
+
+COST_UNIT = 10**9
+"""Pico-units that `cost_high` counts."""
 
 
 def _dimensions() -> list[sa.Column[str]]:
@@ -57,6 +63,18 @@ usage_rollup_day = sa.Table(
     sqlite_with_rowid=False,
 )
 
+usage_rollup_month = sa.Table(
+    "usage_rollup_month",
+    metadata,
+    sa.Column("tz", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("bucket_start", sa.BigInteger, primary_key=True),  # the local month's first moment
+    *_dimensions(),
+    *_measures(),
+    sa.Index("ix_usage_rollup_month_user", "tz", "tenant_id", "user_id", "bucket_start"),  # everyone's own use
+    sqlite_with_rowid=False,
+)
+
 # Written by the engine's side alone, never derived from the ledger. `closed` once the process ended cleanly.
 engine_counter = sa.Table(
     "engine_counter",
@@ -72,7 +90,7 @@ engine_counter = sa.Table(
     sa.Column("closed", sa.Boolean, nullable=False),
 )
 
-# Which zone the days are of: where it is not the reporting zone, they are built again from the quarter hours.
+# Which zone days and months are of: where it is not the reporting zone, they are built again from the quarter hours.
 usage_rollup_zone = sa.Table(
     "usage_rollup_zone",
     metadata,

@@ -21,23 +21,26 @@ class Billing:
         self._embedder = embedder
 
     def reserve_in(self, connection: sa.Connection, attempt: Attempt, *, tokens: int) -> str:
-        """Reserve in the caller's transaction; the row's id, the attempt's once that is committed."""
+        """Reserve in the caller's transaction; the row's id, the attempt's once that is committed.
+
+        Raises:
+            BudgetExceeded: Nothing was written, and the transaction can go on.
+        """
         job, info = attempt.job, self._embedder.info
         event_id = f"{job.id}:{new_id('run')}"
-        self._ledger.reserve_in(
-            connection,
-            Reservation(
-                event_id=event_id,
-                request_id=job.id,
-                operation=Operation.EMBED_DOC,
-                principal=Principal(job.tenant_id, job.user_id, job.key_id, Role.MEMBER),
-                endpoint="ingest",
-                model=info.model,
-                tokenizer_revision=info.revision,
-                input_tokens=tokens,
-                collection_ids=(attempt.document.collection_id,),
-            ),
+        reservation = Reservation(
+            event_id=event_id,
+            request_id=job.id,
+            operation=Operation.EMBED_DOC,
+            principal=Principal(job.tenant_id, job.user_id, job.key_id, Role.MEMBER),
+            endpoint="ingest",
+            model=info.model,
+            tokenizer_revision=info.revision,
+            input_tokens=tokens,
+            collection_ids=(attempt.document.collection_id,),
         )
+        with connection.begin_nested():  # a refusal is undone by itself
+            self._ledger.reserve_in(connection, reservation)
         return event_id
 
     def settle(self, attempt: Attempt, status: UsageStatus, *, tokens: int) -> None:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.db.checkpoints import Checkpoint
 from app.db.commits import CommitResult, Version
 from app.db.jobs import JobRepository
-from app.errors import StorageFull, StoreUnavailable
+from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.files import FileStore
 from app.index import LiveIndex
 from app.jobs.attempt import Attempt, Overtaken, Stopped
@@ -26,7 +26,8 @@ from retrieval.ports import Vectors
 
 _Written: TypeAlias = tuple[Attempt, Vectors, CommitResult]
 
-_MOST_DOCUMENTS = 64  # in one call of the embedder and one transaction
+_MOST_DOCUMENTS = 256  # in one call of the embedder: the more, the more even its batches
+_MOST_WRITTEN = 64  # in one transaction, which keeps all others waiting
 
 
 class Embedding:
@@ -128,7 +129,7 @@ class Embedding:
         attempt.kept_tokens += block.tokens
 
     def _together(self, attempts: Sequence[Attempt]) -> None:
-        """Embed small documents in one call and write them in one transaction."""
+        """Embed small documents in one call and write them in few transactions."""
         try:
             begun = self._begin([(attempt, 0, attempt.ready.tokens) for attempt in attempts])
         except Exception as error:  # noqa: BLE001 - each has its end, whatever it was
@@ -142,35 +143,57 @@ class Embedding:
         try:
             generation = self._index.generation
             vectors = self._pipeline.embed([attempt.ready.blocks[0] for attempt in attempts], on_batch=self._go_on)
-            for attempt in attempts:
-                attempt.read_tokens = attempt.ready.tokens
-            written = self._commit(attempts, vectors, generation=generation)
         except Exception as error:  # noqa: BLE001 - as above
-            if len(attempts) == 1 or isinstance(error, Stopped | StorageFull | StoreUnavailable):
+            if len(attempts) == 1 or isinstance(error, Stopped):
                 for attempt in attempts:
                     self._endings.end(attempt, error)
                 return
             for attempt in attempts:  # the failure of one is not that of the others
-                attempt.read_tokens = 0
                 self._embed([attempt])
+            return
+        for attempt in attempts:
+            attempt.read_tokens = attempt.ready.tokens
+        for first in range(0, len(attempts), _MOST_WRITTEN):
+            part = slice(first, first + _MOST_WRITTEN)
+            self._write(attempts[part], vectors[part], generation=generation)
+
+    def _write(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> None:
+        try:
+            written = self._commit(attempts, vectors, generation=generation)
+        except Exception as error:  # noqa: BLE001 - as above
+            if len(attempts) == 1 or isinstance(error, StorageFull | StoreUnavailable):
+                for attempt in attempts:
+                    self._endings.end(attempt, error)
+                return
+            for attempt, rows in zip(attempts, vectors, strict=True):
+                self._write([attempt], [rows], generation=generation)
             return
         self._publish(written)
 
     def _begin(self, wanted: Sequence[tuple[Attempt, int, int]]) -> list[Attempt]:
-        """Reserve the tokens of attempts, (attempt, passages done, tokens) each; those whose job still runs."""
+        """Reserve the tokens of attempts, (attempt, passages done, tokens) each; those that may be embedded.
+
+        The others are ended: their job does not run any more, or a budget has no room for them.
+        """
         by_job = {attempt.job.id: (attempt, tokens) for attempt, _, tokens in wanted}
         events: dict[str, str] = {}
+        refused: dict[str, BudgetExceeded] = {}
 
         def reserve(connection: sa.Connection, job_id: str) -> None:
             attempt, tokens = by_job[job_id]
-            events[job_id] = self._billing.reserve_in(connection, attempt, tokens=tokens)
+            try:
+                events[job_id] = self._billing.reserve_in(connection, attempt, tokens=tokens)
+            except BudgetExceeded as error:
+                refused[job_id] = error
 
         reports = {attempt.job.id: (done, attempt.passages) for attempt, done, _ in wanted}
         self._jobs.progress_of(reports, Stage.EMBEDDING, also=reserve)
         begun = []
         for attempt, _, _ in wanted:
             attempt.event_id = events.get(attempt.job.id)
-            if attempt.event_id is None:
+            if attempt.job.id in refused:
+                self._endings.end(attempt, refused[attempt.job.id])
+            elif attempt.event_id is None:
                 self._endings.overtaken(attempt)
             else:
                 begun.append(attempt)

@@ -7,7 +7,7 @@ from functools import partial
 import sqlalchemy as sa
 
 from app.db.jobs import JobRepository
-from app.errors import StorageFull, StoreUnavailable
+from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.billing import Billing
 from app.jobs.retries import delay_after, reason
@@ -68,7 +68,7 @@ class Endings:
 
     def _fail_or_postpone(self, attempt: Attempt, error: Exception) -> None:
         code, detail = reason(error)
-        if not isinstance(error, IngestionError | StorageFull | StoreUnavailable):
+        if not isinstance(error, IngestionError | BudgetExceeded | StorageFull | StoreUnavailable):
             logger().error("ingestion.failed", job_id=attempt.job.id, error=type(error).__name__, exc_info=error)
         seconds = delay_after(error, attempts=attempt.job.attempts)
         if seconds is not None:

@@ -22,7 +22,7 @@ from retrieval.ports import Embedder
 
 _STOP_SECONDS = 10.0
 _WAITING_BLOCKS = 2  # of passages that are read and wait: enough that the embedder never waits for a parser
-_WAITING_DOCUMENTS = 128
+_WAITING_DOCUMENTS = 512
 
 
 class Worker:

@@ -5,6 +5,7 @@ pico-units; a call without a price has no cost rather than a cost of zero.
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,28 +16,49 @@ from sqlalchemy.dialects import postgresql, sqlite
 from app.db.session import Database
 from app.db.tables import embedding_checkpoint, job
 from app.db.tables_ledger import api_request, usage_event, usage_event_document
+from app.errors import StorageFull, StoreUnavailable
+from app.telemetry import logger
 from app.types import Components, JobStatus, Operation, Reservation, Settlement, UsageStatus
 from app.usage.entry import Book, Entry
 from app.usage.events import UsageEvent, events_of
 from app.usage.pricing import cost_pico, rates_at, rates_of
+from app.usage.settlement_journal import SettlementJournal
 
 _COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
 _COUNTS = (*_COMPONENTS, "input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens")
+_MOMENT_MS = 2000  # how long `Ledger.moment` waits on PostgreSQL
 
 
 class Ledger:
     """Writes the ledger in the name of one process, `boot_id`. `clock` gives Unix seconds.
 
-    `books` are kept in step with it, in its transactions and in their order.
+    `books` are kept in step with it, in its transactions and in their order. Settlements the database cannot take
+    wait in the `journal`. `currency` is that of all prices.
     """
 
     def __init__(
-        self, database: Database, boot_id: str, clock: Callable[[], float] = time.time, *, books: Sequence[Book] = ()
+        self,
+        database: Database,
+        boot_id: str,
+        clock: Callable[[], float] = time.time,
+        *,
+        books: Sequence[Book] = (),
+        journal: SettlementJournal | None = None,
+        currency: str = "usd",
     ) -> None:
         self._database = database
         self._boot_id = boot_id
         self._clock = clock
         self._books = tuple(books)
+        self._journal = journal
+        self._currency = currency
+        self._latest = 0
+        self._stepping = threading.Lock()
+
+    @property
+    def boot_id(self) -> str:
+        """The process in whose name it writes."""
+        return self._boot_id
 
     def reserve(self, reservation: Reservation) -> None:
         """Write a call down before the model sees it; its request too, if this is its first call.
@@ -96,6 +118,7 @@ class Ledger:
                 tok_template=components.template,
                 input_tokens=reservation.input_tokens,
                 max_output_tokens=reservation.max_output_tokens,
+                currency=self._currency,
                 price_ids=json.dumps([rate.price_id for rate in rates]),
                 accepted_at=now,
                 **who,
@@ -134,11 +157,42 @@ class Ledger:
     def settle(self, event_id: str, settlement: Settlement) -> bool:
         """Write what a call really spent, once; False when that was done before, and nothing changes.
 
+        Where the database cannot take it the journal does, and it will be settled with `settle_journaled`.
+
         Raises:
-            StoreUnavailable, StorageFull: Nothing was written; settle again.
+            StoreUnavailable, StorageFull: There is no journal, and nothing was written; settle again.
         """
-        with self._database.write() as connection:
-            return self.settle_in(connection, event_id, settlement)
+        try:
+            with self._database.write() as connection:
+                return self.settle_in(connection, event_id, settlement)
+        except (StoreUnavailable, StorageFull):
+            if self._journal is None:
+                raise
+            self._journal.append(event_id, settlement)
+            return True
+
+    def settle_journaled(self) -> int:
+        """Settle what the journal keeps; how many rows that closed. At start, call it before `recover`.
+
+        What the database still cannot take stays. So does what contradicts its row, for somebody to look at; a line
+        without a row, as after a restored backup, is dropped. The log tells of both.
+        """
+        closed = 0
+        for event_id, settlement in self._journal.pending() if self._journal is not None else ():
+            assert self._journal is not None
+            try:
+                with self._database.write() as connection:
+                    if _locked(connection, usage_event.c.event_id == event_id).one_or_none() is None:
+                        logger().error("settlement.unknown", row=event_id)
+                    else:
+                        closed += self.settle_in(connection, event_id, settlement)
+            except (StoreUnavailable, StorageFull):
+                break
+            except Exception as error:  # noqa: BLE001 - one bad line must not keep the others; it is logged
+                logger().error("settlement.refused", row=event_id, error=type(error).__name__)
+                continue
+            self._journal.remove(event_id)
+        return closed
 
     def settle_in(self, connection: sa.Connection, event_id: str, settlement: Settlement) -> bool:
         """As `settle`, inside the caller's transaction."""
@@ -187,6 +241,20 @@ class Ledger:
         with self._database.read() as connection:
             return events_of(connection, request_id)
 
+    def moment(self) -> int:
+        """Unix microseconds before which the ledger is closed: whatever is settled from now on counts then or later.
+
+        Waits for the settlements that are being written; what reads up to this moment reads the same at any time.
+
+        Raises:
+            StoreUnavailable: They take too long.
+        """
+        with self._database.write() as connection:  # on SQLite writers take turns
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_MOMENT_MS}")  # nobody settles meanwhile
+                connection.exec_driver_sql("LOCK TABLE usage_event IN EXCLUSIVE MODE")
+            return self._now()
+
     def _close(self, connection: sa.Connection, row: sa.Row[Any], **values: Any) -> None:
         """Make an open row terminal, `values` being what changes, and tell the books."""
         counts = {name: values.get(name, getattr(row, name)) for name in _COUNTS}
@@ -221,8 +289,15 @@ class Ledger:
         for book in self._books:
             book.settle_in(connection, entry)
 
+    def seconds(self) -> float:
+        """Its clock, in Unix seconds and never going back, for whoever writes what must agree with its times."""
+        return self._now() / 1_000_000
+
     def _now(self) -> int:
-        return round(self._clock() * 1_000_000)
+        """Unix microseconds, never before what it said last: a clock that is put back stands still here until then."""
+        with self._stepping:
+            self._latest = max(self._latest, round(self._clock() * 1_000_000))
+            return self._latest
 
 
 def _locked(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> sa.CursorResult[Any]:

@@ -1,167 +1,237 @@
-"""Who spent how much: the completions report for administrators, and everyone's own use.
+"""Who spent how much: the reports for administrators, in the shape of OpenAI's usage API with fields added.
 
-Calls count in the moment they were settled, so a closed bucket never changes. The shape is
-OpenAI's usage API, with fields added.
+Calls count in the moment they were settled and adjustments when they were made, so a closed bucket never changes.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
 from app.db.session import Database
-from app.db.tables_ledger import usage_event
 from app.errors import InvalidRequest
 from app.types import Operation
-from app.usage.sums import SUMS, to_result
+from app.usage.buckets import LIMITS, BucketPage, bucket_page, page_token
+from app.usage.costs_report import COST_DIMENSIONS, cost_results
+from app.usage.documents_report import DocumentsQuery, document_results
+from app.usage.own_usage import own_usage
+from app.usage.report_query import ReportQuery
+from app.usage.sums import DIMENSIONS, Totals, decimal, in_order, totals
+from app.usage.zones import zone_named
 
-BucketWidth = Literal["1h", "1d"]
-Dimension = Literal["user_id", "api_key_id", "model"]
+COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
+EMBEDDINGS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
+RERANK = (Operation.RERANK,)
 
-_SECONDS: dict[str, int] = {"1h": 3600, "1d": 86_400}
-_BUCKETS: dict[str, tuple[int, int]] = {"1h": (24, 168), "1d": (7, 31)}  # by default, at most
-_COLUMNS = {"user_id": usage_event.c.user_id, "api_key_id": usage_event.c.api_key_id, "model": usage_event.c.model_id}
-_DIMENSIONS = ("project_id", "user_id", "api_key_id", "model", "operation", "status")
-_LATEST = 253_402_300_800  # the year 10000
 _IN_FLIGHT = 60  # seconds within which a settlement that took its time has surely committed or failed
-_COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
-_EMBEDDINGS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
+_COST_LIMITS = {**LIMITS, "1d": (7, 180)}  # as OpenAI's
+_MOST_RESULTS = 10_000  # a page ends with the bucket that goes beyond
+
+_Result = dict[str, object]
+_Find = Callable[[sa.Connection, BucketPage], Mapping[int, list[_Result]]]
 
 
 class UsageReports:
-    """Reads the ledger. Times are Unix seconds, zones UTC."""
+    """Reads the ledger. `zone` is the reporting zone, UTC unless told; `clock` gives Unix seconds."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
-
-    def completions(
+    def __init__(
         self,
+        database: Database,
         *,
-        tenant_id: str,
-        start: int,
-        end: int | None = None,
-        bucket_width: str = "1d",
-        group_by: Sequence[str] = (),
-        user_ids: Sequence[str] | None = None,
-        api_key_ids: Sequence[str] | None = None,
-        models: Sequence[str] | None = None,
-        limit: int | None = None,
-        page: str | None = None,
-    ) -> dict[str, object]:
-        """The generator's calls settled in `[start, end)` (`end` None: until now), by bucket and by `group_by`.
+        zone: ZoneInfo | None = None,
+        currency: str = "usd",
+        clock: Callable[[], float] = time.time,
+        most_results: int = _MOST_RESULTS,
+    ) -> None:
+        self._database = database
+        self._zone = zone or ZoneInfo("UTC")
+        self._currency = currency
+        self._clock = clock
+        self._most_results = most_results
 
-        Buckets begin on the UTC hour or day and are cut at the two ends of the range, so a report
-        of two ranges that meet is the two reports. `limit` buckets a page (24 of at most 168 hours,
-        7 of at most 31 days); `page` is the `next_page` of the page before. `final` says that no
-        number here will change.
+    def completions(self, query: ReportQuery) -> dict[str, object]:
+        """The generator's calls by bucket and group.
+
+        Buckets begin on the hours, days and months of the asked zone and are cut at the two ends of the range, so a
+        report of two ranges that meet is the two reports. A page ends after `limit` buckets, or sooner where they
+        hold very many groups. `final` says that no number here will change.
 
         Raises:
-            InvalidRequest: A range, width, dimension, limit or page that cannot be; `param` names it.
+            InvalidRequest: A range, zone, width, dimension, limit or page that cannot be; `param` names it.
+        """
+        return self._usage(query, "completions", COMPLETIONS, self._completion)
+
+    def embeddings(self, query: ReportQuery) -> dict[str, object]:
+        """The embedder's calls, queries and documents, as `completions`."""
+        return self._usage(query, "embeddings", EMBEDDINGS, self._counted)
+
+    def rerank(self, query: ReportQuery) -> dict[str, object]:
+        """The reranker's calls, as `completions`."""
+        return self._usage(query, "rerank", RERANK, self._counted)
+
+    def costs(self, query: ReportQuery) -> dict[str, object]:
+        """What all calls and adjustments cost, as `completions`; `group_by` also takes `line_item` or `document_id`.
+
+        A line item is a model and what of it was paid for (`m, input`, `m, cached input`, `m, output`,
+        `m, embedding`), or `adjustment`. A document's cost is what embedding it cost, and of each call that read it
+        the share that its tokens are of the prompt; what belongs to no document is `""`. These two are read
+        line by line: slower than what is kept as sums.
+        """
+        groups = self._groups(query.group_by, COST_DIMENSIONS)
+        if {"line_item", "document_id"} <= {*groups}:
+            raise InvalidRequest("group_by takes line_item or document_id, not both.", param="group_by")
+
+        def find(connection: sa.Connection, page: BucketPage) -> Mapping[int, list[_Result]]:
+            return cost_results(
+                connection,
+                page.edges,
+                tenant_id=query.tenant_id,
+                zone=self._zone,
+                groups=groups,
+                only=query.only(),
+                currency=self._currency,
+            )
+
+        return self._page(query, find, limits=_COST_LIMITS)
+
+    def documents(self, query: DocumentsQuery) -> dict[str, object]:
+        """What each document took to embed and to read, one page of documents.
+
+        Raises:
+            InvalidRequest: A range, order, limit or page that cannot be; `param` names it.
         """
         as_of = int(self._clock())
-        width = _SECONDS.get(bucket_width)
-        if width is None:
-            raise InvalidRequest("bucket_width must be 1h or 1d.", param="bucket_width")
-        unknown = [name for name in group_by if name not in _COLUMNS]
-        if unknown:
-            raise InvalidRequest("group_by takes user_id, api_key_id and model.", param="group_by")
-        end = max(as_of, start + 1) if end is None else end
-        if not 0 <= start <= _LATEST:
-            raise InvalidRequest("start_time must be Unix seconds.", param="start_time")
-        if not start < end <= _LATEST:
-            raise InvalidRequest("end_time must be after start_time.", param="end_time")
-        default, most = _BUCKETS[bucket_width]
-        limit = default if limit is None else limit
-        if not 1 <= limit <= most:
-            raise InvalidRequest(f"limit must be between 1 and {most} for buckets of {bucket_width}.", param="limit")
+        with self._database.read() as connection:
+            page = document_results(connection, query, as_of=as_of, currency=self._currency)
+        return page | {"as_of": as_of, "final": int(str(page["end_time"])) + _IN_FLIGHT <= as_of}
 
-        first = start if page is None else _page_start(page, start=start, end=end, width=width)
-        last = min((first // width + limit) * width, end)  # where this page ends
-        groups = [name for name in _COLUMNS if name in group_by]
-        chosen = {"user_id": user_ids, "api_key_id": api_key_ids, "model": models}
-        conditions = [_COLUMNS[name].in_(values) for name, values in chosen.items() if values is not None]
-        results: dict[int, list[dict[str, object]]] = {}
-        for row in self._sums(
-            groups, usage_event.c.tenant_id == tenant_id, *conditions, start=first, end=last, width=width
-        ):
-            dimensions = {name: row[name] if name in groups else None for name in _DIMENSIONS}
-            result = {"object": "organization.usage.completions.result", **to_result(row), **dimensions}
-            results.setdefault(int(row["bucket"]), []).append(result)
-        more = last < end
+    def own(self, *, tenant_id: str, user_id: str) -> dict[str, object]:
+        """What a user spent today, this month (both in the reporting zone) and in all: completions and embeddings."""
+        as_of = int(self._clock())
+        with self._database.read() as connection:
+            periods = own_usage(connection, tenant_id=tenant_id, user_id=user_id, zone=self._zone, as_of=as_of)
+        shown: dict[str, object] = {}
+        for name, period in periods.items():
+            shown[name] = {
+                "start_time": period.start,
+                "completions": self._completion("completions", period.of(COMPLETIONS), {}),
+                "embeddings": {
+                    "num_model_requests": period.of(EMBEDDINGS).calls,
+                    "input_tokens": period.of(EMBEDDINGS).input_tokens,
+                },
+            }
+        return {"object": "usage", "user_id": user_id, **shown, "as_of": as_of, "tz": self._zone.key}
+
+    def _usage(
+        self,
+        query: ReportQuery,
+        name: str,
+        operations: Sequence[str],
+        to_result: Callable[[str, Totals, Mapping[str, object]], _Result],
+    ) -> dict[str, object]:
+        groups = self._groups(query.group_by, DIMENSIONS)
+
+        def find(connection: sa.Connection, page: BucketPage) -> Mapping[int, list[_Result]]:
+            sums = totals(
+                connection,
+                page.edges,
+                tenant_id=query.tenant_id,
+                zone=self._zone,
+                groups=groups,
+                only=query.only(operations),
+            )
+            found: dict[int, list[_Result]] = {}
+            for key in in_order(sums):
+                result = to_result(name, sums[key], dict(zip(groups, key[1:], strict=True)))
+                found.setdefault(int(key[0]), []).append(result)
+            return found
+
+        return self._page(query, find, limits=LIMITS)
+
+    def _page(self, query: ReportQuery, find: _Find, *, limits: Mapping[str, tuple[int, int]]) -> dict[str, object]:
+        as_of = int(self._clock())
+        zone = self._zone if query.tz is None else zone_named(query.tz)
+        # Until now includes the second that runs: an answer is on the report as soon as its client has it.
+        end = max(as_of, query.start) + 1 if query.end is None else query.end
+        page = bucket_page(
+            start=query.start,
+            end=end,
+            width=query.bucket_width,
+            zone=zone,
+            limit=query.limit,
+            page=query.page,
+            limits=limits,
+        )
+        with self._database.read() as connection:
+            results = find(connection, page)
+        shown = 0
+        for bucket in range(len(page.edges) - 1):
+            shown += len(results.get(bucket, ()))
+            if shown > self._most_results:
+                page = page.first(bucket + 1)
+                break
+        edges = page.edges
         return {
             "object": "page",
             "data": [
-                _bucket(max(number * width, first), min((number + 1) * width, last), results.get(number, []))
-                for number in range(first // width, (last - 1) // width + 1)
+                {
+                    "object": "bucket",
+                    "start_time": edges[bucket] // 1_000_000,
+                    "end_time": edges[bucket + 1] // 1_000_000,
+                    "start_local": datetime.fromtimestamp(edges[bucket] // 1_000_000, zone).isoformat(),
+                    "results": results.get(bucket, []),
+                }
+                for bucket in range(len(edges) - 1)
             ],
-            "has_more": more,
-            "next_page": f"page_{last}" if more else None,
+            "has_more": page.more,
+            "next_page": page_token(edges[-1]) if page.more else None,
             "as_of": as_of,
             "final": end + _IN_FLIGHT <= as_of,
-            "tz": "UTC",
+            "tz": zone.key,
         }
 
-    def own(self, *, tenant_id: str, user_id: str) -> dict[str, object]:
-        """What a user spent today, this month (both UTC) and in all: completions and embeddings."""
-        as_of = int(self._clock())
-        now = datetime.fromtimestamp(as_of, UTC)
-        today = now.replace(hour=0, minute=0, second=0)
-        begins = {"today": int(today.timestamp()), "month": int(today.replace(day=1).timestamp()), "all_time": 0}
-        mine = usage_event.c.tenant_id == tenant_id, usage_event.c.user_id == user_id
-        with self._database.read() as connection:
-            periods: dict[str, object] = {}
-            for name, start in begins.items():
-                settled = usage_event.c.settled_at >= start * 1_000_000
-                completions = sa.select(*SUMS).where(*mine, settled, usage_event.c.operation.in_(_COMPLETIONS))
-                embeddings = sa.select(
-                    sa.func.count().label("calls"), sa.func.sum(usage_event.c.input_tokens).label("tokens")
-                ).where(*mine, settled, usage_event.c.operation.in_(_EMBEDDINGS))
-                embedded = connection.execute(embeddings).one()
-                periods[name] = {
-                    "start_time": start,
-                    "completions": to_result(connection.execute(completions).mappings().one()),
-                    "embeddings": {
-                        "num_model_requests": int(embedded.calls),
-                        "input_tokens": int(embedded.tokens or 0),
-                    },
-                }
-        return {"object": "usage", "user_id": user_id, **periods, "as_of": as_of, "tz": "UTC"}
+    def _groups(self, group_by: Sequence[str], known: Sequence[str]) -> list[str]:
+        """What to group by, in the order of `known`."""
+        for name in group_by:
+            if name not in known:
+                raise InvalidRequest(f"Cannot group by '{name[:64]}'; use {', '.join(known)}.", param="group_by")
+        return [name for name in known if name in group_by]
 
-    def _sums(
-        self, groups: Sequence[str], *conditions: sa.ColumnElement[bool], start: int, end: int, width: int
-    ) -> list[sa.RowMapping]:
-        """Sums of the generator's calls settled in `[start, end)` by bucket number and group, in that order."""
-        # whole-number division on both databases
-        bucket = usage_event.c.settled_at // sa.literal_column(str(width * 1_000_000), sa.BigInteger)
-        keys = [bucket.label("bucket"), *(_COLUMNS[name].label(name) for name in groups)]
-        query = (
-            sa.select(*keys, *SUMS)
-            .where(
-                usage_event.c.operation.in_(_COMPLETIONS),
-                usage_event.c.settled_at >= start * 1_000_000,
-                usage_event.c.settled_at < end * 1_000_000,
-                *conditions,
-            )
-            .group_by(*(sa.literal_column(str(place)) for place in range(1, len(keys) + 1)))
-        )
-        with self._database.read() as connection:
-            rows = connection.execute(query).mappings().all()
-        # sorted here: the two databases order text differently
-        return sorted(rows, key=lambda row: (row["bucket"], *(row[name] for name in groups)))
+    def _completion(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
+        parts = {
+            part: getattr(some, f"tok_{part}") for part in ("system", "history", "context", "question", "template")
+        }
+        return {
+            "object": f"organization.usage.{name}.result",
+            "input_tokens": some.input_tokens,
+            "input_cached_tokens": some.input_cached_tokens,
+            "input_uncached_tokens": some.input_tokens - some.input_cached_tokens,
+            "output_tokens": some.output_tokens,
+            "output_delivered_tokens": some.output_delivered_tokens,
+            **self._numbers(some),
+            "components": parts,
+            "cost": self._cost(some),
+            **{dimension: dimensions.get(dimension) for dimension in DIMENSIONS},
+        }
 
+    def _counted(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
+        return {
+            "object": f"organization.usage.{name}.result",
+            "input_tokens": some.input_tokens,
+            **self._numbers(some),
+            "cost": self._cost(some),
+            **{dimension: dimensions.get(dimension) for dimension in DIMENSIONS},
+        }
 
-def _bucket(start: int, end: int, results: list[dict[str, object]]) -> dict[str, object]:
-    local = datetime.fromtimestamp(start, UTC).isoformat()
-    return {"object": "bucket", "start_time": start, "end_time": end, "start_local": local, "results": results}
+    def _numbers(self, some: Totals) -> dict[str, object]:
+        return {
+            "num_model_requests": some.calls,
+            "num_aborted": some.aborted,
+            "num_recovered": some.recovered,
+            "num_unpriced": some.unpriced,
+        }
 
-
-def _page_start(page: str, *, start: int, end: int, width: int) -> int:
-    name, _, digits = page.partition("_")
-    if name == "page" and digits.isascii() and digits.isdigit() and len(digits) <= 12:
-        first = int(digits)
-        if start < first < end and first % width == 0:
-            return first
-    raise InvalidRequest("page is not one this report gave out.", param="page")
+    def _cost(self, some: Totals) -> dict[str, object]:
+        return {"value": decimal(some.cost_pico) if some.priced else None, "currency": self._currency}

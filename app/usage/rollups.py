@@ -1,4 +1,4 @@
-"""Sums of the ledger, added to in the transactions that write it: by quarter hour, and by day of the reporting zone."""
+"""Sums of the ledger, added to in the transactions that write it: by quarter hour, and by day and month of one zone."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from app.db.tables_rollups import MEASURES, usage_rollup_15m, usage_rollup_day
+from app.db.tables_rollups import COST_UNIT, MEASURES, usage_rollup_15m, usage_rollup_day, usage_rollup_month
 from app.types import Reservation
 from app.usage.entry import Entry
-from app.usage.zones import QUARTER, day_start
+from app.usage.zones import QUARTER, day_start, month_start
 
 
 class Rollups:
-    """A `Book`. `zone` is the reporting zone, whose days are kept."""
+    """A `Book`. `zone` is the reporting zone, whose days and months are kept."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone
@@ -24,7 +24,8 @@ class Rollups:
         """Nothing: only what has ended is summed."""
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
-        """Add a line to its quarter hour and its day."""
+        """Add a line to its quarter hour, its day and its month."""
+        high, low = divmod(entry.cost_pico or 0, COST_UNIT)
         values: dict[str, Any] = {
             "tenant_id": entry.tenant_id,
             "project_id": entry.project_id,
@@ -44,11 +45,13 @@ class Rollups:
             "input_cached_tokens": entry.cached_tokens,
             "output_tokens": entry.output_tokens,
             "output_delivered_tokens": entry.delivered_tokens,
-            "cost_pico": entry.cost_pico or 0,
+            "cost_high": high,
+            "cost_low": low,
         }
         _add(connection, usage_rollup_15m, values | {"bucket_start": entry.at - entry.at % QUARTER})
-        day = {"tz": self._zone.key, "bucket_start": day_start(entry.at, self._zone)}
-        _add(connection, usage_rollup_day, values | day)
+        zone = self._zone
+        _add(connection, usage_rollup_day, values | {"tz": zone.key, "bucket_start": day_start(entry.at, zone)})
+        _add(connection, usage_rollup_month, values | {"tz": zone.key, "bucket_start": month_start(entry.at, zone)})
 
 
 def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> None:

@@ -1,10 +1,24 @@
-"""Days of a time zone as intervals of Unix microseconds: one begins where the one before ends, also across DST."""
+"""Days and months of a time zone in Unix microseconds: one begins where the one before ends, also across DST."""
 
 from datetime import UTC, date, datetime, timedelta
-from zoneinfo import ZoneInfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from app.errors import InvalidRequest
 
 QUARTER = 900 * 1_000_000
 """A quarter of an hour, in microseconds."""
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The zone of an IANA name.
+
+    Raises:
+        InvalidRequest: There is none; `param` is `tz`.
+    """
+    if name not in _known():
+        raise InvalidRequest("tz must be a time zone of the IANA database, such as Europe/Berlin.", param="tz")
+    return ZoneInfo(name)
 
 
 def day_start(at: int, zone: ZoneInfo) -> int:
@@ -12,17 +26,60 @@ def day_start(at: int, zone: ZoneInfo) -> int:
 
     Where clocks go back over midnight, the first midnight counts; where they skip it, the moment they do.
     """
-    day = datetime.fromtimestamp(at // 1_000_000, UTC).astimezone(zone).date()
-    while (following := start_of(day + timedelta(days=1), zone)) <= at:
-        day += timedelta(days=1)
-    assert following > at
-    start = start_of(day, zone)
-    while start > at:
-        day -= timedelta(days=1)
-        start = start_of(day, zone)
-    return start
+    return start_of(_day_of(at, zone), zone)
 
 
+def next_day(at: int, zone: ZoneInfo) -> int:
+    """When the local day after that of `at` begins. A day the calendar leaves out has no moment and is none."""
+    day = _day_of(at, zone)
+    while (following := start_of(day := day + timedelta(days=1), zone)) <= at:
+        pass
+    return following
+
+
+def month_start(at: int, zone: ZoneInfo) -> int:
+    """When the local month began that `at` lies in."""
+    return start_of(_day_of(at, zone).replace(day=1), zone)
+
+
+def next_month(at: int, zone: ZoneInfo) -> int:
+    """When the local month after that of `at` begins."""
+    first = _day_of(at, zone).replace(day=1)
+    return start_of((first + timedelta(days=31)).replace(day=1), zone)
+
+
+@lru_cache(maxsize=4096)
 def start_of(day: date, zone: ZoneInfo) -> int:
     """The first moment of a local day, in Unix microseconds."""
-    return round(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()) * 1_000_000
+    midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - what the clock on the wall shows
+    first, second = (round(midnight.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
+    if second < first:  # the wall never shows it, and these are by the offsets before and after the change (PEP 495)
+        return _change(second, first, zone) * 1_000_000
+    return first * 1_000_000
+
+
+def _change(before: int, after: int, zone: ZoneInfo) -> int:
+    """The second in `(before, after]` at which clocks are put forward."""
+    old = datetime.fromtimestamp(before, zone).utcoffset()
+    while after - before > 1:
+        middle = (before + after) // 2
+        if datetime.fromtimestamp(middle, zone).utcoffset() == old:
+            before = middle
+        else:
+            after = middle
+    return after
+
+
+def _day_of(at: int, zone: ZoneInfo) -> date:
+    """The local date whose day, from its first moment to the next day's, holds `at`."""
+    day = datetime.fromtimestamp(at // 1_000_000, UTC).astimezone(zone).date()
+    while start_of(day + timedelta(days=1), zone) <= at:
+        day += timedelta(days=1)
+    while start_of(day, zone) > at:
+        day -= timedelta(days=1)
+    return day
+
+
+@lru_cache(maxsize=1)
+def _known() -> frozenset[str]:
+    return frozenset(available_timezones())  # looks through a thousand files

@@ -78,15 +78,27 @@ def upgrade() -> None:
         sa.Column("series", sa.BigInteger(), nullable=False),
         sa.Column("window_start", sa.BigInteger(), nullable=False),
         sa.Column("percent", sa.BigInteger(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("used", sa.BigInteger(), nullable=False),
         sa.Column("limit_value", sa.BigInteger(), nullable=False),
         sa.Column("fired_at", sa.BigInteger(), nullable=False),
-        sa.Column("delivered_at", sa.BigInteger(), nullable=True),
+        sa.Column("delivery", sa.Text(), server_default=sa.text("'waiting'"), nullable=False),
         sa.Column("attempts", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("next_attempt_at", sa.BigInteger(), nullable=False),
+        sa.Column("delivered_at", sa.BigInteger(), nullable=True),
+        sa.CheckConstraint("reason IN ('spent', 'refused')", name="ck_budget_alert_reason"),
+        sa.CheckConstraint("delivery IN ('waiting', 'delivered', 'failed', 'logged')", name="ck_budget_alert_delivery"),
         sa.ForeignKeyConstraint(["budget_id"], ["budget.budget_id"], name="fk_budget_alert_budget_id"),
         sa.PrimaryKeyConstraint("budget_id", "series", "window_start", "percent", name="pk_budget_alert"),
     )
     op.create_index("ix_budget_alert_fired_at", "budget_alert", ["fired_at"])
+    op.create_index(
+        "ix_budget_alert_waiting",
+        "budget_alert",
+        ["next_attempt_at"],
+        sqlite_where=sa.text("delivery = 'waiting'"),
+        postgresql_where=sa.text("delivery = 'waiting'"),
+    )
 
 
 def downgrade() -> None:

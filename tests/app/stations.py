@@ -11,7 +11,6 @@ from app.locating import Locator
 from app.question import Limits
 from app.quoting import Quoter
 from app.state import Models, State
-from app.usage.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
@@ -52,7 +51,7 @@ def stations(
         limits: Of every answer.
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
-    chunks, ledger = ChunkRepository(state.database), Ledger(state.database, boot_id="boot-1")
+    chunks, ledger = ChunkRepository(state.database), state.ledger
     index = LiveIndex(
         state.settings.data_dir / "index",
         embedder=embedder.info,

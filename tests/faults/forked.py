@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -21,10 +22,15 @@ from typing import Any, Literal
 
 import httpx
 
+from app.state import State
+from tests.app.evaluation.application import application
 from tests.server import ADMIN_KEY
 
 _PRELOADED = ["tests.faults.forked", "tests.app.evaluation.application", "app.main", "uvicorn", "faiss"]
 _STARTING_SECONDS = 60.0
+
+Application = Callable[[Path], AbstractContextManager[State]]
+"""What is served over a data dir: a function of a module, for it is named to another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,9 @@ class KillPoint:
 class ForkedServer:
     """The application over a data dir; start it, talk to it, kill it, start it again."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, application: Application = application) -> None:
         self.data_dir = data_dir
+        self._application = application
         self.http = httpx.Client()
         self._process: BaseProcess | None = None
 
@@ -53,7 +60,7 @@ class ForkedServer:
         context.set_forkserver_preload(_PRELOADED)
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
-        process = context.Process(target=_serve, args=(self.data_dir, port, kill_at), daemon=True)
+        process = context.Process(target=_serve, args=(self._application, self.data_dir, port, kill_at), daemon=True)
         process.start()
         self._process = process
         self.http.close()
@@ -132,12 +139,11 @@ class ForkedServer:
         raise AssertionError(f"still under way: {[one['status'] for one in found]}")
 
 
-def _serve(data_dir: Path, port: int, kill_at: KillPoint | None) -> None:
+def _serve(application: Application, data_dir: Path, port: int, kill_at: KillPoint | None) -> None:
     """The process's whole life."""
     import uvicorn
 
     from app.main import create_app
-    from tests.app.evaluation.application import application
 
     log = (data_dir.parent / "forked.log").open("ab", buffering=0)
     os.dup2(log.fileno(), 1)

@@ -409,7 +409,9 @@ def test_a_count_added_to_the_stats_is_a_total_until_someone_says_it_is_not() ->
         "drafted_tokens",
         "accepted_tokens",
         "preemptions",
+        "recomputed_tokens",
         "restarts",
+        "unread_tokens",
     } == TOTALS
 
 

@@ -24,7 +24,7 @@ class NewKey(RequestBody):
         default=None, max_length=1000, description="Collection ids the key is limited to; null is all."
     )
     expires_in: float | None = Field(default=None, gt=0, description="Seconds until it stops working; null is never.")
-    budget: None = Field(default=None, description="Budgets are not there yet: only null is taken.")
+    budget: None = Field(default=None, description="Only null is taken; see POST /v1/admin/budgets.")
 
 
 class KeyPatch(RequestBody):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.api.schemas.documents import DocumentError
 from app.api.schemas.shape import ResponseBody, rfc3339
-from app.types import Job
+from app.types import Job, JobStatus, Reindexing
 
 
 class JobBody(ResponseBody):
@@ -41,4 +41,36 @@ class JobBody(ResponseBody):
             created_at=rfc3339(job.created_at),
             started_at=rfc3339(job.started_at) if job.started_at is not None else None,
             finished_at=rfc3339(job.finished_at) if job.finished_at is not None else None,
+        )
+
+
+class ReindexBody(ResponseBody):
+    """All documents of a collection, each read again by a job of its own."""
+
+    id: str = Field(description="The job's id.", examples=["job_01k9"])
+    object: Literal["job"] = Field(default="job", description="Always `job`.")
+    kind: Literal["reindex"] = Field(default="reindex", description="What the job does.")
+    status: str = Field(description="running, done, failed or cancelled.", examples=["running"])
+    collection_id: str = Field(description="The collection whose documents are read again.")
+    documents: int = Field(description="How many documents.", examples=[120])
+    documents_done: int = Field(description="How many of them are searched in their new version.", examples=[80])
+    documents_failed: int = Field(description="How many failed; they are searched in their old version.", examples=[0])
+    documents_cancelled: int = Field(description="How many were cancelled or overtaken by an upload.", examples=[0])
+    created_at: str = Field(description="RFC 3339 UTC.")
+    finished_at: str | None = Field(description="RFC 3339 UTC.")
+
+    @classmethod
+    def of(cls, reindexing: Reindexing) -> "ReindexBody":
+        """The body for a reindexing."""
+        jobs = reindexing.jobs
+        return cls(
+            id=reindexing.id,
+            status=reindexing.status,
+            collection_id=reindexing.collection_id,
+            documents=sum(jobs.values()),
+            documents_done=jobs.get(JobStatus.DONE, 0),
+            documents_failed=jobs.get(JobStatus.FAILED, 0),
+            documents_cancelled=jobs.get(JobStatus.CANCELLED, 0),
+            created_at=rfc3339(reindexing.created_at),
+            finished_at=rfc3339(reindexing.finished_at) if reindexing.finished_at is not None else None,
         )

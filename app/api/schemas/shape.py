@@ -61,6 +61,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         413: "Larger than the limit.",
         415: "Not a type we read; decided by the bytes.",
         422: "A malformed or impossible request.",
+        429: "A budget has no room; see `reset_at`, and Retry-After where it has a time.",
         503: "Full or not ready; see Retry-After.",
         504: "Not finished before its deadline.",
     }.items()

@@ -5,7 +5,8 @@ from fastapi.testclient import TestClient
 
 from app.access.policy import is_public
 from app.state import State
-from app.types import Role
+from app.types import Role, Settlement, UsageStatus
+from tests.app.usage.samples import reservation
 
 # (method, path template): the least role that may call it.
 MATRIX = {
@@ -31,6 +32,7 @@ MATRIX = {
     ("GET", "/v1/collections/{collection_id}"): Role.READER,
     ("PATCH", "/v1/collections/{collection_id}"): Role.MEMBER,
     ("DELETE", "/v1/collections/{collection_id}"): Role.MEMBER,
+    ("POST", "/v1/collections/{collection_id}/reindex"): Role.MEMBER,
     ("POST", "/v1/conversations"): Role.READER,
     ("GET", "/v1/conversations"): Role.READER,
     ("GET", "/v1/conversations/{conversation_id}"): Role.READER,
@@ -44,12 +46,32 @@ MATRIX = {
     ("POST", "/v1/tokens/count"): Role.READER,
     ("GET", "/v1/usage"): Role.READER,
     ("GET", "/v1/admin/usage/completions"): Role.ADMIN,
+    ("GET", "/v1/admin/usage/events"): Role.ADMIN,
+    ("GET", "/v1/admin/usage/events/{event_id}"): Role.ADMIN,
+    ("GET", "/v1/admin/audit"): Role.ADMIN,
+    ("GET", "/v1/admin/usage/embeddings"): Role.ADMIN,
+    ("GET", "/v1/admin/usage/rerank"): Role.ADMIN,
+    ("GET", "/v1/admin/usage/documents"): Role.ADMIN,
+    ("GET", "/v1/admin/costs"): Role.ADMIN,
+    ("POST", "/v1/admin/usage/rebuild"): Role.ADMIN,
+    ("POST", "/v1/admin/prices"): Role.ADMIN,
+    ("GET", "/v1/admin/prices"): Role.ADMIN,
+    ("POST", "/v1/admin/prices/rerate"): Role.ADMIN,
     ("POST", "/v1/admin/keys"): Role.ADMIN,
     ("GET", "/v1/admin/keys"): Role.ADMIN,
     ("GET", "/v1/admin/keys/{key_id}"): Role.ADMIN,
     ("PATCH", "/v1/admin/keys/{key_id}"): Role.ADMIN,
     ("DELETE", "/v1/admin/keys/{key_id}"): Role.ADMIN,
     ("POST", "/v1/admin/reconcile"): Role.ADMIN,
+    ("POST", "/v1/admin/budgets"): Role.ADMIN,
+    ("GET", "/v1/admin/budgets"): Role.ADMIN,
+    ("GET", "/v1/admin/budgets/{budget_id}"): Role.ADMIN,
+    ("PATCH", "/v1/admin/budgets/{budget_id}"): Role.ADMIN,
+    ("DELETE", "/v1/admin/budgets/{budget_id}"): Role.ADMIN,
+    ("GET", "/v1/admin/budgets/{budget_id}/windows"): Role.ADMIN,
+    ("POST", "/v1/admin/budgets/{budget_id}/reset"): Role.ADMIN,
+    ("GET", "/v1/admin/alerts"): Role.ADMIN,
+    ("GET", "/v1/admin/usage/reconciliation"): Role.ADMIN,
     ("GET", "/v1/admin/generations"): Role.ADMIN,
     ("POST", "/v1/admin/generations/{generation_id}/confirm"): Role.ADMIN,
     ("POST", "/v1/admin/generations/{generation_id}/rollback"): Role.ADMIN,
@@ -66,10 +88,16 @@ BODIES = {
     "/v1/chat/completions": {"model": "footnote", "messages": [{"role": "user", "content": "x"}]},
     "/v1/tokens/count": {"text": "x"},
     "/v1/admin/keys": {"name": "new"},
+    "/v1/admin/prices": {"model": "m1", "meter": "input", "price_per_million": "0.15"},
+    "/v1/admin/prices/rerate": {"start_time": 0, "end_time": 1, "reason": "x"},
     "/v1/admin/reconcile": {"repair": False},
+    "/v1/admin/usage/rebuild": {"start_time": 0, "end_time": 86400},
+    "/v1/admin/budgets": {"limit": 1000, "period": "day"},
+    "/v1/admin/budgets/{budget_id}": {"limit": 2000},
     "/v1/admin/keys/{key_id}": {"name": "renamed"},
 }
-IDS = {"document_id", "collection_id", "conversation_id", "job_id", "key_id"}
+REPORTS = {"/v1/admin/costs", *(f"/v1/admin/usage/{of}" for of in ("completions", "embeddings", "rerank", "documents"))}
+IDS = {"document_id", "collection_id", "conversation_id", "job_id", "key_id", "budget_id", "event_id"}
 
 
 def key_of(
@@ -90,12 +118,17 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
     ).json()
     key = client.post("/v1/admin/keys", json={"name": "victim"}).json()
     conversation = client.post("/v1/conversations", json={"title": "Secret."}).json()
+    budget = client.post("/v1/admin/budgets", json={"limit": 10**9, "period": "day"}).json()
+    state.ledger.reserve(reservation("req_owned:1", tenant_id="default"))
+    state.ledger.settle("req_owned:1", Settlement(status=UsageStatus.COMPLETED))
     return {
         "collection_id": collection["id"],
         "document_id": document["id"],
         "conversation_id": conversation["id"],
         "job_id": document["job_id"],
         "key_id": key["id"],
+        "budget_id": budget["id"],
+        "event_id": "req_owned:1",
         "id": "req_1",
         "generation_id": "1",
         "number": "1",
@@ -110,7 +143,7 @@ def call(client: TestClient, method: str, template: str, ids: dict[str, str], he
     body = BODIES.get(template) if method in {"POST", "PUT", "PATCH"} else None
     if (method, template) == ("PUT", "/v1/documents/{document_id}"):
         body = {"text": "New text.", "filename": "s.txt"}
-    params = {"start_time": "0", "end_time": "86400"} if template.endswith("usage/completions") else None
+    params = {"start_time": "0", "end_time": "86400"} if template in REPORTS else None
     return client.request(method, path, json=body, headers=headers, params=params)
 
 

@@ -36,3 +36,16 @@ def test_jobs_are_listed_by_status_and_document(client: TestClient) -> None:
     page = client.get("/v1/jobs", params={"limit": "1"}).json()
     assert page["has_more"]
     assert ids(cursor=page["next_cursor"]) == [first["job_id"]]
+
+
+def test_a_reindexing_is_a_job_to_be_read_and_cancelled(client: TestClient) -> None:
+    collection = client.post("/v1/collections", json={"name": "reports"}).json()
+
+    begun = client.post(f"/v1/collections/{collection['id']}/reindex")
+
+    body = begun.json()
+    assert begun.status_code == 202
+    assert (body["object"], body["kind"], body["status"], body["documents"]) == ("job", "reindex", "done", 0)
+    assert client.get(f"/v1/jobs/{body['id']}").json() == body
+    assert client.post(f"/v1/jobs/{body['id']}/cancel").status_code == 409
+    assert client.post("/v1/collections/col_nope/reindex").status_code == 404

@@ -123,7 +123,7 @@ def test_a_newcomers_first_job_waits_for_at_most_one_job_of_each_person(data, mi
 
 
 def test_the_cost_grows_with_the_people_who_wait_and_not_with_the_queue(sqlite_database: Database) -> None:
-    query = next_job(1.0).compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
+    query = next_job().params(now=1.0).compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     with sqlite_database.read() as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}")]
 

@@ -107,13 +107,20 @@ class Bench:
     """A worker of one boot over a scratch library; blocks of four passages unless said otherwise."""
 
     def __init__(
-        self, library: Library, folder: Path, *, boot_id: str = "boot-1", parsers: int = 1, block_passages: int = 4
+        self,
+        library: Library,
+        folder: Path,
+        *,
+        boot_id: str = "boot-1",
+        parsers: int = 1,
+        block_passages: int = 4,
+        ledger: Ledger | None = None,
     ) -> None:
         self.library = library
         self.files = FileStore(folder / "files")
         self.extractor = FakeExtractor()
         self.embedder = FakeEmbedder()
-        self.ledger = Ledger(library.database, boot_id=boot_id)
+        self.ledger = ledger or Ledger(library.database, boot_id=boot_id)
         self.chunks = ChunkRepository(library.database)
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
         lexical = LiveLexicalIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")

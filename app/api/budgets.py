@@ -1,0 +1,148 @@
+"""Routes of budgets: what may be spent, what was, and which alerts fired."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep, visible_collection
+from app.api.paging import page_of
+from app.api.schemas.budgets import (
+    AlertBody,
+    BudgetBody,
+    BudgetPatch,
+    DeletedBudget,
+    NewBudget,
+    WindowBody,
+    amount_of,
+    require_thresholds,
+    require_zone,
+)
+from app.api.schemas.shape import Page, problems
+from app.db.patch import KEEP
+from app.errors import InvalidRequest
+from app.state import State
+from app.types import Principal
+
+router = APIRouter(prefix="/v1/admin", tags=["budgets"])
+
+
+@router.post("/budgets", status_code=201, summary="Set a budget", responses=problems(404, 422))
+def create_budget(body: NewBudget, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> BudgetBody:
+    """It counts calls from now on. Several may apply to a call, which then has to fit into each."""
+    if body.webhook_url:
+        state.webhooks.check(body.webhook_url)
+    created = state.budgets.create(
+        principal,
+        scope_type=body.scope_type,
+        scope_id=_scope_id(body, state, principal),
+        unit=body.unit,
+        limit=amount_of(body.limit, unit=body.unit),
+        period=body.period,
+        tz=require_zone(body.tz) if body.tz is not None else state.settings.reporting_zone,
+        enforcement=body.enforcement,
+        thresholds=require_thresholds(body.thresholds),
+        webhook_url=body.webhook_url,
+        request_id=request_id,
+    )
+    return BudgetBody.of(created, currency=state.settings.currency)
+
+
+@router.get("/budgets", summary="List budgets", responses=problems(422))
+def list_budgets(
+    state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+) -> Page[BudgetBody]:
+    """The tenant's, oldest first, with what this period has taken."""
+    return page_of(
+        state.budgets.list(tenant_id=principal.tenant_id),
+        key=lambda item: item.id,
+        body=lambda item: BudgetBody.of(item, currency=state.settings.currency),
+        limit=limit,
+        cursor=cursor,
+    )
+
+
+@router.get("/budgets/{budget_id}", summary="A budget", responses=problems(404))
+def read_budget(budget_id: str, state: StateDep, principal: PrincipalDep) -> BudgetBody:
+    """Its limit, and what this period has taken."""
+    found = state.budgets.get(budget_id, tenant_id=principal.tenant_id)
+    return BudgetBody.of(found, currency=state.settings.currency)
+
+
+@router.patch("/budgets/{budget_id}", summary="Change a budget", responses=problems(404, 422))
+def patch_budget(
+    budget_id: str, body: BudgetPatch, state: StateDep, principal: PrincipalDep, request_id: RequestId
+) -> BudgetBody:
+    """Raise or lower it, at once; what calls that run have reserved stays theirs. It is in the audit log."""
+    before = state.budgets.get(budget_id, tenant_id=principal.tenant_id)
+    if body.webhook_url:
+        state.webhooks.check(body.webhook_url)
+    changed = state.budgets.update(
+        principal,
+        budget_id,
+        limit=amount_of(body.limit, unit=before.unit) if body.limit is not None else KEEP,
+        enforcement=body.enforcement if body.enforcement is not None else KEEP,
+        thresholds=require_thresholds(body.thresholds) if body.thresholds is not None else KEEP,
+        webhook_url=body.webhook_url if body.webhook_url is not None else KEEP,
+        request_id=request_id,
+    )
+    return BudgetBody.of(changed, currency=state.settings.currency)
+
+
+@router.delete("/budgets/{budget_id}", summary="Remove a budget", responses=problems(404))
+def delete_budget(budget_id: str, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> DeletedBudget:
+    """It applies to no call from now on; what it had taken stays on record, and it is in the audit log."""
+    state.budgets.delete(principal, budget_id, request_id=request_id)
+    return DeletedBudget(id=budget_id)
+
+
+@router.get("/budgets/{budget_id}/windows", summary="Periods of a budget", responses=problems(404, 422))
+def list_windows(
+    budget_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+) -> Page[WindowBody]:
+    """Those in which a call wanted something of it, newest first."""
+    unit = state.budgets.get(budget_id, tenant_id=principal.tenant_id).unit
+    windows, following = state.budgets.windows(budget_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
+    data = [WindowBody.of(window, unit=unit) for window in windows]
+    return Page(data=data, has_more=following is not None, next_cursor=following)
+
+
+@router.post("/budgets/{budget_id}/reset", summary="Begin a budget again", responses=problems(404))
+def reset_budget(budget_id: str, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> BudgetBody:
+    """Nothing of it is used from now on; calls that run settle in the count before. It is in the audit log."""
+    reset = state.budgets.reset(principal, budget_id, request_id=request_id)
+    return BudgetBody.of(reset, currency=state.settings.currency)
+
+
+@router.get("/alerts", summary="Alerts of budgets", responses=problems(422))
+def list_alerts(
+    state: StateDep,
+    principal: PrincipalDep,
+    budget_id: Annotated[str | None, Query(description="Only of this budget.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Page[AlertBody]:
+    """Thresholds that were passed, newest first, also of budgets that were removed."""
+    alerts, following = state.alerts.list(
+        tenant_id=principal.tenant_id, budget_id=budget_id, limit=limit, cursor=cursor
+    )
+    return Page(data=[AlertBody.of(alert) for alert in alerts], has_more=following is not None, next_cursor=following)
+
+
+def _scope_id(body: NewBudget, state: State, principal: Principal) -> str:
+    """Whose calls are to count; keys and collections must be the tenant's, users may come later.
+
+    Raises:
+        NotFound: No such key or collection.
+        InvalidRequest: Nobody is named, or another tenant is.
+    """
+    if body.scope_type == "tenant":
+        if body.scope_id not in {None, principal.tenant_id}:
+            raise InvalidRequest("A tenant's budget is your own tenant's: leave scope_id out.", param="scope_id")
+        return principal.tenant_id
+    if body.scope_id is None:
+        raise InvalidRequest(f"Name the {body.scope_type} in scope_id.", param="scope_id")
+    if body.scope_type == "key":
+        state.keys.get(body.scope_id, tenant_id=principal.tenant_id)
+    if body.scope_type == "collection":
+        visible_collection(state, principal, body.scope_id)
+    return body.scope_id

@@ -1,0 +1,37 @@
+"""Bodies of the audit log."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from app.api.schemas.shape import ResponseBody
+from app.db.audit import AuditEntry
+from app.usage.instants import utc
+
+
+class AuditBody(ResponseBody):
+    """What an administrator did."""
+
+    id: str = Field(description="The entry's id.", examples=["audit_01k9"])
+    object: Literal["audit_event"] = Field(default="audit_event", description="Always `audit_event`.")
+    at: str = Field(description="When, RFC 3339 UTC.")
+    user_id: str = Field(description="Who.")
+    api_key_id: str = Field(description="With which key.")
+    request_id: str | None = Field(description="In which request; null where the act came without one.")
+    action: str = Field(description="What was done.", examples=["key.created"])
+    target: str = Field(description="What it was done to.", examples=["key_01k9"])
+    detail: dict[str, Any] = Field(description="What changed; never a secret.")
+
+    @classmethod
+    def of(cls, entry: AuditEntry) -> "AuditBody":
+        """The body for an entry."""
+        return cls(
+            id=entry.audit_id,
+            at=utc(entry.at),
+            user_id=entry.user_id,
+            api_key_id=entry.key_id,
+            request_id=entry.request_id or None,
+            action=entry.action,
+            target=entry.target,
+            detail=entry.detail,
+        )

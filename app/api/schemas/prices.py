@@ -1,0 +1,132 @@
+"""Bodies of prices and of re-rating."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.api.schemas.answers import Money
+from app.api.schemas.shape import RequestBody, ResponseBody
+from app.usage.prices import Price, per_million
+from app.usage.rerating import ModelRerating, Rerating
+from app.usage.sums import decimal
+
+LATEST_S = 253_402_300_800
+"""The year 10000, in Unix seconds."""
+
+
+class NewPrice(RequestBody):
+    """A price to begin."""
+
+    model: str = Field(
+        min_length=1, max_length=200, description="The model as reports name it.", examples=["all-MiniLM-L6-v2"]
+    )
+    meter: Literal["input", "cached_input", "output", "embedding"] = Field(
+        description="What is counted. Cached input without a price of its own costs what input costs."
+    )
+    price_per_million: str = Field(
+        max_length=32,
+        description='For a million tokens, a decimal string from "0" to "1000000" with at most six decimals.',
+        examples=["0.15"],
+    )
+    effective_from: float | None = Field(
+        default=None,
+        strict=True,
+        ge=0,
+        le=LATEST_S,
+        description="When it begins, Unix seconds; null is now. In the past only where there was no price.",
+        examples=[None],
+    )
+    source: str = Field(default="", max_length=500, description="Where the figure is from.", examples=["contract 2026"])
+
+
+class PriceBody(ResponseBody):
+    """A price of one model and meter."""
+
+    id: str = Field(description="The price's id; ledger rows note it.", examples=["price_01k9"])
+    object: Literal["price"] = Field(default="price", description="Always `price`.")
+    model: str = Field(description="The model.")
+    meter: str = Field(description="input, cached_input, output or embedding.")
+    price_per_million: str = Field(description="For a million tokens, with six decimals.", examples=["0.150000"])
+    currency: str = Field(description="ISO 4217, lower case.", examples=["usd"])
+    effective_from: float = Field(description="When it begins, Unix seconds, inclusive.")
+    effective_to: float | None = Field(description="When it ends, Unix seconds, exclusive; null is not yet.")
+    source: str = Field(description="Where the figure is from.")
+    created_by: str = Field(description="The user who entered it.")
+    created_at: float = Field(description="When it was entered, Unix seconds.")
+
+    @classmethod
+    def of(cls, price: Price) -> "PriceBody":
+        """The body for a price."""
+        return cls(
+            id=price.price_id,
+            model=price.model,
+            meter=price.meter,
+            price_per_million=per_million(price.pico_per_token),
+            currency=price.currency,
+            effective_from=price.effective_from / 1_000_000,
+            effective_to=None if price.effective_to is None else price.effective_to / 1_000_000,
+            source=price.source,
+            created_by=price.created_by,
+            created_at=price.created_at / 1_000_000,
+        )
+
+
+class NewRerating(RequestBody):
+    """Which calls to re-rate."""
+
+    start_time: int = Field(strict=True, ge=0, le=LATEST_S, description="Settled from, Unix seconds, inclusive.")
+    end_time: int = Field(strict=True, ge=0, le=LATEST_S, description="Settled before, Unix seconds, exclusive.")
+    models: list[str] | None = Field(default=None, max_length=100, description="Only these models; null is all.")
+    reason: str = Field(min_length=1, max_length=500, description="Kept with every adjustment.")
+    dry_run: bool = Field(default=True, strict=True, description="Only say what would change; nothing is written.")
+
+
+class ModelReratingBody(ResponseBody):
+    """What re-rating found for one model."""
+
+    model: str = Field(description="The model.")
+    num_calls: int = Field(description="Settled calls looked at.")
+    num_adjusted: int = Field(description="Calls whose cost changes.")
+    num_newly_priced: int = Field(description="Of these, calls that had no cost.")
+    num_unpriced: int = Field(description="Calls that still have no price.")
+    difference: Money = Field(description="What the adjustments add up to; may be negative.")
+
+
+class ReratingBody(ResponseBody):
+    """What re-rating did, or would do."""
+
+    id: str = Field(description="The run's id, also in the audit log.", examples=["rerate_01k9"])
+    object: Literal["rerating"] = Field(default="rerating", description="Always `rerating`.")
+    dry_run: bool = Field(description="Whether nothing was written.")
+    start_time: int = Field(description="Unix seconds, inclusive.")
+    end_time: int = Field(description="Unix seconds, exclusive.")
+    num_calls: int = Field(description="Settled calls looked at.")
+    num_adjusted: int = Field(description="Calls whose cost changes.")
+    difference: Money = Field(description="What the adjustments add up to; may be negative.")
+    models: list[ModelReratingBody] = Field(description="The same by model.")
+
+    @classmethod
+    def of(cls, rerating: Rerating, *, currency: str) -> "ReratingBody":
+        """The body for a run."""
+
+        def body_of(model: ModelRerating) -> ModelReratingBody:
+            return ModelReratingBody(
+                model=model.model,
+                num_calls=model.calls,
+                num_adjusted=model.adjusted,
+                num_newly_priced=model.newly_priced,
+                num_unpriced=model.unpriced,
+                difference=Money(value=decimal(model.difference_pico), currency=currency),
+            )
+
+        total = sum(model.difference_pico for model in rerating.models)
+        return cls(
+            id=rerating.rerating_id,
+            dry_run=rerating.dry_run,
+            start_time=rerating.start // 1_000_000,
+            end_time=rerating.end // 1_000_000,
+            num_calls=sum(model.calls for model in rerating.models),
+            num_adjusted=sum(model.adjusted for model in rerating.models),
+            difference=Money(value=decimal(total), currency=currency),
+            models=[body_of(model) for model in rerating.models],
+        )

@@ -1,0 +1,27 @@
+"""The route of the ledger's reconciliation."""
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.dependencies import StateDep
+from app.api.schemas.shape import problems
+from app.api.schemas.usage_reconciliation import ReconciliationBody
+
+router = APIRouter(prefix="/v1/admin", tags=["administration"])
+
+_DEFAULT_DAYS = 2
+
+
+@router.get("/usage/reconciliation", summary="Do the books agree", responses=problems(409, 422, 503))
+def reconcile_ledger(
+    state: StateDep,
+    start_time: Annotated[
+        int | None,
+        Query(ge=0, le=253402300799, description="Unix seconds; 0 is everything, by default the last two days."),
+    ] = None,
+) -> ReconciliationBody:
+    """Reads every row of the range: minutes for years of use. The server looks at two days every few minutes."""
+    since = start_time if start_time is not None else int(time.time()) - _DEFAULT_DAYS * 86_400
+    return ReconciliationBody.of(state.ledger_reconciliation.run(since=since * 1_000_000))

@@ -1,0 +1,124 @@
+"""Numbers of use and money as tables that a person can read."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+_SHOWN = Decimal("0.000001")
+
+NUMBERS: Mapping[str, Mapping[str, str]] = {
+    "completions": {
+        "requests": "num_model_requests",
+        "input": "input_tokens",
+        "cached": "input_cached_tokens",
+        "output": "output_tokens",
+        "aborted": "num_aborted",
+        "unpriced": "num_unpriced",
+    },
+    "embeddings": {"requests": "num_model_requests", "input": "input_tokens", "unpriced": "num_unpriced"},
+    "rerank": {"requests": "num_model_requests", "input": "input_tokens", "unpriced": "num_unpriced"},
+    "costs": {"tokens": "quantity", "unpriced": "num_unpriced"},
+}
+"""The columns of each report, by their heading, and what they show of a result."""
+
+
+@dataclass(slots=True)
+class Sum:
+    """Numbers added up, and money, which is None while nothing had a price."""
+
+    numbers: list[int | None]
+    cost: Decimal | None = None
+    currency: str = field(default="", compare=False)
+
+    def add(self, numbers: Iterable[int | None], cost: Decimal | None) -> None:
+        """Add a result; a number that is not known stays so only where none is."""
+        self.numbers = [
+            number if so_far is None else so_far + (number or 0)
+            for so_far, number in zip(self.numbers, numbers, strict=True)
+        ]
+        if cost is not None:
+            self.cost = cost if self.cost is None else self.cost + cost
+
+
+def report_table(
+    buckets: Iterable[Mapping[str, Any]], *, of: str, by: Sequence[str], width: str | None
+) -> Table | None:
+    """A row a group, or a group and bucket where there is a `width`, and their total; None when nothing was spent."""
+    columns = NUMBERS[of]
+    sums: dict[tuple[str, ...], Sum] = {}
+    total = Sum([None] * len(columns))
+    currency = ""
+    for bucket in buckets:
+        for result in bucket["results"]:
+            money = result["amount" if of == "costs" else "cost"]
+            cost, currency = None if money["value"] is None else Decimal(money["value"]), money["currency"]
+            key = (*(() if width is None else (local(bucket["start_local"], width),)), *(named(result[x]) for x in by))
+            numbers = [result[name] for name in columns.values()]
+            for each in (sums.setdefault(key, Sum([None] * len(columns))), total):
+                each.add(numbers, cost)
+    if not sums:
+        return None
+    headings = [*([] if width is None else ["from"]), *(name.removesuffix("_id") for name in by)]
+    table = numbers_table(headings, [*columns], currency)
+    order = sorted(sums, key=lambda key: key[:1]) if width is not None else _dearest_first(sums)
+    for key in order:
+        table.add_row(*map(Text, key), *map(count, sums[key].numbers), money_text(sums[key].cost))
+    foot(table, total, texts=len(headings))
+    return table
+
+
+def numbers_table(texts: Sequence[str], numbers: Sequence[str], currency: str) -> Table:
+    """Columns of texts, then of numbers, then money, the last ones flush right."""
+    table = Table(box=None, pad_edge=False, show_footer=True, footer_style="bold")
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in (*numbers, f"cost ({currency})" if currency else "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def foot(table: Table, total: Sum, *, texts: int) -> None:
+    """Write the total under the numbers."""
+    cells = [*map(count, total.numbers), money_text(total.cost)]
+    for column, cell in zip(table.columns[texts:], cells, strict=True):
+        column.footer = cell
+    if texts:
+        table.columns[0].footer = "total"
+
+
+def count(number: int | None) -> str:
+    """`1,234,567`; `-` for what is not known."""
+    return "-" if number is None else f"{number:,}"
+
+
+def money_text(amount: Decimal | None) -> str:
+    """`1,234.567890`; `unpriced` where there is none. Six decimals: a file has all twelve."""
+    if amount is None:
+        return "unpriced"
+    if amount and abs(amount) < _SHOWN:
+        return f"<{_SHOWN}" if amount > 0 else f">-{_SHOWN}"
+    return f"{amount.quantize(_SHOWN):,}"
+
+
+def local(moment: str, width: str) -> str:
+    """The part of a bucket's local beginning that its width needs."""
+    return moment[: {"1mo": 7, "1d": 10}.get(width, 16)].replace("T", " ")
+
+
+def named(value: str | None) -> str:
+    """A group's name; `-` where it has none."""
+    return value or "-"
+
+
+def _dearest_first(sums: Mapping[tuple[str, ...], Sum]) -> Iterator[tuple[str, ...]]:
+    """Groups by what they cost, then by their numbers."""
+
+    def weight(key: tuple[str, ...]) -> tuple[Decimal, list[int]]:
+        one = sums[key]
+        return one.cost or Decimal(0), [number or 0 for number in one.numbers]
+
+    yield from sorted(sorted(sums), key=weight, reverse=True)

@@ -1,0 +1,176 @@
+"""What each document took: embedding it, and reading it for answers; also those that nobody ever read."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from app.db.cursors import cut, decode_cursor
+from app.db.tables import document, document_version
+from app.db.tables_rollups import COST_UNIT
+from app.errors import InvalidRequest
+from app.usage.buckets import LATEST
+from app.usage.document_shares import document_lines
+from app.usage.sums import decimal, high, low
+
+ORDERS = ("cost", "num_retrieved", "context_tokens", "ingest_tokens")
+"""What documents can be sorted by."""
+
+DELETED = "(deleted)"
+"""The name of a document that is not there any more."""
+
+MOST = 1000
+"""Documents on a page, at most."""
+
+_NUMBERS = (
+    "num_retrieved",
+    "context_tokens",
+    "context_high",
+    "context_low",
+    "num_ingests",
+    "ingest_tokens",
+    "ingest_high",
+    "ingest_low",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentsQuery:
+    """One page of the report. Times are Unix seconds, `[start, end)`, `end` None until now.
+
+    Documents come with the most of `order_by` first, or the least where `ascending`; `page` is the `next_page` of the
+    page before and keeps the end of its range. `document_ids` None is all.
+    """
+
+    tenant_id: str
+    start: int
+    end: int | None = None
+    order_by: str = "cost"
+    ascending: bool = False
+    document_ids: tuple[str, ...] | None = None
+    limit: int = 100
+    page: str | None = None
+
+
+def document_results(
+    connection: sa.Connection, query: DocumentsQuery, *, as_of: int, currency: str
+) -> dict[str, object]:
+    """One page of documents; those that took nothing have zeros.
+
+    Raises:
+        InvalidRequest: A range, order, limit or page that cannot be; `param` names it.
+    """
+    if not 0 <= query.start <= LATEST:
+        raise InvalidRequest("start_time must be Unix seconds.", param="start_time")
+    if query.order_by not in ORDERS:
+        raise InvalidRequest(f"order_by must be one of {', '.join(ORDERS)}.", param="order_by")
+    if not 1 <= query.limit <= MOST:
+        raise InvalidRequest(f"limit must be between 1 and {MOST}.", param="limit")
+    end, after = _position(query.page)
+    if end is None:
+        end = max(as_of, query.start) + 1 if query.end is None else query.end
+    if not query.start < end <= LATEST:
+        raise InvalidRequest("end_time must be after start_time.", param="end_time")
+
+    sums = _sums(query, query.start * 1_000_000, end * 1_000_000)
+    # costs are ordered whole units first: both parts are brought into their ranges, also below zero
+    cost_low = sums.c.context_low + sums.c.ingest_low
+    rest = (cost_low % COST_UNIT + COST_UNIT) % COST_UNIT
+    whole = sums.c.context_high + sums.c.ingest_high + (cost_low - rest) // COST_UNIT
+    place = (
+        (whole, rest) if query.order_by == "cost" else (sums.c[query.order_by], sa.literal_column("0", sa.BigInteger))
+    )
+    position = (place[0].label("first"), place[1].label("second"))
+    rows = (
+        sa.select(
+            sums,
+            *position,
+            document.c.id.label("present"),
+            document.c.collection_id,
+            document_version.c.filename,
+        )
+        .select_from(
+            sums.outerjoin(
+                document, sa.and_(document.c.id == sums.c.document_id, document.c.tenant_id == query.tenant_id)
+            ).outerjoin(
+                document_version,
+                sa.and_(
+                    document_version.c.document_id == document.c.id,
+                    document_version.c.version == sa.func.coalesce(document.c.live_version, document.c.version),
+                ),
+            )
+        )
+        .subquery()
+    )
+    order = (rows.c.first, rows.c.second, rows.c.document_id)
+    statement = sa.select(rows).order_by(*(order if query.ascending else (column.desc() for column in order)))
+    if after is not None:
+        here, there = sa.tuple_(*order), sa.tuple_(*after)
+        statement = statement.where(here > there if query.ascending else here < there)
+    found = connection.execute(statement.limit(query.limit + 1)).mappings().all()
+    page, next_page = cut(
+        found, query.limit, lambda row: (int(row["first"]), int(row["second"]), str(row["document_id"]), end)
+    )
+    return {
+        "object": "page",
+        "data": [_result(row, currency) for row in page],
+        "has_more": next_page is not None,
+        "next_page": next_page,
+        "start_time": query.start,
+        "end_time": end,
+    }
+
+
+def _position(page: str | None) -> tuple[int | None, tuple[int, int, str] | None]:
+    """The end of the range and the last document of the page before."""
+    if page is None:
+        return None, None
+    try:
+        first, second, document_id, end = decode_cursor(page, int, int, str, int)
+    except InvalidRequest as error:
+        raise InvalidRequest("page is not one this report gave out.", param="page") from error
+    return int(end), (int(first), int(second), str(document_id))
+
+
+def _sums(query: DocumentsQuery, start: int, end: int) -> sa.Subquery:
+    """By document, the sums of `_NUMBERS` in `[start, end)`, Unix microseconds."""
+    none = sa.literal_column("0", sa.BigInteger)
+    present = sa.select(document.c.id.label("document_id"), *(none.label(name) for name in _NUMBERS))
+    parts: list[sa.SelectBase] = [present.where(document.c.tenant_id == query.tenant_id)]
+    for lines in document_lines():
+        numbers = (lines.calls, lines.tokens, high(lines.cost_pico), low(lines.cost_pico))
+        columns = (none,) * 4 + numbers if lines.ingests else numbers + (none,) * 4
+        labelled = (column.label(name) for column, name in zip(columns, _NUMBERS, strict=True))
+        at = lines.source.at
+        parts.append(
+            sa.select(lines.document_id.label("document_id"), *labelled)
+            .select_from(lines.rows)
+            .where(lines.source.tenant_id == query.tenant_id, at >= start, at < end, lines.condition)
+        )
+    every = sa.union_all(*parts).subquery()
+    sums = sa.select(
+        every.c.document_id,
+        *(sa.cast(sa.func.sum(every.c[name]), sa.BigInteger).label(name) for name in _NUMBERS),
+    ).group_by(every.c.document_id)
+    if query.document_ids is not None:
+        sums = sums.where(every.c.document_id.in_(query.document_ids))
+    return sums.subquery()
+
+
+def _result(row: sa.RowMapping, currency: str) -> dict[str, object]:
+    context = row["context_high"] * COST_UNIT + row["context_low"]
+    ingest = row["ingest_high"] * COST_UNIT + row["ingest_low"]
+    deleted = row["present"] is None
+    return {
+        "object": "footnote.usage.documents.result",
+        "document_id": row["document_id"],
+        "name": DELETED if deleted else row["filename"],
+        "deleted": deleted,
+        "collection_id": row["collection_id"],
+        "num_ingests": row["num_ingests"],
+        "ingest_tokens": row["ingest_tokens"],
+        "ingest_cost": {"value": decimal(ingest), "currency": currency},
+        "num_retrieved": row["num_retrieved"],
+        "context_tokens": row["context_tokens"],
+        "context_cost": {"value": decimal(context), "currency": currency},
+        "cost": {"value": decimal(context + ingest), "currency": currency},
+    }

@@ -1,0 +1,98 @@
+"""The application with everything that counts: prices, budgets, sums, the engine's own counters, reconciliation."""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from app.bootstrap import build
+from app.question import Limits
+from app.settings import Settings
+from app.state import State
+from app.usage.engine_counters import EngineCounters
+from app.usage.reconciliation import LedgerReconciliation
+from generation.config import EngineConfig
+from generation.engine import LocalEngine
+from generation.ports import Engine, Tokenizer
+from generation.sequence import SequenceState
+from generation.step import Sample
+from generation.types import ModelInfo
+from tests.app.evaluation.application import Unconstrained
+from tests.app.stations import LIMITS, stations
+from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
+from tests.server import ADMIN_KEY
+
+MODEL = "scripted"
+LETTERS = 200
+"""Tokens of a whole answer, unless it asks for fewer; one more ends it."""
+
+
+class SlowRunner(ScriptedRunner):
+    """Takes a moment for each step, and finds a few tokens of every second prompt."""
+
+    def __init__(self, step_seconds: float) -> None:
+        super().__init__("abcdefghij" * (LETTERS // 10), before_step=partial(_pause, step_seconds))
+        self._begun = 0
+
+    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
+        super().begin(sequence, tokens)
+        self._begun += 1
+        return 16 if self._begun % 2 and sequence.position > 16 else 0
+
+    def run(self, plan: Plan) -> list[Sample]:
+        samples = super().run(plan)
+        self.plans.clear()  # nobody looks at them, and there are very many
+        return samples
+
+
+def _pause(seconds: float, plan: Plan) -> None:
+    if seconds:
+        time.sleep(seconds)
+
+
+def scripted(*, step_seconds: float = 0.0005) -> LocalEngine:
+    """An engine whose steps take so long and are short, so that prompts need several and are left in the middle."""
+    return LocalEngine(
+        SlowRunner(step_seconds),
+        LetterTokenizer(),
+        EngineConfig(model=MODEL, step_tokens=256, max_running=8),
+        info=ModelInfo(model=MODEL, revision="0", context_window=8192, device="cpu", dtype="float32"),
+        eos_ids=frozenset({EOS}),
+        vocab_size=0x110000,
+        constraints=Unconstrained(),
+    )
+
+
+def metered_slowly(data_dir: Path) -> AbstractContextManager[State]:
+    """As `metered`, with a model that takes 20 ms for a token: whatever is to happen meanwhile does."""
+    return metered(data_dir, engine=scripted(step_seconds=0.02))
+
+
+@contextmanager
+def metered(
+    data_dir: Path, *, engine: Engine | None = None, tokenizer: Tokenizer | None = None, limits: Limits = LIMITS
+) -> Iterator[State]:
+    """A state over `data_dir` whose worker runs; the scripted engine unless another is given, which is closed too."""
+    settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None)
+    with build(settings, with_models=False) as bare:
+        engine = engine or scripted()
+        counters = EngineCounters(bare.database, engine, boot_id=bare.ledger.boot_id, seconds=0.5)
+        counters.start()
+        reconciliation = LedgerReconciliation(
+            bare.database,
+            boot_id=bare.ledger.boot_id,
+            zone=ZoneInfo(settings.reporting_zone),
+            metrics=bare.metrics,
+            counters=counters,
+        )
+        models = stations(bare, engine, tokenizer=tokenizer, limits=limits)
+        models.worker.start()
+        try:
+            yield replace(bare, models=models, ledger_reconciliation=reconciliation)
+        finally:
+            models.worker.stop()
+            engine.close()
+            counters.close()
