@@ -6,6 +6,7 @@ from typing import Literal
 
 from app.footnote import Citation
 from app.types import Components
+from app.usage.bill import Bill
 from retrieval.types import Context, Dropped, Hit, Source, Span
 
 
@@ -58,7 +59,7 @@ class TokenUsage:
     `summary_tokens` were read and generated to summarise what did not fit, `extract_tokens` by the embedder to
     choose what is quoted where there is no language model, `rewrite_tokens` read and generated to make the
     question stand alone, `verify_tokens` read to verify the answer, `locate_tokens` read to find where the
-    sources answer.
+    sources answer. `bill` is None until the answer has ended, and where the ledger could not be read then.
     """
 
     components: Components
@@ -72,6 +73,7 @@ class TokenUsage:
     rewrite_tokens: int = 0
     verify_tokens: int = 0
     locate_tokens: int = 0
+    bill: Bill | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from app.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFo
 from app.auxiliary import Calls
 from app.conversations import Conversations
 from app.db.contents import ContentRepository
-from app.errors import DeadlinePassed, NotFound
+from app.errors import DeadlinePassed, NotFound, StoreUnavailable
 from app.evidence import evidence_score
 from app.finding import Finder, Found
 from app.locating import Locator
@@ -28,6 +28,7 @@ from app.rewriter import Rewriter, Rewritten
 from app.settlement import submit
 from app.summaries import Summariser
 from app.types import Operation, Principal
+from app.usage.bill import Bill
 from app.usage.ledger import Ledger
 from app.verification.billing import Verification
 from app.wording import REFUSAL, Wording
@@ -240,10 +241,21 @@ class Answerer:
         So a reader who leaves then changes nothing: storing it goes on.
         """
         question = prepared.question
-        ended = replace(answer, conversation_id=question.conversation_id, standalone_question=question.standalone)
+        ended = replace(
+            answer,
+            conversation_id=question.conversation_id,
+            standalone_question=question.standalone,
+            usage=replace(answer.usage, bill=await asyncio.to_thread(self._bill, question.request_id)),
+        )
         if self._conversations is not None and question.conversation_id is not None:
             await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
         return ended
+
+    def _bill(self, request_id: str) -> Bill | None:
+        try:
+            return self._ledger.bill(request_id)
+        except StoreUnavailable:  # the answer is made: that its price cannot be told now is no reason to lose it
+            return None
 
     def _abstention(self, prepared: Prepared) -> Abstention | None:
         """The refusal to watch for; none where nothing was presented or a sentence would be no JSON."""

@@ -15,8 +15,9 @@ from app.answering import Answerer, prepare
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
-from app.api.schemas.answers import AbstentionBody, AnswerBody, AskRequest, CitationBody, SourcesBody, UsageBody
+from app.api.schemas.answers import AbstentionBody, AnswerBody, AskRequest, CitationBody, SourcesBody
 from app.api.schemas.shape import ResponseBody, problems
+from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest
 from app.formats import ANSWER_SCHEMA, schema_text
 from app.prepared import Prepared

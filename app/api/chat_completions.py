@@ -16,7 +16,7 @@ from app.answering import Answerer, prepare
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.errors import failure_of, openai_error
 from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
-from app.api.schemas.answers import CitationBody, UsageBody
+from app.api.schemas.answers import CitationBody
 from app.api.schemas.chat import (
     ChatCompletionBody,
     ChatCompletionRequest,
@@ -27,6 +27,7 @@ from app.api.schemas.chat import (
     TextFormat,
 )
 from app.api.schemas.shape import problems
+from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest, NotFound
 from app.followup import exchanges_of, stand_alone
 from app.footnote import Citation

@@ -46,6 +46,8 @@ FILENAME = _newest.c.filename
 SHA256 = _newest.c.sha256
 """The newest version's SHA-256, inside `DOCUMENTS`."""
 
+_BY_ID = DOCUMENTS.where(document.c.id == sa.bindparam("its_id"))
+
 
 def to_document(row: sa.Row[Any]) -> Document:
     """A row of `DOCUMENTS` as a document; counts are 0 while no version is live."""
@@ -110,7 +112,7 @@ def _next_attempt(status: str, row: sa.Row[Any]) -> float | None:
 
 def read_document(connection: sa.Connection, document_id: str) -> Document:
     """A document that is known to exist."""
-    return to_document(connection.execute(DOCUMENTS.where(document.c.id == document_id)).one())
+    return to_document(connection.execute(_BY_ID, {"its_id": document_id}).one())
 
 
 def find_document(

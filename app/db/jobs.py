@@ -11,7 +11,7 @@ from app.db.claims import next_job
 from app.db.commits import Also, CommitResult, Version, commit_versions
 from app.db.cursors import cut, decode_cursor
 from app.db.document_rows import read_document, to_job
-from app.db.running import fail_job, lock_running, requeue_job, set_document
+from app.db.running import fail_job, lock_running, report_progress, requeue_job, set_document
 from app.db.session import Database
 from app.db.tables import document, job
 from app.types import Document, DocumentStatus, Job, JobStatus
@@ -20,6 +20,24 @@ from retrieval.ports import Vectors
 
 MAX_CRASHES = 5
 """How many processes may die running a job before it is given up: it may be what kills them."""
+
+
+# composed once: composing them takes longer than running them
+_WAITS = sa.select(job.c.id).where(job.c.status == JobStatus.QUEUED).limit(1)
+_STATUS = sa.select(job.c.status).where(job.c.id == sa.bindparam("its_id"))
+_START = (
+    sa.update(job)
+    .where(job.c.id == sa.bindparam("its_id"), job.c.status == JobStatus.QUEUED)
+    .values(
+        status=JobStatus.RUNNING,
+        boot_id=sa.bindparam("its_boot"),
+        attempts=job.c.attempts + 1,
+        started_at=sa.bindparam("now"),
+        error_code=None,
+        error_detail=None,
+    )
+    .returning(job)
+)
 
 
 class JobRepository:
@@ -38,9 +56,8 @@ class JobRepository:
 
     def claim_several(self, boot_id: str, *, most: int, most_bytes: int) -> Sequence[tuple[Job, Document]]:
         """Start at most `most` jobs in one transaction, as so many claims would; none after `most_bytes` of files."""
-        waiting = job.c.status == JobStatus.QUEUED
         with self._database.read() as connection:  # an idle worker takes no write lock
-            if connection.execute(sa.select(job.c.id).where(waiting).limit(1)).scalar() is None:
+            if connection.execute(_WAITS).scalar() is None:
                 return []
         claimed: list[tuple[Job, Document]] = []
         with self._database.write() as connection:
@@ -50,19 +67,7 @@ class JobRepository:
                 if job_id is None:
                     break
                 self._served = now = max(self._clock(), self._served + 1e-6)  # who was served last is never a tie
-                row = connection.execute(
-                    sa.update(job)
-                    .where(job.c.id == job_id, waiting)
-                    .values(
-                        status=JobStatus.RUNNING,
-                        boot_id=boot_id,
-                        attempts=job.c.attempts + 1,
-                        started_at=now,
-                        error_code=None,
-                        error_detail=None,
-                    )
-                    .returning(job)
-                ).one_or_none()
+                row = connection.execute(_START, {"its_id": job_id, "its_boot": boot_id, "now": now}).one_or_none()
                 if row is None:
                     continue  # another claimer had it between the two statements: look for the next
                 set_document(connection, job_id, status=DocumentStatus.EXTRACTING, done=0, total=0, updated_at=now)
@@ -76,7 +81,7 @@ class JobRepository:
     def runs(self, job_id: str) -> bool:
         """Whether the job still runs: it was not cancelled, its document neither deleted nor replaced."""
         with self._database.read() as connection:
-            status = connection.execute(sa.select(job.c.status).where(job.c.id == job_id)).scalar()
+            status = connection.execute(_STATUS, {"its_id": job_id}).scalar()
         return bool(status == JobStatus.RUNNING)
 
     def progress(self, job_id: str, stage: Stage, *, done: int, total: int) -> bool:
@@ -94,11 +99,10 @@ class JobRepository:
         with self._database.write() as connection:
             now, status = self._clock(), DocumentStatus(stage.value)
             running = lock_running(connection, list(reports))
-            for job_id in running:
-                done, total = reports[job_id]
-                set_document(connection, job_id, status=status, done=done, total=total, updated_at=now)
-                if also is not None:
-                    also(connection, job_id)
+            report_progress(connection, {job_id: reports[job_id] for job_id in running}, status, now=now)
+            for job_id in running if also is not None else ():
+                assert also is not None
+                also(connection, job_id)
             return set(running)
 
     def checkpoints(self, job_id: str, *, generation: int) -> dict[int, Checkpoint]:

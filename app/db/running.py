@@ -1,6 +1,6 @@
 """The rows of running jobs and their documents, changed together inside the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -8,6 +8,9 @@ from app.db.checkpoints import drop_checkpoints
 from app.db.document_rows import to_job
 from app.db.tables import document, job
 from app.types import DocumentStatus, Job, JobStatus
+
+# composed once: small documents come by the thousand
+_OF_JOB = sa.update(document).where(document.c.job_id == sa.bindparam("its_job"))
 
 
 def lock_running(connection: sa.Connection, job_ids: Sequence[str]) -> dict[str, Job]:
@@ -22,7 +25,21 @@ def lock_running(connection: sa.Connection, job_ids: Sequence[str]) -> dict[str,
 
 def set_document(connection: sa.Connection, job_id: str, **values: object) -> None:
     """Change the document whose newest version this job is for."""
-    connection.execute(sa.update(document).where(document.c.job_id == job_id).values(**values))
+    connection.execute(_OF_JOB, {"its_job": job_id, **values})
+
+
+def report_progress(
+    connection: sa.Connection, reports: Mapping[str, tuple[int, int]], status: DocumentStatus, *, now: float
+) -> None:
+    """Show how far running jobs are, (done, total) each."""
+    if reports:
+        connection.execute(
+            _OF_JOB,
+            [
+                {"its_job": job_id, "status": status, "done": done, "total": total, "updated_at": now}
+                for job_id, (done, total) in reports.items()
+            ],
+        )
 
 
 def finish(connection: sa.Connection, job_id: str, status: JobStatus, *, now: float, **values: str) -> None:

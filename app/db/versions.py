@@ -9,6 +9,8 @@ from app.db.tables import document, document_version, job
 from app.identifiers import new_id
 from app.types import Document, DocumentStatus, JobStatus, NewDocument
 
+_NEW_DOCUMENT, _NEW_VERSION, _NEW_JOB = sa.insert(document), sa.insert(document_version), sa.insert(job)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
@@ -28,23 +30,24 @@ def insert_document(connection: sa.Connection, new: NewDocument, upload: Upload,
         sqlalchemy.exc.IntegrityError: Its external id or its content is there already.
     """
     connection.execute(
-        sa.insert(document).values(
-            id=new.id,
-            tenant_id=new.tenant_id,
-            collection_id=new.collection_id,
-            external_id=new.external_id,
-            content_key=new.sha256 if new.external_id is None else None,
-            version=1,
-            status=DocumentStatus.QUEUED,
-            done=0,
-            total=0,
-            job_id=_insert_job(
+        _NEW_DOCUMENT,
+        {
+            "id": new.id,
+            "tenant_id": new.tenant_id,
+            "collection_id": new.collection_id,
+            "external_id": new.external_id,
+            "content_key": new.sha256 if new.external_id is None else None,
+            "version": 1,
+            "status": DocumentStatus.QUEUED,
+            "done": 0,
+            "total": 0,
+            "job_id": _insert_job(
                 connection, new.id, 1, new.tenant_id, replace=False, user=(upload.user_id, upload.key_id), now=now
             ),
-            created_at=now,
-            updated_at=now,
-            metadata=dict(new.metadata),
-        )
+            "created_at": now,
+            "updated_at": now,
+            "metadata": dict(new.metadata),
+        },
     )
     _insert_version(connection, new.id, 1, upload, now=now)
 
@@ -96,18 +99,19 @@ def content_key(connection: sa.Connection, existing: Document, sha256: str) -> s
 
 def _insert_version(connection: sa.Connection, document_id: str, version: int, upload: Upload, *, now: float) -> None:
     connection.execute(
-        sa.insert(document_version).values(
-            document_id=document_id,
-            version=version,
-            filename=upload.filename,
-            bytes=upload.size,
-            sha256=upload.sha256,
-            page_count=0,
-            chunk_count=0,
-            token_count=0,
-            embedding_tokens=0,
-            created_at=now,
-        )
+        _NEW_VERSION,
+        {
+            "document_id": document_id,
+            "version": version,
+            "filename": upload.filename,
+            "bytes": upload.size,
+            "sha256": upload.sha256,
+            "page_count": 0,
+            "chunk_count": 0,
+            "token_count": 0,
+            "embedding_tokens": 0,
+            "created_at": now,
+        },
     )
 
 
@@ -123,19 +127,20 @@ def _insert_job(
 ) -> str:
     job_id = new_id("job")
     connection.execute(
-        sa.insert(job).values(
-            id=job_id,
-            tenant_id=tenant_id,
-            document_id=document_id,
-            version=version,
-            status=JobStatus.QUEUED,
-            attempts=0,
-            replace=replace,
-            user_id=user[0],
-            key_id=user[1],
-            created_at=now,
-            next_attempt_at=now,
-        )
+        _NEW_JOB,
+        {
+            "id": job_id,
+            "tenant_id": tenant_id,
+            "document_id": document_id,
+            "version": version,
+            "status": JobStatus.QUEUED,
+            "attempts": 0,
+            "replace": replace,
+            "user_id": user[0],
+            "key_id": user[1],
+            "created_at": now,
+            "next_attempt_at": now,
+        },
     )
     return job_id
 

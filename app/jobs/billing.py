@@ -39,8 +39,7 @@ class Billing:
             input_tokens=tokens,
             collection_ids=(attempt.document.collection_id,),
         )
-        with connection.begin_nested():  # a refusal is undone by itself
-            self._ledger.reserve_in(connection, reservation)
+        self._ledger.reserve_in(connection, reservation)
         return event_id
 
     def settle(self, attempt: Attempt, status: UsageStatus, *, tokens: int) -> None:

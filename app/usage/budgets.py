@@ -20,6 +20,20 @@ from app.usage.alerts import Crossing, fire_in, thresholds_of
 from app.usage.budget_windows import Edges, edges_of
 from app.usage.entry import Entry
 
+# composed once: every call is reserved and settled with them, and most know no budget
+_ANY = (
+    sa.select(budget.c.budget_id)
+    .where(budget.c.tenant_id == sa.bindparam("its_tenant"), budget.c.deleted_at.is_(None))
+    .limit(1)
+)
+_HOLDS = (
+    sa.select(budget_hold, budget.c.unit, budget.c.limit_value, budget.c.thresholds)
+    .add_columns(budget.c.series.label("current_series"), budget.c.deleted_at)
+    .join(budget, budget.c.budget_id == budget_hold.c.budget_id)
+    .where(budget_hold.c.event_id == sa.bindparam("its_event"), budget_hold.c.settled.is_(None))
+    .order_by(budget_hold.c.budget_id)
+)
+
 
 class Budgets:
     """A `Book`. `on_refusal` is told of every refusal, whose transaction is rolled back and can note nothing itself.
@@ -36,10 +50,12 @@ class Budgets:
         """Reserve the most a call can take of every budget that applies to it.
 
         Raises:
-            BudgetExceeded: A hard budget has no room; what was reserved of others is the caller's to roll back.
+            BudgetExceeded: A hard budget has no room; nothing was reserved of any, and the transaction can go on.
         """
         principal = reservation.principal
         if not principal.user_id and not principal.key_id:
+            return
+        if connection.execute(_ANY, {"its_tenant": principal.tenant_id}).scalar() is None:
             return
         rows = _applying(connection, reservation)
         if not rows:
@@ -48,9 +64,10 @@ class Budgets:
             lock_tenant(connection, principal.tenant_id)
             rows = _applying(connection, reservation)  # as they are now that nobody changes them
         tokens = reservation.input_tokens + reservation.max_output_tokens
-        for row in rows:
-            amount = tokens if row.unit == "tokens" else most_pico
-            self._reserve(connection, row, reservation.event_id, amount=amount, at=at)
+        with connection.begin_nested():  # one that refuses undoes what the others before it have given
+            for row in rows:
+                amount = tokens if row.unit == "tokens" else most_pico
+                self._reserve(connection, row, reservation.event_id, amount=amount, at=at)
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
         """Give back what a call held and book what it took, in the window it was reserved in; adjustments do nothing.
@@ -60,17 +77,10 @@ class Budgets:
         """
         if entry.calls == 0:
             return
-        mine = budget_hold.c.event_id == entry.event_id, budget_hold.c.settled.is_(None)
-        holds = (
-            sa.select(budget_hold, budget.c.unit, budget.c.limit_value, budget.c.thresholds)
-            .add_columns(budget.c.series.label("current_series"), budget.c.deleted_at)
-            .join(budget, budget.c.budget_id == budget_hold.c.budget_id)
-            .where(*mine)
-            .order_by(budget_hold.c.budget_id)
-        )
-        rows = connection.execute(holds).all()
+        rows = connection.execute(_HOLDS, {"its_event": entry.event_id}).all()
         if not rows:
             return
+        mine = budget_hold.c.event_id == entry.event_id, budget_hold.c.settled.is_(None)
         lock_tenant(connection, entry.tenant_id)
         for hold in rows:
             tokens = entry.input_tokens + entry.output_tokens

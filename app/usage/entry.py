@@ -46,7 +46,7 @@ class Book(Protocol):
         """A call is about to be written down, `at` Unix microseconds; it costs `most_pico` at most (None: unpriced).
 
         Raises:
-            BudgetExceeded: It must not be made. Whatever the transaction wrote is to be rolled back.
+            BudgetExceeded: It must not be made. Nothing was written.
         """
         ...
 

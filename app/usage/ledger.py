@@ -11,21 +11,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.session import Database
-from app.db.tables import embedding_checkpoint, job
-from app.db.tables_ledger import api_request, usage_event, usage_event_document
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry import logger
-from app.types import Components, JobStatus, Operation, Reservation, Settlement, UsageStatus
+from app.types import Components, Operation, Reservation, Settlement, UsageStatus
+from app.usage.bill import Bill, bill_of
+from app.usage.call_rows import (
+    COMPONENTS,
+    change_call,
+    forget_shares,
+    insert_call,
+    is_unfinished,
+    kept_tokens,
+    left_open,
+    locked_call,
+    note_output,
+)
 from app.usage.entry import Book, Entry
 from app.usage.events import UsageEvent, events_of
 from app.usage.pricing import cost_pico, rates_at, rates_of
 from app.usage.settlement_journal import SettlementJournal
 
-_COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
-_COUNTS = (*_COMPONENTS, "input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens")
+_COUNTS = (*COMPONENTS, "input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens")
 _MOMENT_MS = 2000  # how long `Ledger.moment` waits on PostgreSQL
 
 
@@ -70,10 +78,13 @@ class Ledger:
             self.reserve_in(connection, reservation)
 
     def reserve_in(self, connection: sa.Connection, reservation: Reservation) -> None:
-        """As `reserve`, inside the caller's transaction, which is to be rolled back where it is refused."""
+        """As `reserve`, inside the caller's transaction, which can go on where it is refused.
+
+        The books come first, so that a refusal has written nothing; one that refuses is the first of them.
+        """
         generates = reservation.operation.generates
         assert not generates or reservation.components.total == reservation.input_tokens, "the parts are the prompt"
-        now, principal, components = self._now(), reservation.principal, reservation.components
+        now = self._now()
         rates = rates_at(connection, reservation.model, at=now)
         most_pico = cost_pico(
             rates,
@@ -84,59 +95,10 @@ class Ledger:
         )
         for book in self._books:
             book.reserve_in(connection, reservation, at=now, most_pico=most_pico)
-        who = {
-            "tenant_id": principal.tenant_id,
-            "project_id": reservation.project_id,
-            "user_id": principal.user_id,
-            "api_key_id": principal.key_id,
-        }
-        insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-        connection.execute(
-            insert(api_request)
-            .values(
-                request_id=reservation.request_id,
-                endpoint=reservation.endpoint,
-                accepted_at=now,
-                boot_id=self._boot_id,
-                **who,
-            )
-            .on_conflict_do_nothing()
+        price_ids = json.dumps([rate.price_id for rate in rates])
+        insert_call(
+            connection, reservation, boot_id=self._boot_id, at=now, currency=self._currency, price_ids=price_ids
         )
-        connection.execute(
-            sa.insert(usage_event).values(
-                event_id=reservation.event_id,
-                request_id=reservation.request_id,
-                operation=reservation.operation,
-                boot_id=self._boot_id,
-                model_id=reservation.model,
-                tokenizer_rev=reservation.tokenizer_revision,
-                status=UsageStatus.RESERVED,
-                tok_system=components.system,
-                tok_history=components.history,
-                tok_context=components.context,
-                tok_question=components.question,
-                tok_template=components.template,
-                input_tokens=reservation.input_tokens,
-                max_output_tokens=reservation.max_output_tokens,
-                currency=self._currency,
-                price_ids=json.dumps([rate.price_id for rate in rates]),
-                accepted_at=now,
-                **who,
-            )
-        )
-        if reservation.documents:
-            connection.execute(
-                sa.insert(usage_event_document),
-                [
-                    {
-                        "event_id": reservation.event_id,
-                        "document_id": share.document_id,
-                        "chunks": share.chunks,
-                        "tokens": share.tokens,
-                    }
-                    for share in reservation.documents
-                ],
-            )
 
     def checkpoint(self, event_id: str, output_tokens: int) -> None:
         """Note how much a running call has generated, in case the process dies.
@@ -144,15 +106,7 @@ class Ledger:
         A note that comes late or says less changes nothing.
         """
         with self._database.write() as connection:
-            connection.execute(
-                sa.update(usage_event)
-                .where(
-                    usage_event.c.event_id == event_id,
-                    usage_event.c.status == UsageStatus.RESERVED,
-                    usage_event.c.output_tokens < output_tokens,
-                )
-                .values(output_tokens=output_tokens)
-            )
+            note_output(connection, event_id, output_tokens)
 
     def settle(self, event_id: str, settlement: Settlement) -> bool:
         """Write what a call really spent, once; False when that was done before, and nothing changes.
@@ -182,7 +136,7 @@ class Ledger:
             assert self._journal is not None
             try:
                 with self._database.write() as connection:
-                    if _locked(connection, usage_event.c.event_id == event_id).one_or_none() is None:
+                    if locked_call(connection, event_id) is None:
                         logger().error("settlement.unknown", row=event_id)
                     else:
                         closed += self.settle_in(connection, event_id, settlement)
@@ -197,7 +151,7 @@ class Ledger:
     def settle_in(self, connection: sa.Connection, event_id: str, settlement: Settlement) -> bool:
         """As `settle`, inside the caller's transaction."""
         assert settlement.status != UsageStatus.RESERVED, "a settlement is an end"
-        row = _locked(connection, usage_event.c.event_id == event_id).one_or_none()
+        row = locked_call(connection, event_id)
         assert row is not None, "reserved before"
         if row.status != UsageStatus.RESERVED:
             return False
@@ -215,9 +169,8 @@ class Ledger:
             total_us=None if settlement.total_ms is None else round(settlement.total_ms * 1000),
             **_input_counts(row, settlement.input_tokens),
         )
-        if settlement.input_tokens == 0:  # what was not read was not read of any document
-            shares = sa.update(usage_event_document).where(usage_event_document.c.event_id == event_id)
-            connection.execute(shares.values(tokens=0))
+        if settlement.input_tokens == 0:
+            forget_shares(connection, event_id)
         return True
 
     def recover(self) -> int:
@@ -226,13 +179,12 @@ class Ledger:
         Their output is what the last checkpoint noted: at least that much was generated. Of an ingestion that
         will be gone on with, the input is what its checkpoints kept: the rest is read, and billed, again.
         """
-        left_open = usage_event.c.status == UsageStatus.RESERVED, usage_event.c.boot_id != self._boot_id
         with self._database.write() as connection:
-            rows = _locked(connection, *left_open).all()
+            rows = left_open(connection, boot_id=self._boot_id)
             for row in rows:
                 counts = {}
-                if row.operation == Operation.EMBED_DOC and _unfinished(connection, row.request_id):
-                    counts = {"input_tokens": _kept_tokens(connection, row.event_id)}
+                if row.operation == Operation.EMBED_DOC and is_unfinished(connection, row.request_id):
+                    counts = {"input_tokens": kept_tokens(connection, row.event_id)}
                 self._close(connection, row, status=UsageStatus.RECOVERED, count_quality="checkpoint", **counts)
             return len(rows)
 
@@ -240,6 +192,11 @@ class Ledger:
         """The calls of a request in the order they were reserved; empty when there were none."""
         with self._database.read() as connection:
             return events_of(connection, request_id)
+
+    def bill(self, request_id: str) -> Bill:
+        """What a request has cost."""
+        with self._database.read() as connection:
+            return bill_of(connection, request_id, currency=self._currency)
 
     def moment(self) -> int:
         """Unix microseconds before which the ledger is closed: whatever is settled from now on counts then or later.
@@ -266,8 +223,7 @@ class Ledger:
             cached_tokens=counts["input_cached_tokens"],
             output_tokens=counts["output_tokens"],
         )
-        mine = usage_event.c.event_id == row.event_id
-        connection.execute(sa.update(usage_event).where(mine).values(**values, cost_pico=cost, settled_at=now))
+        change_call(connection, row.event_id, **values, cost_pico=cost, settled_at=now)
         entry = Entry(
             event_id=row.event_id,
             tenant_id=row.tenant_id,
@@ -279,7 +235,7 @@ class Ledger:
             status=values["status"],
             at=now,
             calls=1,
-            components=Components(**{name.removeprefix("tok_"): counts[name] for name in _COMPONENTS}),
+            components=Components(**{name.removeprefix("tok_"): counts[name] for name in COMPONENTS}),
             input_tokens=counts["input_tokens"],
             cached_tokens=counts["input_cached_tokens"],
             output_tokens=counts["output_tokens"],
@@ -300,24 +256,6 @@ class Ledger:
             return self._latest
 
 
-def _locked(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> sa.CursorResult[Any]:
-    """Rows that nobody else can settle before this transaction ends."""
-    query = sa.select(usage_event).where(*conditions).order_by(usage_event.c.event_id).with_for_update()
-    return connection.execute(query)
-
-
-def _unfinished(connection: sa.Connection, job_id: str) -> bool:
-    """Whether it is an ingestion that will be gone on with."""
-    mine = sa.select(job.c.id).where(job.c.id == job_id, job.c.status != JobStatus.DONE)
-    return connection.execute(mine).scalar() is not None
-
-
-def _kept_tokens(connection: sa.Connection, event_id: str) -> int:
-    """What the checkpoints of an ingestion's attempt keep of it."""
-    kept = sa.func.coalesce(sa.func.sum(embedding_checkpoint.c.tokens), 0)
-    return int(connection.execute(sa.select(kept).where(embedding_checkpoint.c.event_id == event_id)).scalar_one())
-
-
 def _input_counts(row: sa.Row[Any], input_tokens: int | None) -> dict[str, int]:
     """The columns of a call's input, its components still adding up; none where the reserved count stands.
 
@@ -329,6 +267,6 @@ def _input_counts(row: sa.Row[Any], input_tokens: int | None) -> dict[str, int]:
     if not Operation(row.operation).generates:
         return {"input_tokens": input_tokens}
     if input_tokens == 0:
-        return dict.fromkeys(("input_tokens", *_COMPONENTS), 0)
+        return dict.fromkeys(("input_tokens", *COMPONENTS), 0)
     template = row.tok_template + input_tokens - row.input_tokens
     return {"input_tokens": input_tokens, "tok_template": template} if template >= 0 else {}

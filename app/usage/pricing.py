@@ -21,6 +21,18 @@ METERS = (INPUT, CACHED_INPUT, OUTPUT, EMBEDDING)
 _EMBEDS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
 
 
+# composed once: every call is reserved with it
+_IN_FORCE = (
+    sa.select(price.c.price_id, price.c.meter, price.c.pico_per_token)
+    .where(
+        price.c.model_id == sa.bindparam("its_model"),
+        price.c.effective_from <= sa.bindparam("now"),
+        sa.or_(price.c.effective_to.is_(None), price.c.effective_to > sa.bindparam("now")),
+    )
+    .order_by(price.c.price_id)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """A price as a call sees it: pico-units a token."""
@@ -32,16 +44,7 @@ class Rate:
 
 def rates_at(connection: sa.Connection, model: str, *, at: int) -> tuple[Rate, ...]:
     """The rates of a model in force `at` Unix microseconds, one a meter at most, by id."""
-    query = (
-        sa.select(price.c.price_id, price.c.meter, price.c.pico_per_token)
-        .where(
-            price.c.model_id == model,
-            price.c.effective_from <= at,
-            sa.or_(price.c.effective_to.is_(None), price.c.effective_to > at),
-        )
-        .order_by(price.c.price_id)
-    )
-    return tuple(Rate(*row) for row in connection.execute(query))
+    return tuple(Rate(*row) for row in connection.execute(_IN_FORCE, {"its_model": model, "now": at}))
 
 
 def rates_of(connection: sa.Connection, price_ids: Sequence[str]) -> tuple[Rate, ...]:

@@ -1,5 +1,6 @@
 """Sums of the ledger, added to in the transactions that write it: by quarter hour, and by day and month of one zone."""
 
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -55,9 +56,12 @@ class Rollups:
 
 
 def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    statement = insert(table).values(**values)
+    connection.execute(_upsert(table, connection.dialect.name), values)
+
+
+@cache  # every call is settled with three of them, and composing one takes longer than running it
+def _upsert(table: sa.Table, dialect: str) -> sa.Executable:
+    """Add a row's measures to those of the row with its dimensions, which it becomes where there is none."""
+    statement = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table)
     sums = {name: table.c[name] + statement.excluded[name] for name in MEASURES}
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=[column.name for column in table.primary_key], set_=sums)
-    )
+    return statement.on_conflict_do_update(index_elements=[column.name for column in table.primary_key], set_=sums)

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.schemas.answers import Money
 from app.api.schemas.shape import RequestBody, ResponseBody
+from app.api.schemas.token_usage import Money
 from app.usage.prices import Price, per_million
 from app.usage.rerating import ModelRerating, Rerating
 from app.usage.sums import decimal

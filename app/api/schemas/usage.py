@@ -4,9 +4,9 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import Field
 
-from app.api.schemas.answers import Money
 from app.api.schemas.budgets import OwnBudget
 from app.api.schemas.shape import RequestBody, ResponseBody
+from app.api.schemas.token_usage import Money
 
 
 class ReportComponents(ResponseBody):

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.schemas.answers import Money
 from app.api.schemas.shape import ResponseBody
+from app.api.schemas.token_usage import Money
 from app.api.schemas.usage import ReportComponents
 
 
