@@ -56,6 +56,14 @@ def test_a_meter_that_counted_nothing_needs_no_price() -> None:
     assert cost(rates(input=100), output_tokens=0) == 1000
 
 
+def test_a_cost_larger_than_a_float_holds_is_exact() -> None:
+    dear = rates(input=999_999_999_999, output=1)
+
+    total = cost_pico(dear, Operation.CHAT, input_tokens=3_999_999, cached_tokens=0, output_tokens=1)
+
+    assert total == 3_999_999 * 999_999_999_999 + 1
+
+
 @dataclass
 class Reference:
     """Prices as fractions of a unit for a million tokens, searched by the moment they began."""
