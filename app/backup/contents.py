@@ -15,7 +15,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 
-_ROWS = re.compile(r"rows/[a-z_]+/\d{6,}\.jsonl")
+_ROWS = re.compile(r"rows/[a-z0-9_]+/\d{6,}\.jsonl")
 _ORIGINAL = re.compile(r"files/([A-Za-z0-9_-]{1,64})/([1-9]\d{0,9})")
 
 

@@ -79,6 +79,7 @@ def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[in
     names = {document_id: str(number) for number, document_id in enumerate(question_set.documents, start=1)}
     present, unread = _outcomes(state, collection.id)
     missing = [document for document in question_set.documents.values() if document.id not in present]
+    told = 0.0
     for document in missing:
         if not document.text.strip() and not document.title.strip():
             unread[document.id] = "The document is empty."
@@ -87,7 +88,9 @@ def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[in
             _upload(state, document, collection_id=collection.id, name=names[document.id])
         except IngestionError as error:
             unread[document.id] = str(error)
-        on_progress(_done(state, question_set), len(question_set.documents))
+        if time.monotonic() > told + _POLL_SECONDS:  # looking is a query, as dear as an upload
+            on_progress(_done(state, question_set), len(question_set.documents))
+            told = time.monotonic()
     while state.jobs.queued():
         on_progress(_done(state, question_set), len(question_set.documents))
         time.sleep(_POLL_SECONDS)

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from app.backup import placement
 from app.backup.archive import ArchiveWriter, BackupUnusable, read_archive
-from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, original_of
+from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of, rows_name
 from app.backup.restore import restore
 from app.backup.snapshot import back_up
 from app.db.chunks import ChunkRepository
+from app.db.every_table import metadata
 from app.db.migration import current_revision, head_revision, upgrade
 from app.db.portable import RowLoader, count_rows, dump_rows
 from app.db.session import Database
-from app.db.tables import metadata
 from app.errors import Conflict, SetupError
 from app.files import FileStore
 from app.lock import data_dir_lock
@@ -413,3 +413,7 @@ def test_the_manifest_says_what_matters_and_no_secret(saved):
     assert manifest.schema == head_revision()
     assert manifest.settings["embedder"] == "all-MiniLM-L6-v2"
     assert not [name for name in manifest.settings if "key" in name or "url" in name]
+
+
+def test_every_table_has_a_name_that_a_backup_knows_again() -> None:
+    assert [name for name in metadata.tables if not is_rows(rows_name(name, 1))] == []

@@ -134,7 +134,7 @@ def test_a_call_costs_the_prices_at_the_moment_it_was_accepted(
             if reference.began[meter] and reference.began[meter][-1] == now:
                 continue  # two prices cannot begin at the same moment
             prices.add(ADMIN, model=model, meter=meter, price_per_million=per_million(pico))
-            clock.now += 1e-6  # a price and a call are never written at the same moment
+            clock.now += 2e-6  # a price and a call are never written at the same moment; a float holds no single one
             reference.began[meter].append(now)
             reference.amounts[meter].append(Fraction(pico, 10**6))
         else:
@@ -145,7 +145,7 @@ def test_a_call_costs_the_prices_at_the_moment_it_was_accepted(
             ledger.reserve(replace(call, max_output_tokens=MOST))
             accepted[event_id] = now
             running.append((event_id, act))
-            clock.now += 1e-6
+            clock.now += 2e-6
     while running:
         settle()
 
