@@ -19,7 +19,7 @@ POINTS: tuple[KillPoint, ...] = (
     KillPoint("tests.retrieval.fakes:HashingEmbedder.embed_documents", "call"),
     KillPoint("tests.retrieval.fakes:HashingEmbedder.embed_documents", "return"),
     # its commit: text, chunks, the old version's end, the bill
-    KillPoint("app.db.indexing:write_text", "return"),
+    KillPoint("app.db.indexing:write_texts", "return"),
     KillPoint("app.db.indexing:write_chunks", "return"),
     KillPoint("app.db.removal:remove_chunks", "return"),
     KillPoint("app.usage.ledger:Ledger.settle_in", "return"),

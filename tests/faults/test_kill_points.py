@@ -1,5 +1,7 @@
 """kill -9 at named points of an ingestion, and at random moments: what was acknowledged is there, whole, once."""
 
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,12 @@ from tests.faults.kill_points import POINTS
 QUICK = POINTS[::3]  # `make faults-ingest` goes through all of them
 
 pytestmark = [pytest.mark.xdist_group("forked"), pytest.mark.timeout(300)]
+
+
+def test_every_point_is_a_function_there_is() -> None:
+    for point in POINTS:
+        module, _, name = point.function.partition(":")
+        assert callable(attrgetter(name)(import_module(module))), point
 
 
 @pytest.mark.parametrize("point", QUICK, ids=str)
