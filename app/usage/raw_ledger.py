@@ -19,6 +19,7 @@ from app.db.tables_prices import price, usage_adjustment
 from app.errors import NotFound
 from app.types import DocumentShare
 from app.usage.entry import ADJUSTMENT
+from app.usage.sums import of_adjusted
 
 _BATCH = 4000  # lines read at once for a stream
 _EVENT, _ADJUSTMENT = 0, 1  # which comes first of two that counted in the same microsecond
@@ -265,10 +266,7 @@ def _conditions(
     of_events: list[sa.ColumnElement[bool]] = [
         column == values[0] if len(values) == 1 else column.in_(values) for column, values in given.items()
     ]
-    # wrapped, so that SQLite goes from the few adjustments to their calls and not from all calls to their adjustments
-    of_adjustments: list[sa.ColumnElement[bool]] = [
-        sa.func.coalesce(column, "").in_(values) for column, values in given.items()
-    ]
+    of_adjustments: list[sa.ColumnElement[bool]] = [of_adjusted(column).in_(values) for column, values in given.items()]
     if only.statuses is None:
         return of_events, of_adjustments
     settled = [status for status in only.statuses if status != ADJUSTMENT]

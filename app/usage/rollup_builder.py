@@ -23,7 +23,7 @@ from app.errors import InvalidRequest
 from app.telemetry import logger
 from app.usage.buckets import LATEST
 from app.usage.entry import ADJUSTMENT
-from app.usage.sums import TOKENS, high, low
+from app.usage.sums import TOKENS, high, low, of_adjusted
 from app.usage.zones import QUARTER, day_start, month_start, next_day, next_month
 
 _MOST_SECONDS = 31 * 86_400 + 3600  # a month of local days
@@ -115,10 +115,18 @@ class RollupBuilder:
         table, event, adjustment = usage_rollup_15m.c, usage_event.c, usage_adjustment.c
         _remove(connection, usage_rollup_15m, table.tenant_id == tenant_id, start, end)
         calls = sa.func.count()
-        for rows, at, line, status, numbers in (
-            (usage_event, event.settled_at, event, event.status, (calls, calls - sa.func.count(event.cost_pico))),
+        for rows, tenant, at, line, status, numbers in (
+            (
+                usage_event,
+                event.tenant_id,
+                event.settled_at,
+                event,
+                event.status,
+                (calls, calls - sa.func.count(event.cost_pico)),
+            ),
             (
                 usage_adjustment.join(usage_event, event.event_id == adjustment.event_id),
+                of_adjusted(event.tenant_id),
                 adjustment.created_at,
                 adjustment,
                 sa.literal_column(f"'{ADJUSTMENT}'", sa.Text),
@@ -132,7 +140,7 @@ class RollupBuilder:
             lines = (
                 sa.select(event.tenant_id, *keys, *measures)
                 .select_from(rows)
-                .where(event.tenant_id == tenant_id, at >= start, at < end)
+                .where(tenant == tenant_id, at >= start, at < end)
                 .group_by(*(sa.literal_column(str(place)) for place in range(1, len(keys) + 2)))
             )
             connection.execute(

@@ -149,11 +149,23 @@ EVENTS = Source(
 )
 """Settled calls."""
 
+
+def of_adjusted(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """A column of an adjustment's call to filter by.
+
+    Wrapped, so that SQLite goes from the few adjustments to their calls and not from all calls to their adjustments.
+    """
+    return sa.func.coalesce(column, "")
+
+
 ADJUSTMENTS = Source(
     rows=usage_adjustment.join(usage_event, _event.event_id == _adjustment.event_id),
     at=_adjustment.created_at,
-    tenant_id=_event.tenant_id,
-    dimensions=_dimensions(usage_event) | {"status": sa.literal_column(f"'{ADJUSTMENT}'", sa.Text)},
+    tenant_id=of_adjusted(_event.tenant_id),
+    dimensions={
+        **{name: of_adjusted(column) for name, column in _dimensions(usage_event).items()},
+        "status": sa.literal_column(f"'{ADJUSTMENT}'", sa.Text),
+    },
     sums=(
         _none,
         _none,

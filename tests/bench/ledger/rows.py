@@ -108,6 +108,7 @@ def measure(rows: int, folder: Path, console: Console) -> dict[str, object]:
         "own_use": _timed(lambda: reports.own(tenant_id=_TENANT, user_id=f"user_{draw.randrange(500):03d}")),
         "page_of_events": _timed(page, times=50),
     }
+    console.print_json(data=result)
     result["export"] = _export(ledger, rows)
     database.close()
     return result
