@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench-engine bench-retrieval bench-ingest faults-ingest adapter reader format
+.PHONY: run test check bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -58,6 +58,22 @@ bench-ingest: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.ingest.chunk_spans $(SETS)/chroma-chunking --tokenizer $(EMBEDDER_TOKENIZER)
 	$(BIN)/python -m tests.bench.ingest.throughput $(SETS)/squad2-dev
 	$(BIN)/python -m tests.bench.ingest.many --documents 20000
+	$(BIN)/python -m tests.bench.ingest.readiness --chunks 100000
+
+# A year of ten million calls; writing one; what the tokenizer, the engine, the answer, the ledger and the report say of many.
+bench-ledger: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m tests.bench.ledger.rows --out docs/benchmarks/ledger-rows.json
+	$(BIN)/python -m tests.bench.ledger.settle
+	$(BIN)/python -m tests.bench.ledger.requests --requests 100000
+	$(BIN)/python -m tests.bench.ledger.requests --requests 2000 --real
+
+# Kills a server under a mixed load, and compares everything that was acknowledged with its ledger.
+faults-ledger: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.faults.ledger --kills 200 --out docs/benchmarks/faults-ledger.json $(ARGS)
+
+# Ten bugs that books have had, planted one by one: each must fail a test.
+mutate-ledger: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.mutations.ledger $(ARGS)
 
 # Kills a server that ingests, at named points and at random moments, and looks at everything it had acknowledged.
 faults-ingest: $(VENV)/.installed-dev
