@@ -159,7 +159,8 @@ def show_documents(client: Client, console: Console, params: dict[str, Any]) -> 
     table = numbers_table(("document", "id"), ("retrieved", "context", "ingest"), found[0]["cost"]["currency"])
     total = Sum([None] * len(names))
     for one in found:
-        numbers, cost = [one[name] for name in names], Decimal(one["cost"]["value"])
+        numbers, cost = [one[name] for name in names], one["cost"]["value"]
+        cost = None if cost is None else Decimal(cost)
         total.add(numbers, cost)
         table.add_row(Text(named(one["name"])), one["document_id"], *map(count, numbers), money_text(cost))
     foot(table, total, texts=2)

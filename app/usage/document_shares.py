@@ -17,8 +17,8 @@ _share, _event = usage_event_document.c, usage_event.c
 class DocumentLines:
     """Lines of one source joined to their documents, a row for each; `cost_pico` is what of its cost is the document's.
 
-    `calls` and `tokens` are what the row counts as calls of the document and tokens of it; `ingests` says whether
-    it was embedded or read.
+    `calls` and `tokens` are what the row counts as calls of the document and tokens of it, `priced` is 1 where it has a
+    price, else 0; `ingests` says whether it was embedded or read.
     """
 
     source: Source
@@ -27,6 +27,7 @@ class DocumentLines:
     calls: sa.ColumnElement[int]
     tokens: sa.ColumnElement[int]
     cost_pico: sa.ColumnElement[int]
+    priced: sa.ColumnElement[int]
     condition: sa.ColumnElement[bool]
     ingests: bool
 
@@ -51,6 +52,7 @@ def document_lines() -> tuple[DocumentLines, ...]:
                 calls=one if is_call else none,
                 tokens=_share.tokens if is_call else none,
                 cost_pico=_part(sa.func.coalesce(cost, 0), _share.tokens, _event.input_tokens),
+                priced=sa.case((cost.is_not(None), one), else_=none),
                 condition=sa.and_(_share.tokens > 0, _event.input_tokens > 0),
                 ingests=False,
             ),
@@ -61,6 +63,7 @@ def document_lines() -> tuple[DocumentLines, ...]:
                 calls=one if is_call else none,
                 tokens=tokens,
                 cost_pico=sa.func.coalesce(cost, 0),
+                priced=sa.case((cost.is_not(None), one), else_=none),
                 condition=_event.operation == Operation.EMBED_DOC,
                 ingests=True,
             ),

@@ -26,10 +26,12 @@ _NUMBERS = (
     "context_tokens",
     "context_high",
     "context_low",
+    "context_priced",
     "num_ingests",
     "ingest_tokens",
     "ingest_high",
     "ingest_low",
+    "ingest_priced",
 )
 
 
@@ -137,8 +139,8 @@ def _sums(query: DocumentsQuery, start: int, end: int) -> sa.Subquery:
     present = sa.select(document.c.id.label("document_id"), *(none.label(name) for name in _NUMBERS))
     parts: list[sa.SelectBase] = [present.where(document.c.tenant_id == query.tenant_id)]
     for lines in document_lines():
-        numbers = (lines.calls, lines.tokens, high(lines.cost_pico), low(lines.cost_pico))
-        columns = (none,) * 4 + numbers if lines.ingests else numbers + (none,) * 4
+        numbers = (lines.calls, lines.tokens, high(lines.cost_pico), low(lines.cost_pico), lines.priced)
+        columns = (none,) * 5 + numbers if lines.ingests else numbers + (none,) * 5
         labelled = (column.label(name) for column, name in zip(columns, _NUMBERS, strict=True))
         at = lines.source.at
         parts.append(
@@ -160,6 +162,11 @@ def _result(row: sa.RowMapping, currency: str) -> dict[str, object]:
     context = row["context_high"] * COST_UNIT + row["context_low"]
     ingest = row["ingest_high"] * COST_UNIT + row["ingest_low"]
     deleted = row["present"] is None
+    read, embedded = _priced(row, "num_retrieved", "context_priced"), _priced(row, "num_ingests", "ingest_priced")
+
+    def money(pico: int, *, known: bool) -> dict[str, object]:
+        return {"value": decimal(pico) if known else None, "currency": currency}
+
     return {
         "object": "footnote.usage.documents.result",
         "document_id": row["document_id"],
@@ -168,9 +175,16 @@ def _result(row: sa.RowMapping, currency: str) -> dict[str, object]:
         "collection_id": row["collection_id"],
         "num_ingests": row["num_ingests"],
         "ingest_tokens": row["ingest_tokens"],
-        "ingest_cost": {"value": decimal(ingest), "currency": currency},
+        "ingest_cost": money(ingest, known=embedded),
         "num_retrieved": row["num_retrieved"],
         "context_tokens": row["context_tokens"],
-        "context_cost": {"value": decimal(context), "currency": currency},
-        "cost": {"value": decimal(context + ingest), "currency": currency},
+        "context_cost": money(context, known=read),
+        "cost": money(
+            context + ingest, known=row["context_priced"] > 0 or row["ingest_priced"] > 0 or (read and embedded)
+        ),
     }
+
+
+def _priced(row: sa.RowMapping, calls: str, priced: str) -> bool:
+    """Whether a cost is known: there was no call, or one with a price."""
+    return bool(row[calls] == 0 or row[priced] > 0)

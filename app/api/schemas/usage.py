@@ -127,11 +127,13 @@ class DocumentResult(ResponseBody):
     collection_id: str | None = Field(description="Its collection; null where it was deleted.")
     num_ingests: int = Field(description="Calls that embedded it.")
     ingest_tokens: int = Field(description="Tokens embedded.")
-    ingest_cost: Money = Field(description="What that cost, as far as it had a price.")
+    ingest_cost: Money = Field(description="What that cost; null while nothing of it was priced.")
     num_retrieved: int = Field(description="Calls that had it in their context.")
     context_tokens: int = Field(description="Its tokens in their prompts.")
-    context_cost: Money = Field(description="Its share of what they cost, by its tokens of the prompt.")
-    cost: Money = Field(description="Both costs.")
+    context_cost: Money = Field(
+        description="Its share of what they cost, by its tokens of the prompt; null while nothing was priced."
+    )
+    cost: Money = Field(description="Both costs, as far as they are known.")
 
 
 class DocumentsPage(ResponseBody):

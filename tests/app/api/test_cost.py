@@ -53,6 +53,10 @@ def test_without_prices_nothing_is_said_to_cost_nothing(client: TestClient) -> N
 
     assert answer["usage"]["cost"] == {"value": None, "currency": "usd"}
     assert answer["usage"]["num_unpriced"] == len(lines(client, answer["id"])) > 0
+    read = client.get("/v1/admin/usage/documents", params={"start_time": 0}).json()["data"]
+    assert {(one["context_cost"]["value"], one["cost"]["value"]) for one in read if one["num_retrieved"]} == {
+        (None, None)
+    }
 
 
 def test_the_cost_is_that_of_the_rows_and_says_how_many_are_not_in_it(client: TestClient) -> None:
