@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import anyio
 from fastapi import Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.api.event_stream import until_first
@@ -113,19 +113,17 @@ def wanted(request: Request) -> Format | None:
     return best[1]
 
 
-def exported(
-    request: Request, ledger: Ledger, table: Table, report: Callable[[Query], Page], query: Query
-) -> ExportStream | None:
-    """The whole report as a file if the client asked for one, None if it wants a page of JSON.
+def exported(request: Request, ledger: Ledger, table: Table, report: Callable[[Query], Page], query: Query) -> Response:
+    """A page of the report in JSON, or all of it as a file if the client asked for one.
 
-    All its pages are of one moment: it ends with the second in which it was asked for, if not before.
+    All pages of a file are of one moment: it ends with the second in which it was asked for, if not before.
 
     Raises:
         InvalidRequest: As the report; and a page or a limit, which a file has not.
     """
     form = wanted(request)
     if form is None:
-        return None
+        return JSONResponse(report(query))
     for param in ("limit", "page"):
         if param in request.query_params:
             raise InvalidRequest("A file has the whole range: leave limit and page out.", param=param)

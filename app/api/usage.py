@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import JSONResponse
 
 from app.api.dependencies import PrincipalDep, StateDep, request_id
 from app.api.exports import EXPORTS, exported
@@ -106,9 +105,7 @@ ReportQueryDep = Annotated[ReportQuery, Depends(report_query)]
 )
 def completions(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
     """Buckets by the time the books were closed: a closed bucket never changes."""
-    report = state.reports.completions
-    file = exported(request, state.ledger, report_rows.COMPLETIONS, report, query)
-    return file or JSONResponse(report(query))
+    return exported(request, state.ledger, report_rows.COMPLETIONS, state.reports.completions, query)
 
 
 @router.get(
@@ -119,9 +116,7 @@ def completions(request: Request, query: ReportQueryDep, state: StateDep) -> Res
 )
 def embeddings(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
     """Queries and documents that were embedded; `group_by=operation` tells them apart."""
-    report = state.reports.embeddings
-    file = exported(request, state.ledger, report_rows.EMBEDDINGS, report, query)
-    return file or JSONResponse(report(query))
+    return exported(request, state.ledger, report_rows.EMBEDDINGS, state.reports.embeddings, query)
 
 
 @router.get(
@@ -132,9 +127,7 @@ def embeddings(request: Request, query: ReportQueryDep, state: StateDep) -> Resp
 )
 def rerank(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
     """Calls of the reranker."""
-    report = state.reports.rerank
-    file = exported(request, state.ledger, report_rows.RERANK, report, query)
-    return file or JSONResponse(report(query))
+    return exported(request, state.ledger, report_rows.RERANK, state.reports.rerank, query)
 
 
 @router.get(
@@ -145,9 +138,7 @@ def rerank(request: Request, query: ReportQueryDep, state: StateDep) -> Response
 )
 def costs(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
     """What every call cost, adjustments with it; by line item and by document where that is asked."""
-    report = state.reports.costs
-    file = exported(request, state.ledger, report_rows.COSTS, report, query)
-    return file or JSONResponse(report(query))
+    return exported(request, state.ledger, report_rows.COSTS, state.reports.costs, query)
 
 
 @router.get(
@@ -184,9 +175,7 @@ def documents(
         limit=limit,
         page=page,
     )
-    report = state.reports.documents
-    file = exported(request, state.ledger, report_rows.DOCUMENTS, report, query)
-    return file or JSONResponse(report(query))
+    return exported(request, state.ledger, report_rows.DOCUMENTS, state.reports.documents, query)
 
 
 @router.post("/v1/admin/usage/rebuild", summary="Build the sums of a range again", responses=problems(422, 503))
