@@ -122,3 +122,17 @@ usage_event_document = sa.Table(
     sa.CheckConstraint("chunks >= 0", name="chunks"),
     sa.CheckConstraint("tokens >= 0", name="tokens"),
 )
+
+# Which documents an answer cites: written once the answer is whole, so not by the call's settlement. Like the ledger it
+# outlives the documents.
+answer_citation = sa.Table(
+    "answer_citation",
+    metadata,
+    sa.Column("request_id", sa.Text, primary_key=True),
+    sa.Column("document_id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("num_citations", sa.BigInteger, nullable=False),
+    sa.Column("cited_at", sa.BigInteger, nullable=False),  # Unix microseconds
+    sa.CheckConstraint("num_citations > 0", name="num_citations"),
+    sa.Index(None, "tenant_id", "cited_at"),
+)

@@ -30,6 +30,12 @@ MEASURES = (
 )
 """What is summed."""
 
+STATUS_COUNTS = ("num_aborted", "num_recovered", "num_adjustments")
+"""What is counted where sums are not kept by status: calls that were aborted or recovered, and adjustments."""
+
+FACETS = ("user_id", "model_id")
+"""Dimensions that have sums of their own, in the words of the ledger."""
+
 COST_UNIT = 10**9
 """Pico-units that `cost_high` counts."""
 
@@ -38,8 +44,12 @@ def _dimensions() -> list[sa.Column[str]]:
     return [sa.Column(name, sa.Text, primary_key=True) for name in DIMENSIONS]
 
 
+def _measure(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger, nullable=False, server_default=sa.text("0"))
+
+
 def _measures() -> list[sa.Column[int]]:
-    return [sa.Column(name, sa.BigInteger, nullable=False, server_default=sa.text("0")) for name in MEASURES]
+    return [_measure(name) for name in MEASURES]
 
 
 usage_rollup_15m = sa.Table(
@@ -72,6 +82,25 @@ usage_rollup_month = sa.Table(
     *_dimensions(),
     *_measures(),
     sa.Index("ix_usage_rollup_month_user", "tz", "tenant_id", "user_id", "bucket_start"),  # everyone's own use
+    sqlite_with_rowid=False,
+)
+
+# The same sums under one dimension and the operation alone: a question about all users, or all models, reads a fraction
+# of the rows. `facet` names the dimension and `value` is its value; what the status told is counted instead.
+usage_rollup_facet = sa.Table(
+    "usage_rollup_facet",
+    metadata,
+    sa.Column("tz", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("facet", sa.Text, primary_key=True),
+    sa.Column("width", sa.Text, primary_key=True),
+    sa.Column("bucket_start", sa.BigInteger, primary_key=True),  # the local day's, or month's, first moment
+    sa.Column("operation", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, primary_key=True),
+    *(_measure(name) for name in STATUS_COUNTS),
+    *_measures(),
+    sa.CheckConstraint("facet IN ('user_id', 'model_id')", name="facet"),
+    sa.CheckConstraint("width IN ('day', 'month')", name="width"),
     sqlite_with_rowid=False,
 )
 
