@@ -1,7 +1,7 @@
 """The application with everything that counts: prices, budgets, sums, the engine's own counters, reconciliation."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from app.question import Limits
 from app.settings import Settings
 from app.state import State
 from app.usage.engine_counters import EngineCounters
+from app.usage.ledger import Ledger
 from app.usage.reconciliation import LedgerReconciliation
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
@@ -73,9 +74,17 @@ def metered_slowly(data_dir: Path) -> AbstractContextManager[State]:
 
 @contextmanager
 def metered(
-    data_dir: Path, *, engine: Engine | None = None, tokenizer: Tokenizer | None = None, limits: Limits = LIMITS
+    data_dir: Path,
+    *,
+    engine: Engine | None = None,
+    tokenizer: Tokenizer | None = None,
+    limits: Limits = LIMITS,
+    watched: Callable[[Ledger], Ledger] = lambda ledger: ledger,
 ) -> Iterator[State]:
-    """A state over `data_dir` whose worker runs; the scripted engine unless another is given, which is closed too."""
+    """A state over `data_dir` whose worker runs; the scripted engine unless another is given, which is closed too.
+
+    What answers writes to the ledger as `watched` returns it.
+    """
     settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as bare:
         engine = engine or scripted()
@@ -88,7 +97,7 @@ def metered(
             metrics=bare.metrics,
             counters=counters,
         )
-        models = stations(bare, engine, tokenizer=tokenizer, limits=limits)
+        models = stations(replace(bare, ledger=watched(bare.ledger)), engine, tokenizer=tokenizer, limits=limits)
         models.worker.start()
         try:
             yield replace(bare, models=models, ledger_reconciliation=reconciliation)

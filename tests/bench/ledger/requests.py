@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from app.db.tables_ledger import usage_event
 from app.main import create_app
 from app.question import Limits
 from app.state import State
+from app.usage.ledger import Ledger
 from generation.ports import Engine, Observer, Stream, Tokenizer
 from generation.types import EngineStats, GenerationRequest, ModelInfo
 from tests.bench.ledger.client import Client
@@ -180,15 +181,19 @@ async def _compare_reports(client: Client, figures: Figures, *, since: int) -> N
     figures.compare("reconciliation", found["ok"], True)
 
 
-def stub(data_dir: Path) -> tuple[AbstractContextManager[State], RecordingEngine]:
+def stub(
+    data_dir: Path, *, watched: Callable[[Ledger], Ledger] = lambda ledger: ledger
+) -> tuple[AbstractContextManager[State], RecordingEngine]:
     """The application over a model that writes letters, 2 ms a step: clients come to leave in the middle."""
     from tests.generation.fakes import LetterTokenizer
 
     engine = RecordingEngine(scripted(step_seconds=0.002), LetterTokenizer(), recount=True)
-    return metered(data_dir, engine=engine, limits=_LIMITS), engine
+    return metered(data_dir, engine=engine, limits=_LIMITS, watched=watched), engine
 
 
-def real(data_dir: Path) -> tuple[AbstractContextManager[State], RecordingEngine]:
+def real(
+    data_dir: Path, *, watched: Callable[[Ledger], Ledger] = lambda ledger: ledger
+) -> tuple[AbstractContextManager[State], RecordingEngine]:
     """The application over the language model the settings name."""
     from app.loading import engine_config
     from app.models.folder import resolve
@@ -201,7 +206,7 @@ def real(data_dir: Path) -> tuple[AbstractContextManager[State], RecordingEngine
     tokenizer = ChatTokenizer.load(generator)
     config = engine_config(settings, generator=generator)
     engine = RecordingEngine(LocalEngine.load(config, tokenizer), tokenizer, recount=False)
-    return metered(data_dir, engine=engine, tokenizer=tokenizer, limits=_LIMITS), engine
+    return metered(data_dir, engine=engine, tokenizer=tokenizer, limits=_LIMITS, watched=watched), engine
 
 
 def main() -> None:
