@@ -76,8 +76,8 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
         local_secret: A key that exists in this process only, with the admin role (for the CLI).
 
     Raises:
-        SetupError: The data dir is in use, the database is too new, a model is missing, or the
-            index belongs to another embedder that is not there any more.
+        SetupError: The data dir is in use, the database is too new, a model is missing, prices are in
+            another currency, or the index belongs to another embedder that is not there any more.
         RetrievalError: The embedder cannot be used, or the index's device is not there.
     """
     with ExitStack() as stack:
@@ -94,6 +94,9 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
         jobs, documents = JobRepository(database), DocumentRepository(database)
         books = (Budgets(on_refusal=delivery.refused), Rollups(zone))
         ledger = _open_ledger(settings, stack, database, jobs, boot_id=boot_id, books=books)
+        audit = AuditLog(database)
+        prices = PriceBook(database, audit, currency=settings.currency, clock=ledger.seconds)
+        prices.require_currency()
         keys, collections = KeyRepository(database), CollectionRepository(database)
         ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT)
         files = FileStore(settings.data_dir / "files")
@@ -131,7 +134,6 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
             _watch(settings, stack, stations, reconciler, ledger_reconciliation)
         gc.enable()  # the command line turns it off while it imports
         gc.freeze()  # what is loaded now stays: collections need not look at it again
-        audit = AuditLog(database)
         # budgets hold what a call cost when it was settled: only the sums count adjustments
         adjustments = Adjustments(
             database, audit, books=(Rollups(zone),), currency=settings.currency, clock=ledger.seconds
@@ -155,7 +157,7 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
             budgets=BudgetRepository(database, audit),
             alerts=alerts,
             webhooks=webhooks,
-            prices=PriceBook(database, audit, currency=settings.currency, clock=ledger.seconds),
+            prices=prices,
             adjustments=adjustments,
             rerater=Rerater(database, adjustments, audit, clock=ledger.seconds),
             files=files,

@@ -17,7 +17,7 @@ from app.db.cursors import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables_prices import price
 from app.db.values import require_text
-from app.errors import Conflict, InvalidRequest
+from app.errors import Conflict, InvalidRequest, SetupError
 from app.identifiers import new_id
 from app.types import Principal
 from app.usage.pricing import METERS
@@ -58,6 +58,21 @@ class PriceBook:
         self._audit = audit
         self._currency = currency
         self._clock = clock
+
+    def require_currency(self) -> None:
+        """Check that what was priced before is in the same currency: amounts of two would be added up as of one.
+
+        Raises:
+            SetupError: It is not.
+        """
+        with self._database.read() as connection:
+            other = sa.select(price.c.currency).where(price.c.currency != self._currency).limit(1)
+            found = connection.execute(other).scalar()
+        if found is not None:
+            raise SetupError(
+                f'The prices of this installation are in "{found}", FOOTNOTE_CURRENCY is "{self._currency}"; '
+                "what is booked keeps its currency, so set it back."
+            )
 
     def add(
         self,

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from app.bootstrap import build
 from app.errors import SetupError
 from app.loading import engine_config, load_reranker, remote_config
 from app.settings import Settings
+from app.types import Principal, Role
 from generation.config import AdapterConfig, EngineConfig
 from generation.remote_config import RemoteConfig
 from retrieval.errors import RerankerUnavailable
@@ -106,3 +108,18 @@ def test_a_reranker_that_is_not_here_stops_the_start_with_what_to_do(tmp_path: P
         load_reranker(Settings(reranker=str(tmp_path / "nowhere"), _env_file=None))
     with pytest.raises(RerankerUnavailable, match="footnote models"):
         load_reranker(Settings(reranker="acme/reranker", _env_file=None))
+
+
+def test_a_start_in_another_currency_than_that_of_the_prices_is_refused(tmp_path: Path) -> None:
+    dollars = Settings(data_dir=tmp_path, _env_file=None)
+    with build(dollars, with_models=False) as state:
+        admin = Principal("default", "root", "k0", Role.ADMIN)
+        state.prices.add(admin, model="m1", meter="input", price_per_million="1")
+
+    with (
+        pytest.raises(SetupError, match="FOOTNOTE_CURRENCY"),
+        build(Settings(data_dir=tmp_path, currency="eur", _env_file=None), with_models=False),
+    ):
+        pass
+    with build(dollars, with_models=False):
+        pass

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.db.audit import AuditLog
 from app.db.session import Database
 from app.db.tables_prices import price
-from app.errors import Conflict, InvalidRequest
+from app.errors import Conflict, InvalidRequest, SetupError
 from app.types import Principal, Role
 from app.usage.prices import Price, PriceBook, parse_price, per_million
 from app.usage.pricing import rates_at
@@ -47,6 +47,17 @@ def every(prices: PriceBook, **chosen: Any) -> tuple[Price, ...]:
 def in_seconds(prices: PriceBook) -> list[tuple[float, float | None]]:
     ends = [(item.effective_from, item.effective_to) for item in every(prices)]
     return [(begin / MICROS, None if end is None else end / MICROS) for begin, end in ends]
+
+
+def test_another_currency_than_that_of_the_prices_is_refused(database: Database, prices: PriceBook) -> None:
+    dollars = PriceBook(database, AuditLog(database), currency="usd")
+    dollars.require_currency()
+
+    add(prices)
+
+    prices.require_currency()
+    with pytest.raises(SetupError, match='in "eur", FOOTNOTE_CURRENCY is "usd"'):
+        dollars.require_currency()
 
 
 def test_a_price_begins_now_and_says_who_set_it(prices: PriceBook) -> None:
