@@ -7,6 +7,7 @@ from typing import Literal
 from app.footnote import Citation
 from app.types import Components
 from app.usage.bill import Bill
+from generation.types import FinishReason
 from retrieval.types import Context, Dropped, Hit, Source, Span
 
 
@@ -92,6 +93,8 @@ class Budget:
 
 Stage = Literal["retrieval", "reader", "model", "verifier"]
 
+_ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value}
+
 
 @dataclass(frozen=True, slots=True)
 class AbstentionReport:
@@ -131,3 +134,8 @@ class Answer:
     abstention: AbstentionReport = AbstentionReport()
     conversation_id: str | None = None
     standalone_question: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it came to its end: not to an error, a deadline or a cancellation."""
+        return self.error is None and self.finish_reason in _ENDED

@@ -8,14 +8,14 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from dataclasses import replace
 from functools import partial
 
 from app.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.auxiliary import Calls
+from app.closing import RECORDING_SECONDS, CitationRecord, Closing
 from app.conversations import Conversations
 from app.db.contents import ContentRepository
-from app.errors import DeadlinePassed, NotFound, StoreUnavailable
+from app.errors import DeadlinePassed, NotFound
 from app.evidence import evidence_score
 from app.finding import Finder, Found
 from app.locating import Locator
@@ -28,7 +28,6 @@ from app.rewriter import Rewriter, Rewritten
 from app.settlement import submit
 from app.summaries import Summariser
 from app.types import Operation, Principal
-from app.usage.bill import Bill
 from app.usage.ledger import Ledger
 from app.verification.billing import Verification
 from app.wording import REFUSAL, Wording
@@ -54,6 +53,7 @@ class Answerer:
         summariser: Summariser | None = None,
         quoter: Quoter | None = None,
         conversations: Conversations | None = None,
+        citations: CitationRecord | None = None,
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
         locator: Locator | None = None,
@@ -64,7 +64,8 @@ class Answerer:
 
         Without a locator nobody looks where the sources answer before the engine does; a guide shows it sentences
         where no few words answer. Without a rewriter follow-ups stand alone by rules; without conversations there
-        are none. Without verification by models answers are verified by words alone.
+        are none. Without verification by models answers are verified by words alone. `citations` is told what answers
+        cite.
         """
         self._finder = finder
         self._engine = engine
@@ -87,6 +88,7 @@ class Answerer:
         self._verification = verification
         self._conversations = conversations
         self._rewriter = rewriter
+        self._closing = Closing(ledger=ledger, conversations=conversations, citations=citations)
         self._open: dict[str, tuple[str, Prepared | Calls]] = {}
 
     def prepare(self, question: Question) -> Prepared:
@@ -158,30 +160,29 @@ class Answerer:
         """
         yield SourcesFound(prepared.report, prepared.context.sources)
         if prepared.stream is None:
-            answer = await self._ended(prepared, prepared.ungenerated(model=self._engine.info.model))
-            if answer.text:
-                yield TextDelta(answer.text)
-            yield answer
-            return
-        writer = begin(prepared, verification=self._verification)
-        completion: Completion | None = None
-        shown = ""
-        try:
-            async for event in prepared.stream:
-                if isinstance(event, Delta):
-                    if shown := await writer.write(event.text):
-                        yield TextDelta(shown)
-                else:
-                    completion = event
-                    shown = await writer.finish()
-        finally:
-            self.release(prepared)
-        assert completion is not None, "a stream ends with its completion"
-        answer = await self._ended(
-            prepared, prepared.generated(writer.footnotes, completion, model=self._engine.info.model)
-        )
+            answer = prepared.ungenerated(model=self._engine.info.model)
+            shown = answer.text
+        else:
+            writer = begin(prepared, verification=self._verification)
+            completion: Completion | None = None
+            shown = ""
+            try:
+                async for event in prepared.stream:
+                    if isinstance(event, Delta):
+                        if shown := await writer.write(event.text):
+                            yield TextDelta(shown)
+                    else:
+                        completion = event
+                        shown = await writer.finish()
+            finally:
+                self.release(prepared)
+            assert completion is not None, "a stream ends with its completion"
+            answer = prepared.generated(writer.footnotes, completion, model=self._engine.info.model)
+        answer = await self._closing.ended(prepared.question, answer)
+        recording = self._closing.recording(prepared.question, answer)
         if shown:
             yield TextDelta(shown)
+        await asyncio.wait({recording}, timeout=RECORDING_SECONDS)
         yield answer
 
     async def answer(self, prepared: Prepared) -> Answer:
@@ -234,28 +235,6 @@ class Answerer:
             yield
         finally:
             del self._open[question.request_id]
-
-    async def _ended(self, prepared: Prepared, answer: Answer) -> Answer:
-        """The answer as its reader gets it, kept in its conversation before the end of it is told.
-
-        So a reader who leaves then changes nothing: storing it goes on.
-        """
-        question = prepared.question
-        ended = replace(
-            answer,
-            conversation_id=question.conversation_id,
-            standalone_question=question.standalone,
-            usage=replace(answer.usage, bill=await asyncio.to_thread(self._bill, question.request_id)),
-        )
-        if self._conversations is not None and question.conversation_id is not None:
-            await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
-        return ended
-
-    def _bill(self, request_id: str) -> Bill | None:
-        try:
-            return self._ledger.bill(request_id)
-        except StoreUnavailable:  # the answer is made: that its price cannot be told now is no reason to lose it
-            return None
 
     def _abstention(self, prepared: Prepared) -> Abstention | None:
         """The refusal to watch for; none where nothing was presented or a sentence would be no JSON."""

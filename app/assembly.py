@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.answering import Answerer
 from app.conversations import Conversations
 from app.cutover import Line
+from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -182,6 +183,7 @@ class Assembly:
                 count_tokens=tokenizer.count,
                 history_tokens=settings.history_tokens,
             ),
+            citations=AnswerCitationRepository(self.database, clock=ledger.seconds),
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
         )
 

@@ -10,10 +10,8 @@ from app.followup import Exchange, stand_alone
 from app.prompt import Message
 from app.question import Question
 from app.types import KeptTurn, Turn
-from generation.types import FinishReason
 
 _TURNS = 32  # looked at; more do not fit any history worth its tokens
-_ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value}
 
 
 class Conversations:
@@ -52,8 +50,7 @@ class Conversations:
         Raises:
             StoreUnavailable, StorageFull: It could not be stored.
         """
-        ended = answer.error is None and answer.finish_reason in _ENDED and not question.dry_run
-        if question.conversation_id is None or not ended:
+        if question.conversation_id is None or question.dry_run or not answer.whole:
             return
         turn = Turn(
             request_id=question.request_id,

@@ -154,15 +154,23 @@ def documents(
     start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
     end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
     order_by: Annotated[
-        Literal["cost", "num_retrieved", "context_tokens", "ingest_tokens"], Query(description="What to sort by.")
+        Literal["cost", "num_retrieved", "num_cited", "context_tokens", "ingest_tokens"],
+        Query(description="What to sort by."),
     ] = "cost",
     order: Annotated[Literal["desc", "asc"], Query(description="Most or least first.")] = "desc",
     document_ids: Annotated[list[str] | None, Query(description="Only these documents.")] = None,
+    cited: Annotated[
+        bool | None, Query(description="`true`: only documents that an answer cites; `false`: only those none does.")
+    ] = None,
     limit: Annotated[int, Query(description="Most documents on a page, at most 1000.")] = 100,
     page: Annotated[str | None, Query(description="`next_page` of the page before.")] = None,
 ) -> Response:
-    """Every document of the tenant, those nobody ever read among them, and deleted ones that were paid for."""
-    single = ("start_time", "end_time", "order_by", "order", "limit", "page")
+    """Every document of the tenant, those nobody ever read or cited among them, and deleted ones that were paid for.
+
+    Citations are counted when an answer is whole. The counts are at least: what the database could not take then, the
+    log tells.
+    """
+    single = ("start_time", "end_time", "order_by", "order", "cited", "limit", "page")
     refuse_unknown(request, lists=("document_ids",), single=single)
     chosen = listed(request, "document_ids", document_ids)
     query = DocumentsQuery(
@@ -172,6 +180,7 @@ def documents(
         order_by=order_by,
         ascending=order == "asc",
         document_ids=tuple(chosen) or None,
+        cited=cited,
         limit=limit,
         page=page,
     )

@@ -35,7 +35,13 @@ _WORDS = {
     "item": "line_item",
 }
 _PATHS = {"costs": "/v1/admin/costs"}
-_ORDERS = {"cost": "cost", "retrieved": "num_retrieved", "context": "context_tokens", "ingest": "ingest_tokens"}
+_ORDERS = {
+    "cost": "cost",
+    "retrieved": "num_retrieved",
+    "cited": "num_cited",
+    "context": "context_tokens",
+    "ingest": "ingest_tokens",
+}
 
 
 @commands.callback()
@@ -79,17 +85,21 @@ def report(
 @commands.command("top-documents")
 def top_documents(
     context: typer.Context,
-    by: Annotated[Literal["cost", "retrieved", "context", "ingest"], typer.Option(help="What to sort by.")] = "cost",
+    by: Annotated[
+        Literal["cost", "retrieved", "cited", "context", "ingest"], typer.Option(help="What to sort by.")
+    ] = "cost",
     last: _Last = "30d",
     tz: _Zone = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
     least: Annotated[bool, typer.Option("--least", help="The least first: what nobody reads.")] = False,
+    never_cited: Annotated[bool, typer.Option("--never-cited", help="Only those that no answer cites.")] = False,
     csv: _Csv = False,
 ) -> None:
-    """What documents cost: embedding them, and reading them for answers."""
+    """What documents cost, embedding them and reading them for answers, and how many answers cite them."""
     with connect(context.obj) as client:
         start, end = _range(client, last, tz)
         params = {"start_time": start, "end_time": end, "order_by": _ORDERS[by], "order": "asc" if least else "desc"}
+        params |= {"cited": "false"} if never_cited else {}
         if csv:
             download_csv(client, "/v1/admin/usage/documents", params, sys.stdout.buffer)
         else:
@@ -153,10 +163,11 @@ def show_documents(client: Client, console: Console, params: dict[str, Any]) -> 
     """Print a page of documents and what they add up to."""
     found = client.call("GET", "/v1/admin/usage/documents", params=params)["data"]
     if not found:
-        console.print("There are no documents.")
+        console.print("There are no such documents." if "cited" in params else "There are no documents.")
         return
-    names = ("num_retrieved", "context_tokens", "ingest_tokens")
-    table = numbers_table(("document", "id"), ("retrieved", "context", "ingest"), found[0]["cost"]["currency"])
+    names = ("num_retrieved", "num_cited", "num_citations", "context_tokens", "ingest_tokens")
+    headings = ("retrieved", "cited", "citations", "context", "ingest")
+    table = numbers_table(("document", "id"), headings, found[0]["cost"]["currency"])
     total = Sum([None] * len(names))
     for one in found:
         numbers, cost = [one[name] for name in names], one["cost"]["value"]

@@ -18,7 +18,7 @@ from app.db.values import require_text
 from app.errors import NotFound
 from app.identifiers import new_id
 from app.types import JobStatus, Principal
-from app.usage.alerts import stored_thresholds, thresholds_of
+from app.usage.alerts import Crossing, fire_in, stored_thresholds, thresholds_of
 
 WAITING_CODE = "budget-exceeded"
 """The `error_code` of ingestion jobs that wait for room in a budget."""
@@ -121,6 +121,8 @@ class BudgetRepository:
     ) -> Budget:
         """Change what is given, for the window that runs too; a lower limit takes nothing from calls that run.
 
+        Thresholds that the window that runs has passed by it fire now.
+
         Raises:
             NotFound: No such budget of this tenant.
             InvalidRequest: A text that cannot be stored.
@@ -141,7 +143,10 @@ class BudgetRepository:
                 detail = {"before": _shown({name: before[name] for name in values}), "after": _shown(values)}
                 self._record(connection, principal, "budget.update", budget_id, detail, request_id)
                 self._retry_jobs(connection, principal.tenant_id)
-            return self._get(connection, budget_id, principal.tenant_id)
+            after = self._get(connection, budget_id, principal.tenant_id)
+            if values:
+                fire_in(connection, _crossing(after, at=self._now()))
+            return after
 
     def reset(self, principal: Principal, budget_id: str, *, request_id: str = "") -> Budget:
         """Begin again at nothing used; calls that run settle where they were reserved, in the series before.
@@ -224,6 +229,19 @@ class BudgetRepository:
 
     def _now(self) -> int:
         return round(self._clock() * 1_000_000)
+
+
+def _crossing(changed: Budget, *, at: int) -> Crossing:
+    """What the running window has come to by the limit and thresholds it has now."""
+    return Crossing(
+        budget_id=changed.id,
+        series=changed.series,
+        window_start=changed.window.start,
+        thresholds=changed.thresholds,
+        limit=changed.limit,
+        used=changed.window.settled,
+        at=at,
+    )
 
 
 def _shown(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Thresholds of budgets that were passed: each is noted once a window, in the transaction that passed it.
 
 A threshold is a percentage of the limit, held against what is settled: what is only reserved may come back. A refusal
-counts as 100 %, whatever is settled: somebody waits. Fired once is fired for that window, also when the limit is
-raised afterwards; where it is lowered, the next settlement notices.
+counts as 100 %, whatever is settled: somebody waits. A limit that is lowered passes thresholds as spending does. Fired
+once is fired for that window, also when the limit is raised afterwards.
 """
 
 import json
@@ -47,25 +47,32 @@ class Crossing:
         return tuple(percent for percent in self.thresholds if self.used * 100 >= percent * self.limit)
 
 
-def fire_in(connection: sa.Connection, crossing: Crossing) -> None:
-    """Note the thresholds that are passed and were not noted for this window before."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    for percent in crossing.passed:
-        connection.execute(
-            insert(budget_alert)
-            .values(
-                budget_id=crossing.budget_id,
-                series=crossing.series,
-                window_start=crossing.window_start,
-                percent=percent,
-                reason=crossing.reason,
-                used=crossing.used,
-                limit_value=crossing.limit,
-                fired_at=crossing.at,
-                next_attempt_at=crossing.at,
-            )
-            .on_conflict_do_nothing()
-        )
+# composed once: settlements of budgets that are nearly spent run it every time
+_FIRE = {
+    "sqlite": sqlite.insert(budget_alert).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(budget_alert).on_conflict_do_nothing(),
+}
+
+
+def fire_in(connection: sa.Connection, *crossings: Crossing) -> None:
+    """Note the thresholds that are passed and were not noted for their window before."""
+    passed = [
+        {
+            "budget_id": crossing.budget_id,
+            "series": crossing.series,
+            "window_start": crossing.window_start,
+            "percent": percent,
+            "reason": crossing.reason,
+            "used": crossing.used,
+            "limit_value": crossing.limit,
+            "fired_at": crossing.at,
+            "next_attempt_at": crossing.at,
+        }
+        for crossing in crossings
+        for percent in crossing.passed
+    ]
+    if passed:
+        connection.execute(_FIRE[connection.dialect.name], passed)
 
 
 def thresholds_of(stored: str) -> tuple[int, ...]:

@@ -5,8 +5,8 @@ is settled in the window it was reserved in. Admission to a hard budget is one c
 between looking and taking, and no number of callers at once gets more than the limit.
 """
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
@@ -20,19 +20,89 @@ from app.usage.alerts import Crossing, fire_in, thresholds_of
 from app.usage.budget_windows import Edges, edges_of
 from app.usage.entry import Entry
 
-# composed once: every call is reserved and settled with them, and most know no budget
-_ANY = (
-    sa.select(budget.c.budget_id)
-    .where(budget.c.tenant_id == sa.bindparam("its_tenant"), budget.c.deleted_at.is_(None))
-    .limit(1)
+# composed once: every call runs them, and composing one takes longer than running it
+_APPLYING = (
+    sa.select(budget)
+    .where(
+        budget.c.tenant_id == sa.bindparam("its_tenant"),
+        budget.c.deleted_at.is_(None),
+        sa.tuple_(budget.c.scope_type, budget.c.scope_id).in_(sa.bindparam("its_scopes", expanding=True)),
+    )
+    .order_by(budget.c.budget_id)
 )
-_HOLDS = (
-    sa.select(budget_hold, budget.c.unit, budget.c.limit_value, budget.c.thresholds)
-    .add_columns(budget.c.series.label("current_series"), budget.c.deleted_at)
+_MAKE_WINDOW = {
+    "sqlite": sqlite.insert(budget_window).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(budget_window).on_conflict_do_nothing(),
+}
+_WINDOW = (
+    budget_window.c.budget_id == sa.bindparam("its_budget"),
+    budget_window.c.series == sa.bindparam("its_series"),
+    budget_window.c.window_start == sa.bindparam("its_start"),
+)
+_READ = sa.select(budget_window.c.settled, budget_window.c.reserved).where(*_WINDOW)
+_AMOUNT = sa.bindparam("amount", type_=sa.BigInteger)
+_ROOM = (budget.c.enforcement == "soft") | (
+    budget_window.c.reserved + budget_window.c.settled + _AMOUNT <= budget.c.limit_value
+)
+_TAKE = (
+    sa.update(budget_window)
+    .where(*_WINDOW, sa.exists().where(budget.c.budget_id == budget_window.c.budget_id, _ROOM))
+    .values(reserved=budget_window.c.reserved + _AMOUNT)
+)
+_HOLD = sa.insert(budget_hold)
+
+_MINE = budget_hold.c.event_id == sa.bindparam("its_event")
+_ITS_WINDOW = (
+    budget_window.c.budget_id == budget_hold.c.budget_id,
+    budget_window.c.series == budget_hold.c.series,
+    budget_window.c.window_start == budget_hold.c.window_start,
+)
+_UNIT = sa.select(budget.c.unit).where(budget.c.budget_id == budget_hold.c.budget_id).scalar_subquery()
+_END = (
+    sa.update(budget_hold)
+    .where(_MINE, budget_hold.c.settled.is_(None))
+    .values(
+        settled=sa.case(
+            (_UNIT == "tokens", sa.bindparam("tokens", type_=sa.BigInteger)),
+            else_=sa.bindparam("pico", type_=sa.BigInteger),
+        )
+    )
+    .returning(budget_hold.c.budget_id)
+)
+_BOOK = (
+    sa.update(budget_window)
+    .where(_MINE, *_ITS_WINDOW)
+    .values(
+        reserved=budget_window.c.reserved - budget_hold.c.reserved,
+        settled=budget_window.c.settled + budget_hold.c.settled,
+    )
+)
+_WATCHED = (
+    sa.select(budget_window, budget.c.limit_value, budget.c.thresholds)
+    .select_from(budget_hold)
+    .join(budget_window, sa.and_(*_ITS_WINDOW))
     .join(budget, budget.c.budget_id == budget_hold.c.budget_id)
-    .where(budget_hold.c.event_id == sa.bindparam("its_event"), budget_hold.c.settled.is_(None))
+    .where(_MINE, budget.c.deleted_at.is_(None), budget.c.series == budget_hold.c.series, budget.c.thresholds != "[]")
     .order_by(budget_hold.c.budget_id)
 )
+
+
+class _Claim(NamedTuple):
+    """What a call would take of a window of the budget `row`; `amount` None is not known."""
+
+    row: sa.Row[Any]
+    edges: Edges
+    amount: int | None
+
+    @property
+    def window(self) -> dict[str, Any]:
+        """The parameters of `_WINDOW`."""
+        return {"its_budget": self.row.budget_id, "its_series": self.row.series, "its_start": self.edges.start}
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """The window's columns."""
+        return {"budget_id": self.row.budget_id, "series": self.row.series, "window_start": self.edges.start}
 
 
 class Budgets:
@@ -55,8 +125,6 @@ class Budgets:
         principal = reservation.principal
         if not principal.user_id and not principal.key_id:
             return
-        if connection.execute(_ANY, {"its_tenant": principal.tenant_id}).scalar() is None:
-            return
         rows = _applying(connection, reservation)
         if not rows:
             return
@@ -64,10 +132,9 @@ class Budgets:
             lock_tenant(connection, principal.tenant_id)
             rows = _applying(connection, reservation)  # as they are now that nobody changes them
         tokens = reservation.input_tokens + reservation.max_output_tokens
-        with connection.begin_nested():  # one that refuses undoes what the others before it have given
-            for row in rows:
-                amount = tokens if row.unit == "tokens" else most_pico
-                self._reserve(connection, row, reservation.event_id, amount=amount, at=at)
+        claims = [_claim(row, tokens=tokens, pico=most_pico, at=at) for row in rows]
+        if not _hold(connection, reservation.event_id, claims):
+            self._refuse(connection, claims, at=at)
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
         """Give back what a call held and book what it took, in the window it was reserved in; adjustments do nothing.
@@ -77,70 +144,44 @@ class Budgets:
         """
         if entry.calls == 0:
             return
-        rows = connection.execute(_HOLDS, {"its_event": entry.event_id}).all()
-        if not rows:
+        mine = {"its_event": entry.event_id}
+        took = {"tokens": entry.input_tokens + entry.output_tokens, "pico": entry.cost_pico or 0}
+        ended = connection.execute(_END, mine | took).all()
+        if not ended:
             return
-        mine = budget_hold.c.event_id == entry.event_id, budget_hold.c.settled.is_(None)
         lock_tenant(connection, entry.tenant_id)
-        for hold in rows:
-            tokens = entry.input_tokens + entry.output_tokens
-            amount = tokens if hold.unit == "tokens" else entry.cost_pico or 0
-            ended = sa.update(budget_hold).where(*mine, budget_hold.c.budget_id == hold.budget_id)
-            assert connection.execute(ended.values(settled=amount)).rowcount == 1, "a call is settled once"
-            window = (
-                sa.update(budget_window)
-                .where(
-                    budget_window.c.budget_id == hold.budget_id,
-                    budget_window.c.series == hold.series,
-                    budget_window.c.window_start == hold.window_start,
-                )
-                .values(
-                    reserved=budget_window.c.reserved - hold.reserved,
-                    settled=budget_window.c.settled + amount,
-                )
-                .returning(budget_window.c.settled)
-            )
-            settled = connection.execute(window).scalar_one()
-            if hold.deleted_at is None and hold.series == hold.current_series:
-                crossing = Crossing(
-                    budget_id=hold.budget_id,
-                    series=hold.series,
-                    window_start=hold.window_start,
-                    thresholds=thresholds_of(hold.thresholds),
-                    limit=hold.limit_value,
-                    used=settled,
+        assert connection.execute(_BOOK, mine).rowcount == len(ended), "a hold is of one window"
+        watched = connection.execute(_WATCHED, mine)  # with the limits that are in force now that nobody changes them
+        fire_in(
+            connection,
+            *(
+                Crossing(
+                    budget_id=row.budget_id,
+                    series=row.series,
+                    window_start=row.window_start,
+                    thresholds=thresholds_of(row.thresholds),
+                    limit=row.limit_value,
+                    used=row.settled,
                     at=entry.at,
                 )
-                fire_in(connection, crossing)
+                for row in watched
+            ),
+        )
 
-    def _reserve(
-        self, connection: sa.Connection, row: sa.Row[Any], event_id: str, *, amount: int | None, at: int
-    ) -> None:
-        hard = row.enforcement == "hard"
-        edges = edges_of(row.period, at, ZoneInfo(row.tz))
-        if amount is None and hard:
-            self._refuse(connection, row, edges, amount=None, at=at)
-        amount = amount or 0
-        key = {"budget_id": row.budget_id, "series": row.series, "window_start": edges.start}
-        insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-        connection.execute(insert(budget_window).values(**key, window_end=edges.end).on_conflict_do_nothing())
-        taken = sa.update(budget_window).where(*_is(key)).values(reserved=budget_window.c.reserved + amount)
-        if hard:
-            limit = sa.select(budget.c.limit_value).where(budget.c.budget_id == row.budget_id).scalar_subquery()
-            taken = taken.where(budget_window.c.reserved + budget_window.c.settled + amount <= limit)
-        if connection.execute(taken).rowcount != 1:
-            self._refuse(connection, row, edges, amount=amount, at=at)
-        connection.execute(sa.insert(budget_hold).values(event_id=event_id, reserved=amount, **key))
-
-    def _refuse(
-        self, connection: sa.Connection, row: sa.Row[Any], edges: Edges, *, amount: int | None, at: int
-    ) -> NoReturn:
-        """Raise `BudgetExceeded` for a call that would take `amount` (None: nobody knows)."""
-        key = {"budget_id": row.budget_id, "series": row.series, "window_start": edges.start}
-        window = connection.execute(sa.select(budget_window).where(*_is(key))).one_or_none()
-        used, reserved = (0, 0) if window is None else (window.settled, window.reserved)
+    def _refuse(self, connection: sa.Connection, claims: Sequence[_Claim], *, at: int) -> NoReturn:
+        """Raise `BudgetExceeded` for the first claim there is no room for."""
+        for claim in claims:
+            row, amount = claim.row, claim.amount
+            if row.enforcement == "soft":
+                continue
+            window = connection.execute(_READ, claim.window).one_or_none()
+            used, reserved = (0, 0) if window is None else window
+            if amount is None or used + reserved + amount > row.limit_value:
+                break
+        else:
+            raise AssertionError("a budget that refuses has no room")
         crossing = Crossing(
-            **key,
+            **claim.key,
             thresholds=thresholds_of(row.thresholds),
             limit=row.limit_value,
             used=used + reserved,
@@ -149,7 +190,7 @@ class Budgets:
         )
         if self._on_refusal is not None:
             self._on_refusal(crossing)
-        reset_at = None if edges.end is None else edges.end // 1_000_000
+        reset_at = None if claim.edges.end is None else claim.edges.end // 1_000_000
         message = "A budget has no room for this request."
         if amount is None:
             reset_at, message = None, "The model has no price, and a budget in money admits no call without one."
@@ -166,23 +207,37 @@ class Budgets:
         )
 
 
-def _applying(connection: sa.Connection, reservation: Reservation) -> list[sa.Row[Any]]:
+def _applying(connection: sa.Connection, reservation: Reservation) -> Sequence[sa.Row[Any]]:
     """The budgets a call counts against, always in the same order."""
     principal = reservation.principal
-    wanted = [
-        ("tenant", [principal.tenant_id]),
-        ("user", [principal.user_id]),
-        ("key", [principal.key_id]),
-        ("collection", list(reservation.collection_ids)),
+    scopes = [
+        ("tenant", principal.tenant_id),
+        ("user", principal.user_id),
+        ("key", principal.key_id),
+        *(("collection", collection_id) for collection_id in reservation.collection_ids),
     ]
-    scopes = [sa.and_(budget.c.scope_type == kind, budget.c.scope_id.in_(ids)) for kind, ids in wanted if ids]
-    query = (
-        sa.select(budget)
-        .where(budget.c.tenant_id == principal.tenant_id, budget.c.deleted_at.is_(None), sa.or_(*scopes))
-        .order_by(budget.c.budget_id)
-    )
-    return list(connection.execute(query).all())
+    return connection.execute(_APPLYING, {"its_tenant": principal.tenant_id, "its_scopes": scopes}).all()
 
 
-def _is(key: dict[str, Any]) -> list[sa.ColumnElement[bool]]:
-    return [budget_window.c[name] == value for name, value in key.items()]
+def _claim(row: sa.Row[Any], *, tokens: int, pico: int | None, at: int) -> _Claim:
+    """What a call takes of a budget at most; a soft one in money holds nothing of a call without a price."""
+    amount = tokens if row.unit == "tokens" else pico
+    if amount is None and row.enforcement == "soft":
+        amount = 0
+    return _Claim(row, edges_of(row.period, at, ZoneInfo(row.tz)), amount)
+
+
+def _hold(connection: sa.Connection, event_id: str, claims: Sequence[_Claim]) -> bool:
+    """Take all that is claimed, or nothing: False where a hard budget has no room."""
+    if any(claim.amount is None for claim in claims):
+        return False
+    with connection.begin_nested() as all_or_nothing:
+        windows = [claim.key | {"window_end": claim.edges.end} for claim in claims]
+        connection.execute(_MAKE_WINDOW[connection.dialect.name], windows)
+        taken = connection.execute(_TAKE, [claim.window | {"amount": claim.amount} for claim in claims])
+        if taken.rowcount != len(claims):
+            all_or_nothing.rollback()
+            return False
+        holds = [claim.key | {"event_id": event_id, "reserved": claim.amount} for claim in claims]
+        connection.execute(_HOLD, holds)
+    return True

@@ -1,4 +1,4 @@
-"""What each document took: embedding it, and reading it for answers; also those that nobody ever read."""
+"""What each document took, embedding it and reading it for answers, and how often it is cited; also never."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,14 @@ import sqlalchemy as sa
 
 from app.db.cursors import cut, decode_cursor
 from app.db.tables import document, document_version
+from app.db.tables_ledger import answer_citation
 from app.db.tables_rollups import COST_UNIT
 from app.errors import InvalidRequest
 from app.usage.buckets import LATEST
 from app.usage.document_shares import document_lines
 from app.usage.sums import decimal, high, low
 
-ORDERS = ("cost", "num_retrieved", "context_tokens", "ingest_tokens")
+ORDERS = ("cost", "num_retrieved", "num_cited", "context_tokens", "ingest_tokens")
 """What documents can be sorted by."""
 
 DELETED = "(deleted)"
@@ -21,18 +22,10 @@ DELETED = "(deleted)"
 MOST = 1000
 """Documents on a page, at most."""
 
-_NUMBERS = (
-    "num_retrieved",
-    "context_tokens",
-    "context_high",
-    "context_low",
-    "context_priced",
-    "num_ingests",
-    "ingest_tokens",
-    "ingest_high",
-    "ingest_low",
-    "ingest_priced",
-)
+_READ = ("num_retrieved", "context_tokens", "context_high", "context_low", "context_priced")
+_EMBEDDED = ("num_ingests", "ingest_tokens", "ingest_high", "ingest_low", "ingest_priced")
+_CITED = ("num_cited", "num_citations")
+_NUMBERS = (*_READ, *_EMBEDDED, *_CITED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +33,8 @@ class DocumentsQuery:
     """One page of the report. Times are Unix seconds, `[start, end)`, `end` None until now.
 
     Documents come with the most of `order_by` first, or the least where `ascending`; `page` is the `next_page` of the
-    page before and keeps the end of its range. `document_ids` None is all.
+    page before and keeps the end of its range. `document_ids` None is all, and so is `cited`; otherwise only documents
+    that an answer of the range cites, or that none does.
     """
 
     tenant_id: str
@@ -49,6 +43,7 @@ class DocumentsQuery:
     order_by: str = "cost"
     ascending: bool = False
     document_ids: tuple[str, ...] | None = None
+    cited: bool | None = None
     limit: int = 100
     page: str | None = None
 
@@ -140,14 +135,20 @@ def _sums(query: DocumentsQuery, start: int, end: int) -> sa.Subquery:
     parts: list[sa.SelectBase] = [present.where(document.c.tenant_id == query.tenant_id)]
     for lines in document_lines():
         numbers = (lines.calls, lines.tokens, high(lines.cost_pico), low(lines.cost_pico), lines.priced)
-        columns = (none,) * 5 + numbers if lines.ingests else numbers + (none,) * 5
-        labelled = (column.label(name) for column, name in zip(columns, _NUMBERS, strict=True))
+        found = dict(zip(_EMBEDDED if lines.ingests else _READ, numbers, strict=True))
         at = lines.source.at
         parts.append(
-            sa.select(lines.document_id.label("document_id"), *labelled)
+            sa.select(lines.document_id.label("document_id"), *(found.get(name, none).label(name) for name in _NUMBERS))
             .select_from(lines.rows)
             .where(lines.source.tenant_id == query.tenant_id, at >= start, at < end, lines.condition)
         )
+    answer = answer_citation.c
+    cited = {"num_cited": sa.literal_column("1", sa.BigInteger), "num_citations": answer.num_citations}
+    parts.append(
+        sa.select(answer.document_id, *(cited.get(name, none).label(name) for name in _NUMBERS)).where(
+            answer.tenant_id == query.tenant_id, answer.cited_at >= start, answer.cited_at < end
+        )
+    )
     every = sa.union_all(*parts).subquery()
     sums = sa.select(
         every.c.document_id,
@@ -155,6 +156,9 @@ def _sums(query: DocumentsQuery, start: int, end: int) -> sa.Subquery:
     ).group_by(every.c.document_id)
     if query.document_ids is not None:
         sums = sums.where(every.c.document_id.in_(query.document_ids))
+    if query.cited is not None:
+        times = sa.func.sum(every.c.num_cited)
+        sums = sums.having(times > 0 if query.cited else times == 0)
     return sums.subquery()
 
 
@@ -179,6 +183,8 @@ def _result(row: sa.RowMapping, currency: str) -> dict[str, object]:
         "num_retrieved": row["num_retrieved"],
         "context_tokens": row["context_tokens"],
         "context_cost": money(context, known=read),
+        "num_cited": row["num_cited"],
+        "num_citations": row["num_citations"],
         "cost": money(
             context + ingest, known=row["context_priced"] > 0 or row["ingest_priced"] > 0 or (read and embedded)
         ),

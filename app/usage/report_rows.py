@@ -91,6 +91,8 @@ DOCUMENTS = Table(
         "num_retrieved",
         "context_tokens",
         "context_cost",
+        "num_cited",
+        "num_citations",
         "cost",
         "currency",
     ),

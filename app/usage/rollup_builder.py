@@ -16,6 +16,7 @@ from app.db.tables_rollups import (
     MEASURES,
     usage_rollup_15m,
     usage_rollup_day,
+    usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
@@ -23,11 +24,12 @@ from app.errors import InvalidRequest
 from app.telemetry import logger
 from app.usage.buckets import LATEST
 from app.usage.entry import ADJUSTMENT
+from app.usage.facets import build_facets
 from app.usage.sums import TOKENS, high, low, of_adjusted
 from app.usage.zones import QUARTER, day_start, month_start, next_day, next_month
 
 _MOST_SECONDS = 31 * 86_400 + 3600  # a month of local days
-_ROLLUPS = (usage_rollup_15m, usage_rollup_day, usage_rollup_month)
+_ROLLUPS = (usage_rollup_15m, usage_rollup_day, usage_rollup_month, usage_rollup_facet)
 
 
 class RollupBuilder:
@@ -48,7 +50,7 @@ class RollupBuilder:
             if connection.execute(sa.select(usage_rollup_zone.c.tz)).scalars().all() == [self._zone.key]:
                 return False
         with self._database.write() as connection:
-            for table in (usage_rollup_zone, usage_rollup_day, usage_rollup_month):
+            for table in (usage_rollup_zone, usage_rollup_day, usage_rollup_month, usage_rollup_facet):
                 connection.execute(sa.delete(table))
         for tenant_id, month in self._months():
             with self._database.write() as connection:
@@ -169,12 +171,17 @@ class RollupBuilder:
         )
         names = ["tz", "tenant_id", "bucket_start", *DIMENSIONS, *MEASURES]
         connection.execute(sa.insert(usage_rollup_day).from_select(names, sums))
+        build_facets(connection, "day", tz=self._zone.key, tenant_id=tenant_id, start=month, end=end)
 
     def _build_day(self, connection: sa.Connection, tenant_id: str, day: int) -> None:
-        self._build(connection, tenant_id, usage_rollup_day, day, usage_rollup_15m, next_day(day, self._zone))
+        end = next_day(day, self._zone)
+        self._build(connection, tenant_id, usage_rollup_day, day, usage_rollup_15m, end)
+        build_facets(connection, "day", tz=self._zone.key, tenant_id=tenant_id, start=day, end=end)
 
     def _build_month(self, connection: sa.Connection, tenant_id: str, month: int) -> None:
-        self._build(connection, tenant_id, usage_rollup_month, month, usage_rollup_day, next_month(month, self._zone))
+        end = next_month(month, self._zone)
+        self._build(connection, tenant_id, usage_rollup_month, month, usage_rollup_day, end)
+        build_facets(connection, "month", tz=self._zone.key, tenant_id=tenant_id, start=month, end=end)
 
     def _build(
         self, connection: sa.Connection, tenant_id: str, table: sa.Table, start: int, source: sa.Table, end: int

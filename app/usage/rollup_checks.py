@@ -1,6 +1,7 @@
 """The sums of the ledger against its rows, and days and months against what they are made of, dimension by dimension.
 
-A local day, or month, is compared in one read transaction, in which rows and sums are of one moment.
+Sums by one dimension alone are compared with the days and months that they are sums of. A local day, or month, is
+compared in one read transaction, in which rows and sums are of one moment.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,19 +17,24 @@ from app.db.tables_prices import usage_adjustment
 from app.db.tables_rollups import (
     COST_UNIT,
     DIMENSIONS,
+    FACETS,
     MEASURES,
+    STATUS_COUNTS,
     usage_rollup_15m,
     usage_rollup_day,
+    usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
 from app.usage.check import Check
 from app.usage.entry import ADJUSTMENT
+from app.usage.facets import facet_sums
 from app.usage.zones import QUARTER, day_start, month_start, next_day, next_month
 
 QUARTERS = "rollup_15m"
 DAYS = "rollup_day"
 MONTHS = "rollup_month"
+FACET = "rollup_facet"
 
 _KEYS = ("tenant_id", *DIMENSIONS)
 _COUNTS = MEASURES[:-2]  # the last two are the halves of the cost, in whose sums no 64 bits overflow
@@ -40,14 +46,15 @@ Sums = Mapping[Group, tuple[int, ...]]
 
 
 def rollup_checks(database: Database, zone: ZoneInfo, *, since: int, now: int) -> Iterator[Check]:
-    """The three checks, over all local days from that of `since` (Unix microseconds) to that of `now`.
+    """The four checks, over all local days from that of `since` (Unix microseconds) to that of `now`.
 
-    Numbers of the checks are tokens, input and output. Memory is a month's groups; time is a scan of the range's rows.
+    Numbers of the checks are tokens, input and output; of the last, which has everything four times, by user and by
+    model in days and in months. Memory is a month's groups; time is a scan of the range's rows.
 
     Raises:
         StoreUnavailable: The database cannot be read.
     """
-    quarters, days, months = _Comparison(QUARTERS), _Comparison(DAYS), _Comparison(MONTHS)
+    quarters, days, months, facets = map(_Comparison, (QUARTERS, DAYS, MONTHS, FACET))
     with database.read() as connection:
         first = _first(connection)
         kept = set(connection.execute(sa.select(usage_rollup_zone.c.tz)).scalars())
@@ -59,6 +66,7 @@ def rollup_checks(database: Database, zone: ZoneInfo, *, since: int, now: int) -
             raw, summed = _raw(connection, start, end), _sums(connection, usage_rollup_15m, start, end)
             quarters.add(raw, summed)
             days.add(_as_one(summed, start), _sums(connection, usage_rollup_day, start, end, zone.key))
+            facets.add(*_facets(connection, "day", start, end, zone.key))
         start = end
     start = month_start(begin, zone)
     while start <= now:
@@ -66,9 +74,10 @@ def rollup_checks(database: Database, zone: ZoneInfo, *, since: int, now: int) -
         with database.read() as connection:
             summed = _as_one(_sums(connection, usage_rollup_day, start, end, zone.key), start)
             months.add(summed, _sums(connection, usage_rollup_month, start, end, zone.key))
+            facets.add(*_facets(connection, "month", start, end, zone.key))
         start = end
     yield quarters.check()
-    for comparison in (days, months):
+    for comparison in (days, months, facets):
         if kept and zone.key not in kept:
             yield comparison.check_nothing(f"Not compared: they are not of {zone.key} yet.")
         else:
@@ -164,9 +173,27 @@ def _sums(connection: sa.Connection, table: sa.Table, start: int, end: int, zone
     return _summed(connection.execute(query))
 
 
-def _summed(rows: Iterable[sa.Row[Any]]) -> Sums:
-    """Rows that are a group, its counts, and its cost in two halves."""
-    split = 1 + len(_KEYS)
+def _facets(connection: sa.Connection, width: str, start: int, end: int, zone: str) -> tuple[Sums, Sums]:
+    """By one dimension alone, those of `[start, end)`: as the sums by all dimensions make them, and as they are kept."""
+    expected: dict[Group, tuple[int, ...]] = {}
+    found: dict[Group, tuple[int, ...]] = {}
+    counts = (*_COUNTS, *STATUS_COUNTS, *MEASURES[len(_COUNTS) :])
+    for facet in FACETS:
+        wide, kept = facet_sums(width, facet).subquery().c, usage_rollup_facet.c
+        for columns, sums, conditions in (
+            (wide, expected, ()),
+            (kept, found, (kept.facet == facet, kept.width == width)),
+        ):
+            group = (columns.bucket_start, columns.tenant_id, sa.literal(facet), columns.operation, columns.value)
+            query = sa.select(*group, sa.literal(width), *(columns[name] for name in counts)).where(
+                columns.tz == zone, columns.bucket_start >= start, columns.bucket_start < end, *conditions
+            )
+            sums.update(_summed(connection.execute(query), split=len(group) + 1))
+    return expected, found
+
+
+def _summed(rows: Iterable[sa.Row[Any]], *, split: int = 1 + len(_KEYS)) -> Sums:
+    """Rows that are a group of `split` columns, its counts, and its cost in two halves."""
     groups: dict[Group, tuple[int, ...]] = {}
     for row in rows:
         *measures, high, low = (int(value or 0) for value in row[split:])

@@ -133,6 +133,8 @@ class DocumentResult(ResponseBody):
     context_cost: Money = Field(
         description="Its share of what they cost, by its tokens of the prompt; null while nothing was priced."
     )
+    num_cited: int = Field(description="Whole answers that cite it; a model's answers in JSON cite nothing.")
+    num_citations: int = Field(description="Footnotes that lead to it.")
     cost: Money = Field(description="Both costs, as far as they are known.")
 
 
