@@ -97,9 +97,7 @@ def top_documents(
 ) -> None:
     """What documents cost, embedding them and reading them for answers, and how many answers cite them."""
     with connect(context.obj) as client:
-        start, end = _range(client, last, tz)
-        params = {"start_time": start, "end_time": end, "order_by": _ORDERS[by], "order": "asc" if least else "desc"}
-        params |= {"cited": "false"} if never_cited else {}
+        params = document_params(_range(client, last, tz), by=by, least=least, never_cited=never_cited)
         if csv:
             download_csv(client, "/v1/admin/usage/documents", params, sys.stdout.buffer)
         else:
@@ -228,6 +226,13 @@ def report_params(client: Client, *, by: str, period: str, tz: str | None, width
         "group_by": [_WORDS.get(group, group) for group in dict.fromkeys(groups)],
     }
     return params if tz is None else {**params, "tz": tz}
+
+
+def document_params(span: tuple[int, int], *, by: str, least: bool, never_cited: bool) -> dict[str, Any]:
+    """The parameters of the report of documents as it is asked for on the command line; `span` is Unix seconds."""
+    order = {"order_by": _ORDERS[by], "order": "asc" if least else "desc"}
+    params = {"start_time": span[0], "end_time": span[1], **order}
+    return {**params, "cited": "false"} if never_cited else params
 
 
 def _range(client: Client, period: str, tz: str | None) -> tuple[int, int]:

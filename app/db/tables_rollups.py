@@ -31,7 +31,7 @@ MEASURES = (
 """What is summed."""
 
 STATUS_COUNTS = ("num_aborted", "num_recovered", "num_adjustments")
-"""What is counted where sums are not kept by status: calls that were aborted or recovered, and adjustments."""
+"""Where sums are not kept by status: calls that were aborted or recovered, and 1 where there are adjustments."""
 
 FACETS = ("user_id", "model_id")
 """Dimensions that have sums of their own, in the words of the ledger."""

@@ -27,6 +27,7 @@ from app.usage.pricing import Rate, cost_pico, rates_at
 Kind: TypeAlias = Literal["rerate", "correction"]
 
 _REASON_CHARS = 500
+_WRITE = sa.insert(usage_adjustment)  # composed once: re-rating runs it for every call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,20 +151,18 @@ class Adjustments:
             created_by=principal.user_id,
             created_at=now,
         )
-        connection.execute(
-            sa.insert(usage_adjustment).values(
-                adjustment_id=adjustment.adjustment_id,
-                event_id=adjustment.event_id,
-                kind=kind,
-                cost_pico=cost_pico,
-                currency=self._currency,
-                price_ids=to_json(list(price_ids)),
-                reason=reason,
-                created_by=principal.user_id,
-                created_at=now,
-                **change.columns,
-            )
-        )
+        values = {
+            "adjustment_id": adjustment.adjustment_id,
+            "event_id": adjustment.event_id,
+            "kind": kind,
+            "cost_pico": cost_pico,
+            "currency": self._currency,
+            "price_ids": to_json(list(price_ids)),
+            "reason": reason,
+            "created_by": principal.user_id,
+            "created_at": now,
+        }
+        connection.execute(_WRITE, values | change.columns)
         entry = Entry(
             event_id=row["event_id"],
             tenant_id=row["tenant_id"],

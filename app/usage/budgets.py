@@ -6,6 +6,7 @@ between looking and taking, and no number of callers at once gets more than the 
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -21,15 +22,6 @@ from app.usage.budget_windows import Edges, edges_of
 from app.usage.entry import Entry
 
 # composed once: every call runs them, and composing one takes longer than running it
-_APPLYING = (
-    sa.select(budget)
-    .where(
-        budget.c.tenant_id == sa.bindparam("its_tenant"),
-        budget.c.deleted_at.is_(None),
-        sa.tuple_(budget.c.scope_type, budget.c.scope_id).in_(sa.bindparam("its_scopes", expanding=True)),
-    )
-    .order_by(budget.c.budget_id)
-)
 _MAKE_WINDOW = {
     "sqlite": sqlite.insert(budget_window).on_conflict_do_nothing(),
     "postgresql": postgresql.insert(budget_window).on_conflict_do_nothing(),
@@ -210,13 +202,25 @@ class Budgets:
 def _applying(connection: sa.Connection, reservation: Reservation) -> Sequence[sa.Row[Any]]:
     """The budgets a call counts against, always in the same order."""
     principal = reservation.principal
+    its = {"its_tenant": principal.tenant_id, "its_user": principal.user_id, "its_key": principal.key_id}
+    collections = {f"collection_{number}": name for number, name in enumerate(reservation.collection_ids)}
+    return connection.execute(_applying_to(len(collections)), its | collections).all()
+
+
+@lru_cache(maxsize=64)  # most calls name none or one
+def _applying_to(collections: int) -> sa.Select[Any]:
+    """Select the budgets of a call that names so many collections."""
+    names: list[sa.BindParameter[str]] = [sa.bindparam(f"collection_{number}") for number in range(collections)]
+    its = {"tenant": "its_tenant", "user": "its_user", "key": "its_key"}
     scopes = [
-        ("tenant", principal.tenant_id),
-        ("user", principal.user_id),
-        ("key", principal.key_id),
-        *(("collection", collection_id) for collection_id in reservation.collection_ids),
+        *(sa.and_(budget.c.scope_type == kind, budget.c.scope_id == sa.bindparam(name)) for kind, name in its.items()),
+        *(sa.and_(budget.c.scope_type == "collection", budget.c.scope_id == name) for name in names),
     ]
-    return connection.execute(_APPLYING, {"its_tenant": principal.tenant_id, "its_scopes": scopes}).all()
+    return (
+        sa.select(budget)
+        .where(budget.c.tenant_id == sa.bindparam("its_tenant"), budget.c.deleted_at.is_(None), sa.or_(*scopes))
+        .order_by(budget.c.budget_id)
+    )
 
 
 def _claim(row: sa.Row[Any], *, tokens: int, pico: int | None, at: int) -> _Claim:

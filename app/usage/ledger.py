@@ -208,7 +208,7 @@ class Ledger:
         """
         with self._database.write() as connection:  # on SQLite writers take turns
             if connection.dialect.name == "postgresql":
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_MOMENT_MS}")  # nobody settles or cites meanwhile
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_MOMENT_MS}")  # nobody writes meanwhile
                 connection.exec_driver_sql("LOCK TABLE usage_event, answer_citation IN EXCLUSIVE MODE")
             return self._now()
 

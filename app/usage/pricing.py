@@ -21,7 +21,7 @@ METERS = (INPUT, CACHED_INPUT, OUTPUT, EMBEDDING)
 _EMBEDS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
 
 
-# composed once: every call is reserved with it
+# composed once: every call is reserved with the one and settled with the other
 _IN_FORCE = (
     sa.select(price.c.price_id, price.c.meter, price.c.pico_per_token)
     .where(
@@ -29,6 +29,11 @@ _IN_FORCE = (
         price.c.effective_from <= sa.bindparam("now"),
         sa.or_(price.c.effective_to.is_(None), price.c.effective_to > sa.bindparam("now")),
     )
+    .order_by(price.c.price_id)
+)
+_NOTED = (
+    sa.select(price.c.price_id, price.c.meter, price.c.pico_per_token)
+    .where(price.c.price_id.in_(sa.bindparam("its_prices", expanding=True)))
     .order_by(price.c.price_id)
 )
 
@@ -51,8 +56,7 @@ def rates_of(connection: sa.Connection, price_ids: Sequence[str]) -> tuple[Rate,
     """The rates that were noted on a ledger row."""
     if not price_ids:
         return ()
-    query = sa.select(price.c.price_id, price.c.meter, price.c.pico_per_token).where(price.c.price_id.in_(price_ids))
-    return tuple(Rate(*row) for row in connection.execute(query.order_by(price.c.price_id)))
+    return tuple(Rate(*row) for row in connection.execute(_NOTED, {"its_prices": list(price_ids)}))
 
 
 def cost_pico(

@@ -26,9 +26,10 @@ from app.db.tables_rollups import (
     usage_rollup_month,
     usage_rollup_zone,
 )
+from app.types import UsageStatus
 from app.usage.check import Check
 from app.usage.entry import ADJUSTMENT
-from app.usage.facets import facet_sums
+from app.usage.facets import ABORTED
 from app.usage.zones import QUARTER, day_start, month_start, next_day, next_month
 
 QUARTERS = "rollup_15m"
@@ -42,7 +43,7 @@ _COUNTS = MEASURES[:-2]  # the last two are the halves of the cost, in whose sum
 Group = tuple[Any, ...]
 """When it begins, whose it is, and its dimensions."""
 Sums = Mapping[Group, tuple[int, ...]]
-"""The counts and the cost in pico-units by group; groups without anything left out."""
+"""The counts and the cost in pico-units by group."""
 
 
 def rollup_checks(database: Database, zone: ZoneInfo, *, since: int, now: int) -> Iterator[Check]:
@@ -65,16 +66,18 @@ def rollup_checks(database: Database, zone: ZoneInfo, *, since: int, now: int) -
         with database.read() as connection:
             raw, summed = _raw(connection, start, end), _sums(connection, usage_rollup_15m, start, end)
             quarters.add(raw, summed)
-            days.add(_as_one(summed, start), _sums(connection, usage_rollup_day, start, end, zone.key))
-            facets.add(*_facets(connection, "day", start, end, zone.key))
+            kept_days = _sums(connection, usage_rollup_day, start, end, zone.key)
+            days.add(_as_one(summed, start), kept_days)
+            facets.add(_by_facet(kept_days), _facets(connection, "day", start, end, zone.key))
         start = end
     start = month_start(begin, zone)
     while start <= now:
         end = next_month(start, zone)
         with database.read() as connection:
             summed = _as_one(_sums(connection, usage_rollup_day, start, end, zone.key), start)
-            months.add(summed, _sums(connection, usage_rollup_month, start, end, zone.key))
-            facets.add(*_facets(connection, "month", start, end, zone.key))
+            kept_months = _sums(connection, usage_rollup_month, start, end, zone.key)
+            months.add(summed, kept_months)
+            facets.add(_by_facet(kept_months), _facets(connection, "month", start, end, zone.key))
         start = end
     yield quarters.check()
     for comparison in (days, months, facets):
@@ -96,7 +99,8 @@ class _Comparison:
         self._first: Group | None = None
 
     def add(self, expected: Sums, found: Sums) -> None:
-        """Another day's."""
+        """Another day's. A sum of nothing is as good as none."""
+        expected, found = _not_empty(expected), _not_empty(found)
         self._expected += sum(map(_tokens, expected.values()))
         self._found += sum(map(_tokens, found.values()))
         groups = expected.keys() | found.keys()
@@ -118,6 +122,10 @@ class _Comparison:
     def check_nothing(self, why: str) -> Check:
         """That the two ways have nothing to do with each other."""
         return Check(name=self._name, ok=True, expected=None, found=None, detail=why)
+
+
+def _not_empty(sums: Sums) -> Sums:
+    return {group: measures for group, measures in sums.items() if any(measures)}
 
 
 def _tokens(measures: tuple[int, ...]) -> int:
@@ -173,23 +181,30 @@ def _sums(connection: sa.Connection, table: sa.Table, start: int, end: int, zone
     return _summed(connection.execute(query))
 
 
-def _facets(connection: sa.Connection, width: str, start: int, end: int, zone: str) -> tuple[Sums, Sums]:
-    """By one dimension alone, those of `[start, end)`: as the sums by all dimensions make them, and as they are kept."""
-    expected: dict[Group, tuple[int, ...]] = {}
-    found: dict[Group, tuple[int, ...]] = {}
-    counts = (*_COUNTS, *STATUS_COUNTS, *MEASURES[len(_COUNTS) :])
-    for facet in FACETS:
-        wide, kept = facet_sums(width, facet).subquery().c, usage_rollup_facet.c
-        for columns, sums, conditions in (
-            (wide, expected, ()),
-            (kept, found, (kept.facet == facet, kept.width == width)),
-        ):
-            group = (columns.bucket_start, columns.tenant_id, sa.literal(facet), columns.operation, columns.value)
-            query = sa.select(*group, sa.literal(width), *(columns[name] for name in counts)).where(
-                columns.tz == zone, columns.bucket_start >= start, columns.bucket_start < end, *conditions
-            )
-            sums.update(_summed(connection.execute(query), split=len(group) + 1))
-    return expected, found
+def _facets(connection: sa.Connection, width: str, start: int, end: int, zone: str) -> Sums:
+    """The sums kept by one dimension alone of `[start, end)`, as they are."""
+    columns = usage_rollup_facet.c
+    group = (columns.bucket_start, columns.tenant_id, columns.facet, columns.operation, columns.value)
+    counts = (columns[name] for name in (*MEASURES[:-2], *STATUS_COUNTS, *MEASURES[-2:]))
+    query = sa.select(*group, *counts).where(
+        columns.tz == zone, columns.width == width, columns.bucket_start >= start, columns.bucket_start < end
+    )
+    return _summed(connection.execute(query), split=len(group))
+
+
+def _by_facet(wide: Sums) -> Sums:
+    """Sums by all dimensions, by one alone; before the cost come `STATUS_COUNTS`."""
+    groups: dict[Group, tuple[int, ...]] = {}
+    for (start, tenant_id, *dimensions), (*counts, cost) in wide.items():
+        of = dict(zip(DIMENSIONS, dimensions, strict=True))
+        calls, status = counts[_COUNTS.index("num_calls")], of["status"]
+        aborted, recovered = calls * (status in ABORTED), calls * (status == UsageStatus.RECOVERED)
+        for facet in FACETS:
+            group = (start, tenant_id, facet, of["operation"], of[facet])
+            *before, adjusted, spent = groups.get(group, (0,) * (len(counts) + 4))
+            summed = map(sum, zip(before, (*counts, aborted, recovered), strict=True))
+            groups[group] = (*summed, max(adjusted, status == ADJUSTMENT), spent + cost)
+    return groups
 
 
 def _summed(rows: Iterable[sa.Row[Any]], *, split: int = 1 + len(_KEYS)) -> Sums:
@@ -198,7 +213,7 @@ def _summed(rows: Iterable[sa.Row[Any]], *, split: int = 1 + len(_KEYS)) -> Sums
     for row in rows:
         *measures, high, low = (int(value or 0) for value in row[split:])
         groups[tuple(row[:split])] = (*measures, high * COST_UNIT + low)
-    return {group: measures for group, measures in groups.items() if any(measures)}
+    return groups
 
 
 def _as_one(parts: Sums, start: int) -> Sums:
@@ -207,4 +222,4 @@ def _as_one(parts: Sums, start: int) -> Sums:
     for group, measures in parts.items():
         whole = (start, *group[1:])
         groups[whole] = tuple(map(sum, zip(groups.get(whole, (0,) * len(measures)), measures, strict=True)))
-    return {group: measures for group, measures in groups.items() if any(measures)}
+    return groups

@@ -41,6 +41,17 @@ def spans(edges: Sequence[int], zone: ZoneInfo) -> Spans:
     return found
 
 
+def ranges(its_spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """The stretches of time that spans make up, in order; those that touch are one."""
+    found: list[tuple[int, int]] = []
+    for _, start, end in sorted(its_spans, key=lambda span: span.start):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
+
+
 def _inside(outer: list[Span], bucket: int, start: int, end: int, inner: tuple[int, int]) -> list[tuple[int, int]]:
     """`inner`, if it is anything; what it leaves of `[start, end)` is added to `outer`."""
     first, last = inner

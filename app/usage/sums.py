@@ -1,6 +1,6 @@
 """Sums over the ledger's settled lines, exact at any size, read from whatever keeps them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import NamedTuple, TypeAlias
@@ -10,10 +10,17 @@ import sqlalchemy as sa
 
 from app.db.tables_ledger import usage_event
 from app.db.tables_prices import usage_adjustment
-from app.db.tables_rollups import COST_UNIT, usage_rollup_15m, usage_rollup_day, usage_rollup_month
+from app.db.tables_rollups import (
+    COST_UNIT,
+    usage_rollup_15m,
+    usage_rollup_day,
+    usage_rollup_facet,
+    usage_rollup_month,
+)
 from app.types import UsageStatus
 from app.usage.entry import ADJUSTMENT
-from app.usage.spans import Span, spans
+from app.usage.facets import ABORTED
+from app.usage.spans import Span, ranges, spans
 
 DIMENSIONS = ("project_id", "user_id", "api_key_id", "model", "operation", "status")
 """What lines can be grouped and filtered by, in the words of the reports."""
@@ -36,12 +43,14 @@ Only: TypeAlias = Mapping[str, Sequence[str]]
 Key: TypeAlias = tuple[int | str, ...]
 """The number of a bucket and the values of the dimensions grouped by."""
 
-_ABORTED = (UsageStatus.CLIENT_ABORT, UsageStatus.SERVER_ABORT)
 _UNIT: sa.ColumnElement[int] = sa.literal_column(str(COST_UNIT), sa.BigInteger)
 
 
 class Totals(NamedTuple):
-    """What some lines add up to. Costs are in two parts, see `cost_pico`."""
+    """What some lines add up to. Costs are in two parts, see `cost_pico`.
+
+    Of `adjustments` it is only told whether there are any: sums of them are counted where sums are read.
+    """
 
     calls: int
     aborted: int
@@ -80,7 +89,10 @@ NOTHING = Totals._make([0] * len(Totals._fields))
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where lines, or sums of them, are read: `at` is when they count, `sums` those of `Totals` in its order."""
+    """Where lines, or sums of them, are read: `at` is when they count, `sums` those of `Totals` in its order.
+
+    Only those of the `rows` count for which `where` holds.
+    """
 
     rows: sa.FromClause
     at: sa.ColumnElement[int]
@@ -88,6 +100,7 @@ class Source:
     dimensions: Mapping[str, sa.ColumnElement[str]]
     sums: tuple[sa.ColumnElement[int], ...]
     tz: sa.ColumnElement[str] | None = None
+    where: tuple[sa.ColumnElement[bool], ...] = ()
 
 
 def high(pico: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
@@ -117,7 +130,7 @@ def _of_rollup(table: sa.Table) -> Source:
         dimensions=_dimensions(table),
         sums=(
             sa.func.sum(columns.num_calls),
-            _calls_of(_ABORTED, columns.status, columns.num_calls),
+            _calls_of(ABORTED, columns.status, columns.num_calls),
             _calls_of([UsageStatus.RECOVERED], columns.status, columns.num_calls),
             sa.func.sum(columns.num_unpriced),
             _calls_of([ADJUSTMENT], columns.status, 1),
@@ -126,6 +139,20 @@ def _of_rollup(table: sa.Table) -> Source:
             *(sa.func.sum(columns[name]) for name in TOKENS),
         ),
         tz=columns.get("tz"),
+    )
+
+
+def _of_facet(facet: str, dimension: str, width: str) -> Source:
+    columns = usage_rollup_facet.c
+    counts = ("num_calls", "num_aborted", "num_recovered", "num_unpriced", "num_adjustments", "cost_high", "cost_low")
+    return Source(
+        rows=usage_rollup_facet,
+        at=columns.bucket_start,
+        tenant_id=columns.tenant_id,
+        dimensions={dimension: columns.value, "operation": columns.operation},
+        sums=tuple(sa.func.sum(columns[name]) for name in (*counts, *TOKENS)),
+        tz=columns.tz,
+        where=(columns.facet == facet, columns.width == width),
     )
 
 
@@ -138,7 +165,7 @@ EVENTS = Source(
     dimensions=_dimensions(usage_event),
     sums=(
         sa.func.count(),
-        _calls_of(_ABORTED, _event.status, 1),
+        _calls_of(ABORTED, _event.status, 1),
         _calls_of([UsageStatus.RECOVERED], _event.status, 1),
         sa.func.count() - sa.func.count(_event.cost_pico),
         _none,
@@ -182,6 +209,11 @@ ADJUSTMENTS = Source(
 QUARTERS = _of_rollup(usage_rollup_15m)
 DAYS = _of_rollup(usage_rollup_day)
 MONTHS = _of_rollup(usage_rollup_month)
+FACETS = tuple(
+    (_of_facet(facet, dimension, "day"), _of_facet(facet, dimension, "month"))
+    for facet, dimension in (("model_id", "model"), ("user_id", "user_id"))  # fewest rows first
+)
+"""Days and months by one dimension and the operation alone."""
 
 
 def totals(
@@ -199,19 +231,25 @@ def totals(
     are single lines at the ends of buckets and kept sums between.
     """
     parts = spans(edges, zone)
+    days, months = _days_and_months({*groups, *(only or {})})
     found: dict[Key, Totals] = {}
     for source, its_spans in (
         (EVENTS, parts.lines),
         (ADJUSTMENTS, parts.lines),
         (QUARTERS, parts.quarters),
-        (DAYS, parts.days),
-        (MONTHS, parts.months),
+        (days, parts.days),
+        (months, parts.months),
     ):
         if its_spans:
             for key, some in read(connection, source, its_spans, tenant_id, zone, groups, only or {}).items():
                 before = found.get(key)
                 found[key] = some if before is None else before.plus(some)
     return found
+
+
+def _days_and_months(dimensions: Collection[str]) -> tuple[Source, Source]:
+    """Where those dimensions are all known, and rows are fewest."""
+    return next((pair for pair in FACETS if pair[0].dimensions.keys() >= {*dimensions}), (DAYS, MONTHS))
 
 
 def read(
@@ -252,7 +290,13 @@ def within(
     return (
         sa.select(span.c.bucket)
         .select_from(span.join(rows, sa.and_(source.at >= span.c.since, source.at < span.c.until)))
-        .where(source.tenant_id == tenant_id, *(source.dimensions[name].in_(values) for name, values in only.items()))
+        .where(
+            source.tenant_id == tenant_id,
+            # what the join says already, in constants: without them PostgreSQL reads all lines there are
+            sa.or_(*(sa.and_(source.at >= since, source.at < until) for since, until in ranges(its_spans))),
+            *source.where,
+            *(source.dimensions[name].in_(values) for name, values in only.items()),
+        )
     )
 
 

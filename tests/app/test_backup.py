@@ -20,6 +20,7 @@ from app.backup.archive import ArchiveWriter, BackupUnusable, read_archive
 from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of, rows_name
 from app.backup.restore import restore
 from app.backup.snapshot import back_up
+from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.db.every_table import metadata
 from app.db.migration import current_revision, head_revision, upgrade
@@ -54,6 +55,7 @@ def put(library: Library, files: FileStore, name: str, *texts: str) -> str:
 
 def fill(database: Database, data_dir: Path) -> list[str]:
     library, files = Library(database), FileStore(data_dir / "files")
+    AnswerCitationRepository(database).record("req_1", tenant_id="t1", citations={"doc_1": 2})
     return [put(library, files, name, *texts) for name, texts in TEXTS.items()]
 
 

@@ -51,11 +51,16 @@ BUGS = (
     Bug(
         "check, then count: a budget is looked at and taken from in two steps",
         "app/usage/budgets.py",
-        """            taken = taken.where(budget_window.c.reserved + budget_window.c.settled + amount <= limit)
+        """        taken = connection.execute(_TAKE, [claim.window | {"amount": claim.amount} for claim in claims])
+        if taken.rowcount != len(claims):
 """,
-        """            left = limit - budget_window.c.reserved - budget_window.c.settled
-            if connection.execute(sa.select(left).where(*_is(key))).scalar_one() <= 0:
-                self._refuse(connection, row, edges, amount=amount, at=at)
+        """        found = [connection.execute(_READ, claim.window).one() for claim in claims]
+        take = sa.update(budget_window).where(*_WINDOW).values(reserved=budget_window.c.reserved + _AMOUNT)
+        connection.execute(take, [claim.window | {"amount": claim.amount} for claim in claims])
+        if any(
+            claim.row.enforcement == "hard" and sum(window) >= claim.row.limit_value
+            for claim, window in zip(claims, found, strict=True)
+        ):
 """,
         ("tests/faults/test_budget_faults.py", "tests/app/usage/test_budgets.py"),
     ),
@@ -69,8 +74,8 @@ BUGS = (
     Bug(
         "days of UTC in every zone",
         "app/usage/rollups.py",
-        '"bucket_start": day_start(entry.at, zone)}',
-        '"bucket_start": entry.at - entry.at % 86_400_000_000}',
+        "day_start(entry.at, self._zone)",
+        "entry.at - entry.at % 86_400_000_000",
         ("tests/app/usage/test_rollups.py",),
     ),
     Bug(

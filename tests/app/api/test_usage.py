@@ -1,5 +1,8 @@
 """The usage routes, as the `openai` package's own types read them."""
 
+import csv
+import io
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +19,7 @@ from app.api.schemas.usage import (
     ReportPage,
     RerankResult,
 )
+from app.db.answer_citations import AnswerCitationRepository
 from app.state import State
 from app.types import Components, DocumentShare, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 
@@ -150,6 +154,38 @@ def test_documents_are_listed_with_what_they_took(client: TestClient, spend: Spe
     DocumentsPage.model_validate(page.json())
     (one,) = page.json()["data"]
     assert (one["document_id"], one["name"], one["num_retrieved"], one["context_tokens"]) == ("d1", "(deleted)", 1, 5)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/csv", "application/x-ndjson"])
+def test_documents_that_no_answer_cites_can_be_asked_for(
+    client: TestClient, state: State, spend: Spend, accept: str
+) -> None:
+    spend("req_1:1")
+    citations = AnswerCitationRepository(state.database, clock=state.ledger.seconds)
+    citations.record("req_2", tenant_id="default", citations={"d2": 3})
+
+    def found(cited: str) -> list[tuple[str, int, int]]:
+        params: dict[str, Any] = {"start_time": 0, "cited": cited}
+        answer = client.get("/v1/admin/usage/documents", params=params, headers={"Accept": accept})
+        assert answer.status_code == 200, answer.text
+        match accept:
+            case "application/json":
+                rows = DocumentsPage.model_validate(answer.json()).model_dump()["data"]
+            case "text/csv":
+                rows = [*csv.DictReader(io.StringIO(answer.text))]
+            case _:
+                rows = [json.loads(line) for line in answer.text.splitlines()]
+        return [(row["document_id"], int(row["num_cited"]), int(row["num_citations"])) for row in rows]
+
+    assert found("true") == [("d2", 1, 3)]
+    assert found("false") == [("d1", 0, 0)]
+
+
+def test_documents_are_cited_or_not_and_nothing_else(client: TestClient) -> None:
+    answer = client.get("/v1/admin/usage/documents", params={"start_time": 0, "cited": "rarely"})
+
+    assert answer.status_code == 422
+    assert "cited" in answer.text
 
 
 @pytest.mark.parametrize("path", ROUTES)

@@ -21,8 +21,16 @@ from app.cli.audit import show as show_audit
 from app.cli.connection import Client, Refused
 from app.cli.download import download_csv
 from app.cli.period import last
-from app.cli.usage import report_params, show_documents, show_events, show_reconciliation, show_report
+from app.cli.usage import (
+    document_params,
+    report_params,
+    show_documents,
+    show_events,
+    show_reconciliation,
+    show_report,
+)
 from app.cli.usage_table import money_text
+from app.db.answer_citations import AnswerCitationRepository
 from app.main import create_app
 from app.settings import Settings
 from app.state import State
@@ -49,6 +57,9 @@ class Terminal:
         self.state.ledger.reserve(reservation(event_id, tenant_id="default", max_output_tokens=10**7, **reserved))
         settlement = Settlement(status=UsageStatus.COMPLETED, output_tokens=output, delivered_tokens=output)
         self.state.ledger.settle(event_id, settlement)
+
+    def cite(self, request_id: str, citations: dict[str, int]) -> None:
+        AnswerCitationRepository(self.state.database).record(request_id, tenant_id="default", citations=citations)
 
 
 @pytest.fixture
@@ -143,12 +154,32 @@ def test_events_are_lines_and_say_when_there_are_more(terminal):
 
 def test_documents_come_dearest_first_with_a_total(terminal):
     terminal.settle("req_1:1", output=1, documents=[DocumentShare("doc_gone", 1, 6)])
+    terminal.cite("req_1", {"doc_gone": 2})
 
     rows = rows_of(terminal.said(show_documents, {"start_time": 0, "limit": 5}))
 
-    assert rows[0] == ["document", "id", "retrieved", "context", "ingest", "cost", "(usd)"]
-    assert rows[1][:5] == ["(deleted)", "doc_gone", "1", "6", "0"]
+    assert rows[0] == ["document", "id", "retrieved", "cited", "citations", "context", "ingest", "cost", "(usd)"]
+    assert rows[1][:7] == ["(deleted)", "doc_gone", "1", "1", "2", "6", "0"]
     assert rows[2][0] == "total"
+
+
+def test_documents_that_no_answer_cites_are_an_option(terminal):
+    terminal.settle("req_1:1", output=1, documents=[DocumentShare("doc_1", 1, 6), DocumentShare("doc_2", 1, 2)])
+    terminal.cite("req_1", {"doc_1": 2})
+
+    span = 0, int(time.time()) + 60
+    every, never = (
+        terminal.said(show_documents, document_params(span, by="cited", least=False, never_cited=asked))
+        for asked in (False, True)
+    )
+
+    assert [row[1] for row in rows_of(every)[1:3]] == ["doc_1", "doc_2"]
+    assert [row[1] for row in rows_of(never)[1:2]] == ["doc_2"]
+    assert "doc_1" not in never
+    terminal.cite("req_2", {"doc_2": 1})
+    assert "no such documents" in terminal.said(
+        show_documents, document_params(span, by="cost", least=True, never_cited=True)
+    )
 
 
 def test_reconciliation_is_a_table_and_a_verdict(terminal):

@@ -1,15 +1,20 @@
 """Thresholds tell once a window: in the log, and to a webhook until it takes the message."""
 
+import threading
+import time
 from collections.abc import Mapping
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.db.alerts import Alert, AlertRepository
 from app.db.audit import AuditLog
+from app.db.budget_rows import lock_tenant
 from app.db.budgets import BudgetRepository
 from app.db.session import Database
+from app.db.tables_budgets import budget
 from app.errors import BudgetExceeded
 from app.types import Settlement, UsageStatus
 from app.usage.alert_delivery import MOST_ATTEMPTS, AlertDelivery, delay_after
@@ -42,6 +47,7 @@ class Bench:
     """Budgets, a ledger and their alerts over one database."""
 
     def __init__(self, database: Database) -> None:
+        self.database = database
         self.clock = Clock()
         self.budgets = BudgetRepository(database, AuditLog(database), clock=self.clock)
         self.alerts = AlertRepository(database, clock=self.clock)
@@ -104,13 +110,56 @@ def test_a_threshold_fires_once_a_window_whatever_happens_to_the_limit(bench: Be
     assert len(bench.listed()) == 2, "the next day has its own"
 
 
-def test_a_lowered_limit_is_noticed_at_the_next_settlement(bench: Bench) -> None:
-    made = set_budget(bench.budgets, limit=1000, thresholds=(80,))
+def test_a_limit_lowered_below_what_is_used_tells_at_once_and_once(bench: Bench) -> None:
+    made = set_budget(bench.budgets, limit=1000, thresholds=(80, 100, 120))
     bench.spend(500)
     bench.budgets.update(ADMIN, made.id, limit=600)
+    first = bench.listed()
     bench.spend(20)
+    bench.budgets.update(ADMIN, made.id, limit=500)
+    bench.budgets.update(ADMIN, made.id, limit=490)
 
-    assert [(alert.used, alert.limit) for alert in bench.listed()] == [(520, 600)]
+    assert [(alert.percent, alert.used, alert.limit, alert.reason) for alert in first] == [(80, 500, 600, "spent")]
+    told = sorted((alert.percent, alert.used, alert.limit) for alert in bench.listed())
+    assert told == [(80, 500, 600), (100, 520, 500)]
+
+
+def test_a_limit_lowered_above_what_is_used_and_one_of_nothing_used_tell_nothing(bench: Bench) -> None:
+    made = set_budget(bench.budgets, limit=1000, thresholds=(80,))
+    bench.ledger.reserve(reservation("req_0:1", max_output_tokens=880))
+    bench.budgets.update(ADMIN, made.id, limit=0)
+    bench.ledger.settle("req_0:1", Settlement(status=UsageStatus.COMPLETED, input_tokens=0))
+    bench.budgets.update(ADMIN, made.id, limit=1000)
+    bench.spend(500)
+    bench.budgets.update(ADMIN, made.id, limit=626)
+
+    assert bench.listed() == []
+
+
+def test_a_threshold_set_below_what_is_used_tells_at_once(bench: Bench) -> None:
+    made = set_budget(bench.budgets, limit=1000, thresholds=(80,))
+    bench.spend(500)
+    bench.budgets.update(ADMIN, made.id, thresholds=(50, 60))
+
+    assert [(alert.percent, alert.used, alert.limit) for alert in bench.listed()] == [(50, 500, 1000)]
+
+
+def test_a_limit_lowered_while_a_call_settles_is_the_one_it_is_held_against(bench: Bench) -> None:
+    """Neither of the two may overlook the other: the call by reading the limit before, the change what is used."""
+    made = set_budget(bench.budgets, limit=10**6, thresholds=(80,))
+    bench.ledger.reserve(reservation("req_0:1", max_output_tokens=480))
+    with bench.database.write() as connection:
+        lock_tenant(connection, "t1")  # as the change does before anything else
+        settling = threading.Thread(
+            target=bench.ledger.settle,
+            args=("req_0:1", Settlement(status=UsageStatus.COMPLETED, output_tokens=480)),
+        )
+        settling.start()
+        time.sleep(0.3)  # it stands at the lock, or has not come so far: both must end the same
+        connection.execute(sa.update(budget).where(budget.c.budget_id == made.id).values(limit_value=600))
+    settling.join()
+
+    assert [(alert.used, alert.limit) for alert in bench.listed()] == [(500, 600)]
 
 
 def test_a_refusal_counts_as_the_whole_limit(bench: Bench) -> None:

@@ -86,6 +86,7 @@ class Admission(RuleBasedStateMachine):
         self.passed: set[tuple[str, int, int, int]] = set()
         self.alerts: dict[tuple[str, int, int, int], tuple[int, int]] = {}
         self.calls = 0
+        self.latest = 0  # the ledger's clock stands still where the administrator's is put back
 
     def teardown(self) -> None:
         if hasattr(self, "database"):
@@ -115,6 +116,7 @@ class Admission(RuleBasedStateMachine):
     @rule(user=USERS, most=st.integers(0, 120))
     def ask(self, user: str, most: int) -> None:
         amount = INPUT + most
+        self._look_at_the_clock()
         places = self._places(user)
         refusing = [place for place in places if not self._room(place, amount)]
         self.calls += 1
@@ -143,6 +145,7 @@ class Admission(RuleBasedStateMachine):
         """Any call, in any order, with any count of the prompt, also a larger one than was reserved."""
         event_id = data.draw(st.sampled_from(sorted(self.open)))
         holds = self.open.pop(event_id)
+        self._look_at_the_clock()
         self.ledger.settle(event_id, Settlement(status=UsageStatus.COMPLETED, input_tokens=counted))
         (row,) = self.ledger.usage(event_id.partition(":")[0])
         for place, amount in holds:
@@ -160,8 +163,13 @@ class Admission(RuleBasedStateMachine):
     @rule(data=st.data(), limit=LIMITS)
     def raise_or_lower(self, data: st.DataObject, limit: int) -> None:
         budget_id = data.draw(st.sampled_from(self._living()))
-        self.budgets.update(ADMIN, budget_id, limit=limit)
+        window = self.budgets.update(ADMIN, budget_id, limit=limit).window
         self.limits[budget_id].limit = limit
+        place = (budget_id, window.series, window.start)
+        if self.settled[place]:
+            self.passed.update(
+                (*place, percent) for percent in THRESHOLDS if self.settled[place] * 100 >= percent * limit
+            )
 
     @precondition(lambda self: self._living())
     @rule(data=st.data())
@@ -240,10 +248,12 @@ class Admission(RuleBasedStateMachine):
     def _living(self) -> list[str]:
         return sorted(budget_id for budget_id, limit in self.limits.items() if not limit.deleted)
 
+    def _look_at_the_clock(self) -> None:
+        self.latest = max(self.latest, round(self.clock.now * 1_000_000))
+
     def _places(self, user: str) -> list[Place]:
-        now = round(self.clock.now * 1_000_000)
         return [
-            (budget_id, limit.series, edges_of(limit.period, now, BERLIN).start)
+            (budget_id, limit.series, edges_of(limit.period, self.latest, BERLIN).start)
             for budget_id, limit in sorted(self.limits.items())
             if limit.applies(user)
         ]

@@ -1,5 +1,6 @@
-"""What documents took, page by page, those nobody read and those that are gone among them."""
+"""What documents took and how often they are cited, page by page, those nobody read and those that are gone too."""
 
+from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -8,8 +9,10 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.db.answer_citations import AnswerCitationRepository
 from app.db.session import Database
 from app.db.tables import collection, document, document_version, tenant
+from app.db.tables_ledger import answer_citation
 from app.errors import InvalidRequest
 from app.usage.documents_report import ORDERS, DocumentsQuery
 from app.usage.reports import UsageReports
@@ -18,6 +21,39 @@ from tests.app.usage.samples import Clock
 from tests.app.usage.test_costs_report import END, START, Bills, Call, calls
 
 EXPLORE = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@dataclass(frozen=True)
+class Cited:
+    """An answer and its citations by document; `late` is seconds after the start of the range, `ours` the tenant."""
+
+    documents: dict[str, int]
+    late: int
+    ours: bool
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is on the report."""
+        return self.ours and 0 <= self.late < END - START
+
+
+cited = st.builds(
+    Cited,
+    documents=st.dictionaries(st.sampled_from(["d1", "d2", "d4"]), st.integers(1, 5), min_size=1),
+    late=st.sampled_from([-1, 0, 7, END - START - 1, END - START]),
+    ours=st.sampled_from([True, True, True, False]),
+)
+
+
+def cite(database: Database, tenant_id: str, answers: list[Cited]) -> None:
+    """Write down what answers cite, and nothing else."""
+    with database.write() as connection:
+        connection.execute(sa.delete(answer_citation))
+    for number, answer in enumerate(answers):
+        at = float(START + answer.late)
+        AnswerCitationRepository(database, clock=lambda at=at: at).record(  # type: ignore[misc]
+            f"req_{number}", tenant_id=tenant_id if answer.ours else "rival", citations=answer.documents
+        )
 
 
 def add_documents(database: Database, tenant_id: str, document_ids: list[str]) -> None:
@@ -75,15 +111,24 @@ def pages(reports: UsageReports, **asked: Any) -> list[dict[str, Any]]:
 @EXPLORE
 @given(
     made=st.lists(calls(), max_size=5),
+    answers=st.lists(cited, max_size=5),
+    only=st.sampled_from([None, True, False]),
     order_by=st.sampled_from(ORDERS),
     ascending=st.booleans(),
     limit=st.integers(1, 4),
 )
 def test_pages_hold_every_document_once_in_order(
-    database: Database, made: list[Call], order_by: str, ascending: bool, limit: int
+    database: Database,
+    made: list[Call],
+    answers: list[Cited],
+    only: bool | None,
+    order_by: str,
+    ascending: bool,
+    limit: int,
 ) -> None:
-    """Invariant 14, and the same costs as the report of costs has."""
+    """Invariant 14, the same costs as the report of costs has, and the citations of the range."""
     bills = Bills(database, made)
+    cite(database, bills.tenant, answers)
     asked: dict[str, Any] = {
         "tenant_id": bills.tenant,
         "start": START,
@@ -92,9 +137,15 @@ def test_pages_hold_every_document_once_in_order(
         "ascending": ascending,
     }
 
-    found = pages(bills.reports, **asked, limit=limit)
+    found = pages(bills.reports, **asked, cited=only, limit=limit)
 
-    assert found == pages(bills.reports, **asked, limit=1000)
+    counting = [answer.documents for answer in answers if answer.counts]
+    mentioned = {name for call in made for name, tokens in call.documents.items() if tokens}
+    mentioned |= {"d1" for call in made if call.operation == "embed_doc"}
+    cited_ids = {name for documents in counting for name in documents}
+    wanted = {None: mentioned | cited_ids, True: cited_ids, False: mentioned - cited_ids}[only]
+    assert {result["document_id"] for result in found} == wanted
+    assert found == pages(bills.reports, **asked, cited=only, limit=1000)
     values = [
         (pico(result["cost"]["value"]) if order_by == "cost" else result[order_by], result["document_id"])
         for result in found
@@ -104,6 +155,8 @@ def test_pages_hold_every_document_once_in_order(
     for result in found:
         mine = [call for call in made if call.documents.get(result["document_id"])]
         ingests = [call for call in made if call.operation == "embed_doc" and result["document_id"] == "d1"]
+        times = [documents[result["document_id"]] for documents in counting if result["document_id"] in documents]
+        assert (result["num_cited"], result["num_citations"]) == (len(times), sum(times))
         assert result["num_retrieved"] == len(mine)
         assert result["context_tokens"] == sum(call.documents[result["document_id"]] for call in mine)
         assert result["num_ingests"] == len(ingests)
@@ -128,6 +181,39 @@ def test_documents_nobody_read_are_there_and_deleted_ones_have_no_name(database:
     ]
     assert [one["collection_id"] for one in found] == [f"{bills.tenant}c", None, f"{bills.tenant}c"]
     assert [one["cost"]["value"] for one in found] == ["0.000050000000", "0.000030000000", "0.000000000000"]
+
+
+def test_documents_nobody_cites_come_dearest_first(database: Database) -> None:
+    """Read or not, and those that are gone: what was paid for them helped nobody."""
+    prices = {"input": 10**6, "output": 0}
+    shares = {"gone": 10, "cheap": 20, "dear": 30, "useful": 40}
+    bills = Bills(database, [Call("chat", 100, 0, 1, prices, shares, (), 0)])
+    add_documents(database, bills.tenant, ["cheap", "dear", "useful", "unread"])
+    cite(database, bills.tenant, [Cited({"useful": 2}, 0, ours=True), Cited({"lost": 1}, 0, ours=True)])
+    asked: dict[str, Any] = {"tenant_id": bills.tenant, "start": START, "end": END, "limit": 2}
+
+    never = pages(bills.reports, **asked, cited=False)
+    once = pages(bills.reports, **asked, cited=True, order_by="num_cited")
+
+    assert [(one["document_id"], one["num_cited"], one["num_citations"]) for one in never] == [
+        ("dear", 0, 0),
+        ("cheap", 0, 0),
+        ("gone", 0, 0),
+        ("unread", 0, 0),
+    ]
+    assert [(one["document_id"], one["name"], one["num_cited"], one["num_citations"]) for one in once] == [
+        ("useful", "useful.txt", 1, 2),
+        ("lost", "(deleted)", 1, 1),
+    ]
+
+
+def test_what_has_no_price_is_not_said_to_be_free_because_nobody_cites_it(database: Database) -> None:
+    bills = Bills(database, [Call("chat", 100, 0, 1, {}, {"d1": 30}, (), 0)])
+    cite(database, bills.tenant, [Cited({"d2": 1}, 0, ours=True)])
+
+    found = pages(bills.reports, tenant_id=bills.tenant, start=START, end=END, limit=10)
+
+    assert {one["document_id"]: one["cost"]["value"] for one in found} == {"d1": None, "d2": "0.000000000000"}
 
 
 def test_some_documents_can_be_asked_for(database: Database) -> None:

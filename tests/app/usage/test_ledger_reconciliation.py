@@ -14,6 +14,7 @@ from app.db.tables_rollups import (
     engine_counter,
     usage_rollup_15m,
     usage_rollup_day,
+    usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
@@ -148,6 +149,7 @@ def test_books_that_are_kept_agree_and_every_check_has_compared_something(instal
         "rollup_15m",
         "rollup_day",
         "rollup_month",
+        "rollup_facet",
         "components",
         "document_tokens",
         "orphaned_calls",
@@ -159,6 +161,7 @@ def test_books_that_are_kept_agree_and_every_check_has_compared_something(instal
     assert by_name["engine_prefill"] == (90, 90)
     assert by_name["engine_decode"] == (60, 60)
     assert by_name["rollup_15m"] == by_name["rollup_day"] == by_name["rollup_month"] == (207, 207)
+    assert by_name["rollup_facet"] == (4 * 207, 4 * 207), "by user and by model, in days and in months"
 
 
 def more(table: sa.Table, column: str = "input_tokens") -> Callable[[Installation], None]:
@@ -179,6 +182,11 @@ def lose_a_sum(installation: Installation) -> None:
         connection.execute(sa.delete(usage_rollup_15m).where(usage_rollup_15m.c.operation == "embed_query"))
         connection.execute(sa.delete(usage_rollup_day).where(usage_rollup_day.c.operation == "embed_query"))
         connection.execute(sa.delete(usage_rollup_month).where(usage_rollup_month.c.operation == "embed_query"))
+
+
+def lose_a_facet(installation: Installation) -> None:
+    with installation.changed() as connection:
+        connection.execute(sa.delete(usage_rollup_facet).where(usage_rollup_facet.c.width == "month"))
 
 
 def move_to_another_user(installation: Installation) -> None:
@@ -216,10 +224,14 @@ def misjudge_a_document(installation: Installation) -> None:
         (more(usage_rollup_15m), {"rollup_15m", "rollup_day"}),
         (more(usage_rollup_15m, "cost_low"), {"rollup_15m", "rollup_day"}),
         (more(usage_rollup_15m, "num_unpriced"), {"rollup_15m", "rollup_day"}),
-        (more(usage_rollup_day), {"rollup_day", "rollup_month"}),
-        (more(usage_rollup_month, "num_calls"), {"rollup_month"}),
-        (lose_a_sum, {"rollup_15m"}),
-        (move_to_another_user, {"rollup_15m"}),
+        (more(usage_rollup_day), {"rollup_day", "rollup_month", "rollup_facet"}),
+        (more(usage_rollup_month, "num_calls"), {"rollup_month", "rollup_facet"}),
+        (more(usage_rollup_facet), {"rollup_facet"}),
+        (more(usage_rollup_facet, "num_recovered"), {"rollup_facet"}),
+        (more(usage_rollup_facet, "num_adjustments"), {"rollup_facet"}),
+        (lose_a_facet, {"rollup_facet"}),
+        (lose_a_sum, {"rollup_15m", "rollup_facet"}),
+        (move_to_another_user, {"rollup_15m", "rollup_facet"}),
         (compute_more, {"engine_prefill"}),
         (generate_more, {"engine_decode"}),
         (settle_uncounted, {"engine_prefill", "engine_decode"}),
@@ -232,6 +244,10 @@ def misjudge_a_document(installation: Installation) -> None:
         "quarter-unpriced",
         "day",
         "month",
+        "facet-tokens",
+        "facet-recovered",
+        "facet-adjustments",
+        "lost-facet",
         "lost-sum",
         "other-user",
         "computed-more",
@@ -410,7 +426,8 @@ def test_days_of_another_zone_are_not_compared(installation: Installation) -> No
 
     found = {check.name: check for check in installation.look(since=0).checks}
     assert found["rollup_day"].ok
-    assert found["rollup_day"].expected is None
+    assert found["rollup_day"].expected is found["rollup_facet"].expected is None
+    assert found["rollup_facet"].ok
     assert found["rollup_15m"].expected == 207
 
 

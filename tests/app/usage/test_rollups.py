@@ -17,6 +17,7 @@ from app.db.tables_rollups import (
     MEASURES,
     usage_rollup_15m,
     usage_rollup_day,
+    usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
@@ -26,6 +27,7 @@ from app.usage.ledger import Ledger
 from app.usage.rollup_builder import RollupBuilder
 from app.usage.rollups import Rollups
 from app.usage.zones import day_start, month_start
+from tests.app.usage.facets import by_facet, kept_by_facet
 from tests.app.usage.lines import DAY, ZONES, Books, Line, lines
 from tests.app.usage.samples import Clock, reservation
 
@@ -101,6 +103,7 @@ def test_sums_are_those_of_the_lines_and_building_them_again_changes_nothing(
     """Invariant 11: rollup(15m) = group(raw), day = sum of 15m, month = sum of days; a rebuild is a no-op."""
     books = Books(database, written, zone=zone)
     quarters, days, months = before = all_kept(books)
+    facets = kept_by_facet(books)
 
     builder = RollupBuilder(database, books.zone)
     builder.rebuild(tenant_id=books.tenant(), start=MIDNIGHT + 8 * DAY, end=MIDNIGHT + 14 * DAY)
@@ -108,7 +111,8 @@ def test_sums_are_those_of_the_lines_and_building_them_again_changes_nothing(
     assert quarters == straight(books)
     assert days == add_up(((day_start(at, books.zone), *key), some) for (at, *key), some in quarters.items())
     assert months == add_up(((month_start(at, books.zone), *key), some) for (at, *key), some in days.items())
-    assert all_kept(books) == before
+    assert facets == by_facet(books, books.zone)
+    assert (all_kept(books), kept_by_facet(books)) == (before, facets)
 
 
 @EXPLORE
@@ -117,7 +121,7 @@ def test_days_of_another_zone_are_built_from_the_quarter_hours(
     database: Database, written: list[Line], zone: str, old: str
 ) -> None:
     with database.write() as connection:  # all tenants are built: those of the examples before are not looked at
-        for table in (usage_rollup_zone, *TABLES):
+        for table in (usage_rollup_zone, *TABLES, usage_rollup_facet):
             connection.execute(sa.delete(table))
     books = Books(database, written, zone=old)
     quarters = kept(database, usage_rollup_15m, books.tenant())
@@ -128,19 +132,20 @@ def test_days_of_another_zone_are_built_from_the_quarter_hours(
     _, days, months = all_kept(books)
     assert days == add_up(((day_start(at, ZoneInfo(zone)), *key), some) for (at, *key), some in quarters.items())
     assert months == add_up(((month_start(at, ZoneInfo(zone)), *key), some) for (at, *key), some in days.items())
+    assert kept_by_facet(books) == by_facet(books, ZoneInfo(zone))
     assert builder.ensure_zone() is False
     assert RollupBuilder(database, ZoneInfo("UTC" if zone != "UTC" else "Asia/Tokyo")).ensure_zone() is True
     with database.read() as connection:
-        for table in (usage_rollup_day, usage_rollup_month):
+        for table in (usage_rollup_day, usage_rollup_month, usage_rollup_facet):
             assert zone not in connection.execute(sa.select(table.c.tz)).scalars().all()
 
 
 def test_wrong_sums_of_a_range_become_right_and_those_of_others_stay(database: Database) -> None:
     books = Books(database, [Line((MIDNIGHT + day * DAY) * 10**6, cost=7) for day in (0, 1, 5)])
     other = Books(database, [Line(MIDNIGHT * 10**6)])
-    right = all_kept(books)
+    right, facets = all_kept(books), kept_by_facet(books)
     with database.write() as connection:
-        for table in TABLES:
+        for table in (*TABLES, usage_rollup_facet):
             connection.execute(sa.update(table).values(input_tokens=table.c.input_tokens + 1000))
         connection.execute(sa.insert(usage_rollup_15m).values(_stray(books.tenant())))
 
@@ -153,7 +158,7 @@ def test_wrong_sums_of_a_range_become_right_and_those_of_others_stay(database: D
     assert inputs == [[1, 1, 1001], [1, 1, 1001], [1003]]
     assert [sorted(numbers[7] for numbers in found.values()) for found in all_kept(other)] == [[1001]] * 3
     RollupBuilder(database, books.zone).rebuild(tenant_id=books.tenant(), start=MIDNIGHT, end=MIDNIGHT + 6 * DAY)
-    assert all_kept(books) == right
+    assert (all_kept(books), kept_by_facet(books)) == (right, facets)
 
 
 def _stray(tenant_id: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.usage.buckets import bucket_page
-from app.usage.spans import Span, spans
+from app.usage.spans import Span, ranges, spans
 from app.usage.zones import QUARTER, day_start, month_start
 from tests.app.usage.lines import DAY, ZONES
 
@@ -51,3 +51,14 @@ def test_as_little_as_possible_is_read() -> None:
     assert parts.quarters == [Span(0, start - second + QUARTER, midnight), Span(0, end - second - hour, end - second)]
     assert parts.days == [Span(0, midnight, midnight + day), Span(0, JANUARY * second, JANUARY * second + day)]
     assert parts.months == [Span(0, midnight + day, JANUARY * second)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 10)), max_size=12))
+def test_ranges_are_the_moments_of_the_spans_and_do_not_touch(drawn: list[tuple[int, int]]) -> None:
+    found = ranges([Span(0, start, start + length) for start, length in drawn])
+
+    assert {at for start, end in found for at in range(start, end)} == {
+        at for start, length in drawn for at in range(start, start + length)
+    }
+    assert all(before[1] < after[0] for before, after in pairwise(found))

@@ -55,7 +55,7 @@ def measure(url: sa.URL, rows: int, console: Console) -> dict[str, object]:
     with database.read() as connection:
         sums = {
             name: connection.exec_driver_sql(f"SELECT count(*) FROM usage_rollup_{name}").scalar_one()
-            for name in ("15m", "day", "month")
+            for name in ("15m", "day", "month", "facet")
         }
     reports, ledger, draw = UsageReports(database, zone=_ZONE), RawLedger(database), random.Random(0)
 

@@ -12,7 +12,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -31,7 +31,7 @@ class TimedLedger:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._noting = threading.Lock()
-        self.seconds_of: Counter[str] = Counter()
+        self.seconds_of: defaultdict[str, float] = defaultdict(float)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)

@@ -1,0 +1,285 @@
+"""Whichever way an answer is asked for, the report counts what it cites, once, and never at the answer's cost."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+import pytest
+from fastapi.testclient import TestClient
+from structlog.testing import capture_logs
+
+from app.answer import Answer, TextDelta
+from app.answering import Answerer
+from app.closing import CitationRecord
+from app.conversations import Conversations
+from app.db.answer_citations import AnswerCitationRepository
+from app.errors import StoreUnavailable
+from app.finding import Finder
+from app.main import create_app
+from app.question import Question
+from app.quoting import Quoter
+from app.state import State
+from app.types import Principal, Role
+from generation.ports import Engine
+from generation.types import FinishReason
+from retrieval.search import Search
+from retrieval.types import Scope
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.test_access_matrix import key_of
+from tests.app.api.test_conversations import TalkingEngine
+from tests.app.api.test_response_format import FixedSearch
+from tests.app.stations import ANY_EVIDENCE, stations
+from tests.app.test_prompt import CharacterTokenizer
+from tests.retrieval.fakes import HashingEmbedder, ranked
+
+PASSAGES = ("Two ships passed the light house in March.", "Nine whales were seen there in the spring of 1905.")
+SAYS = "Two ships passed the light house in March [1]. Nine whales were seen in 1905 [2]. Two ships passed [1]."
+QUESTION = "How many ships passed the light house in March?"
+ASK = {"question": QUESTION}
+CHAT = {"model": "footnote", "messages": [{"role": "user", "content": QUESTION}]}
+
+
+class Serve(Protocol):
+    def __call__(
+        self, *, engine: TalkingEngine | None = None, record: CitationRecord | None = None, quotes: bool = False
+    ) -> "Served": ...
+
+
+class Served:
+    """An application over a scripted engine that keeps conversations and what answers cite."""
+
+    def __init__(self, state: State, *, engine: TalkingEngine, record: CitationRecord, quotes: bool) -> None:
+        tokenizer, embedder = CharacterTokenizer(), HashingEmbedder(max_tokens=64)
+        self.answerer = Answerer(
+            finder=Finder(
+                search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), embedder=embedder, ledger=state.ledger
+            ),
+            engine=cast(Engine, engine),
+            tokenizer=tokenizer,
+            tokenizer_revision="0",
+            contents=state.contents,
+            ledger=state.ledger,
+            limits=ANY_EVIDENCE,
+            quoter=Quoter(embedder=embedder, ledger=state.ledger) if quotes else None,
+            conversations=Conversations(state.conversations, count_tokens=tokenizer.count, history_tokens=500),
+            citations=record,
+        )
+        models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
+        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+
+    def post(self, path: str, body: Mapping[str, object], **headers: str) -> str:
+        response = self.client.post(path, json=body, headers=headers)
+        assert response.status_code == 200, response.text
+        return response.text
+
+    def counts(self, **headers: str) -> dict[str, tuple[int, int]]:
+        """(answers, citations) by document, as the report has them."""
+        page = self.client.get("/v1/admin/usage/documents", params={"start_time": 0}, headers=headers)
+        data: list[dict[str, Any]] = page.json()["data"]
+        return {one["document_id"]: (one["num_cited"], one["num_citations"]) for one in data}
+
+
+@pytest.fixture
+def serve(state: State) -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def start(
+            *, engine: TalkingEngine | None = None, record: CitationRecord | None = None, quotes: bool = False
+        ) -> Served:
+            served = Served(
+                state,
+                engine=engine or TalkingEngine(says=SAYS),
+                record=record or AnswerCitationRepository(state.database, clock=state.ledger.seconds),
+                quotes=quotes,
+            )
+            stack.enter_context(served.client)
+            return served
+
+        yield start
+
+
+class Unwritable:
+    """Implements `CitationRecord`: takes nothing."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def record(self, request_id: str, *, tenant_id: str, citations: Mapping[str, int]) -> None:
+        raise self._error
+
+
+class Slow:
+    """Implements `CitationRecord`: keeps nothing before it is let."""
+
+    def __init__(self) -> None:
+        self.begun, self.open, self.kept = threading.Event(), threading.Event(), threading.Event()
+
+    def record(self, request_id: str, *, tenant_id: str, citations: Mapping[str, int]) -> None:
+        self.begun.set()
+        assert self.open.wait(20)
+        self.kept.set()
+
+
+WAYS: dict[str, tuple[str, Mapping[str, object]]] = {
+    "ask": ("/v1/ask", ASK),
+    "ask, streamed": ("/v1/ask", {**ASK, "stream": True}),
+    "chat": ("/v1/chat/completions", CHAT),
+    "chat, streamed": ("/v1/chat/completions", {**CHAT, "stream": True}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_ask_counts_what_the_answer_cites(serve: Serve, way: str) -> None:
+    served = serve()
+
+    served.post(*WAYS[way])
+    assert served.counts() == {"doc_1": (1, 2), "doc_2": (1, 1)}
+    served.post(*WAYS[way])
+
+    assert served.counts() == {"doc_1": (2, 4), "doc_2": (2, 2)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_answers_that_are_quoted_count_too(serve: Serve, way: str) -> None:
+    """Nothing is generated, so that no call has the document in its context."""
+    served = serve(quotes=True)
+
+    served.post(*WAYS[way])
+
+    answers, citations = served.counts()["doc_1"]
+    assert answers == 1
+    assert citations >= 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_answers_in_a_conversation_count_once(serve: Serve, stream: bool) -> None:
+    served = serve()
+    conversation = served.client.post("/v1/conversations", json={}).json()["id"]
+
+    served.post("/v1/ask", {**ASK, "conversation_id": conversation, "stream": stream})
+
+    assert served.counts() == {"doc_1": (1, 2), "doc_2": (1, 1)}
+    (turn,) = served.client.get(f"/v1/conversations/{conversation}").json()["data"]
+    assert [citation["document_id"] for citation in turn["citations"]] == ["doc_1", "doc_2", "doc_1"]
+
+
+def test_the_same_request_sent_again_counts_once(serve: Serve) -> None:
+    served = serve()
+    key = {"Idempotency-Key": "once"}
+
+    assert served.post("/v1/ask", ASK, **key) == served.post("/v1/ask", ASK, **key)
+
+    assert served.counts() == {"doc_1": (1, 2), "doc_2": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {**ASK, "dry_run": True},
+        {**ASK, "format": "json"},  # the model's text as it is: it has no footnotes
+    ],
+    ids=["a dry run", "JSON"],
+)
+def test_what_has_no_footnotes_counts_nothing(serve: Serve, body: dict[str, object]) -> None:
+    served = serve(engine=TalkingEngine(says='{"answer": "Two ships.", "sources": [1]}'))
+
+    served.post("/v1/ask", body)
+
+    assert not any(any(counts) for counts in served.counts().values())
+
+
+@pytest.mark.parametrize("reason", [FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.DEADLINE])
+def test_an_answer_that_did_not_end_counts_nothing(serve: Serve, reason: FinishReason) -> None:
+    served = serve(engine=TalkingEngine(says=SAYS, reason=reason))
+
+    served.client.post("/v1/ask", json={**ASK, "stream": True})
+
+    assert served.counts() == {"doc_1": (0, 0), "doc_2": (0, 0)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", [StoreUnavailable(), RuntimeError("a bug")], ids=["no database", "a bug"])
+def test_what_cannot_be_written_down_is_logged_and_the_answer_whole(serve: Serve, way: str, error: Exception) -> None:
+    """The order of keys is fixed, and what is of the request alone is cut out: the rest must be equal."""
+    served, broken = serve(), serve(record=Unwritable(error))
+    wanted = said(served.post(*WAYS[way]))
+
+    with capture_logs() as logs:
+        answer = said(broken.post(*WAYS[way]))
+
+    assert answer == wanted
+    (line,) = [line for line in logs if line["event"] == "citations.unwritten"]
+    assert (line["log_level"], line["error"]) == ("warning", type(error).__name__)
+    assert line["request_id"].startswith("req_")
+
+
+def said(answer: str) -> tuple[int, ...]:
+    """How often an answer has its text and its citations, and how it ends."""
+    words = ("Two ships", "cited_text", '"finish_reason"', "error", "[DONE]", "event: done")
+    return tuple(answer.count(word) for word in words)
+
+
+def question(request_id: str) -> Question:
+    principal = Principal("default", "u", "k", Role.ADMIN)
+    return Question(
+        request_id=request_id, endpoint="ask", principal=principal, text=QUESTION, scope=Scope(tenant_id="default")
+    )
+
+
+@pytest.mark.parametrize("quotes", [False, True], ids=["generated", "quoted"])
+def test_no_word_of_an_answer_waits_for_its_citations_and_its_end_only_a_while(serve: Serve, quotes: bool) -> None:
+    slow = Slow()
+    answerer = serve(record=slow, quotes=quotes).answerer
+
+    async def read() -> Answer:
+        told, whole = "", None
+        async for event in answerer.stream(await asyncio.to_thread(answerer.prepare, question("req_slow"))):
+            assert not slow.kept.is_set()
+            told += event.text if isinstance(event, TextDelta) else ""
+            whole = event if isinstance(event, Answer) else None
+        slow.open.set()
+        assert whole is not None
+        assert whole.text == told
+        return whole
+
+    started = time.monotonic()
+    answer = asyncio.run(read())
+
+    assert answer.citations
+    assert slow.kept.is_set(), "it goes on when nobody waits for it"
+    assert time.monotonic() - started < 15
+
+
+def test_a_reader_who_leaves_at_the_last_word_has_an_answer_that_counts(serve: Serve) -> None:
+    """Its last word is a footnote that is put there when the model has ended."""
+    served = serve(engine=TalkingEngine(says="Two ships passed the light house in March."))
+
+    async def read(*, until: str) -> str:
+        stream = served.answerer.stream(await asyncio.to_thread(served.answerer.prepare, question(f"req_{until}")))
+        told = ""
+        async for event in stream:
+            assert not until or not isinstance(event, Answer)
+            told += event.text if isinstance(event, TextDelta) else ""
+            if until and told == until:
+                await stream.aclose()
+        return told
+
+    whole = asyncio.run(read(until=""))
+    assert whole.endswith("[1]")
+    asyncio.run(read(until=whole))
+
+    assert served.counts() == {"doc_1": (2, 2), "doc_2": (0, 0)}
+
+
+def test_a_tenants_administrator_sees_no_other_tenants_citations(serve: Serve, state: State) -> None:
+    served = serve()
+    rival = key_of(state, Role.ADMIN, tenant="rival")
+
+    served.post("/v1/ask", ASK)
+
+    assert served.counts(**rival) == {}
