@@ -50,8 +50,8 @@ def report_query(
     group_by: Annotated[
         list[str] | None,
         Query(
-            description="Any of `project_id`, `user_id`, `api_key_id`, `model`, `operation`, `status`; costs also by "
-            "`line_item` or `document_id`. Lists may be repeated, comma-separated, or written `group_by[]`."
+            description="Any of `tenant_id`, `project_id`, `user_id`, `api_key_id`, `model`, `operation`, `status`; "
+            "costs also by `line_item` or `document_id`. Lists may be repeated, comma-separated, or written `group_by[]`."
         ),
     ] = None,
     project_ids: Annotated[list[str] | None, Query(description="Only these collections.")] = None,

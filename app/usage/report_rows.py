@@ -11,7 +11,7 @@ Page: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = Mapping[str, Any]
 
 _TIMES = ("start_time", "end_time", "start_local")
-_DIMENSIONS = ("project_id", "user_id", "api_key_id", "model", "operation", "status")
+_DIMENSIONS = ("tenant_id", "project_id", "user_id", "api_key_id", "model", "operation", "status")
 _NUMBERS = ("num_model_requests", "num_aborted", "num_recovered", "num_unpriced")
 _TOKENS = (
     "input_tokens",

@@ -29,6 +29,8 @@ _IN_FLIGHT = 60  # seconds within which a settlement that took its time has sure
 _COST_LIMITS = {**LIMITS, "1d": (7, 180)}  # as OpenAI's
 _MOST_RESULTS = 10_000  # a page ends with the bucket that goes beyond
 
+_TENANT = "tenant_id"
+
 _Result = dict[str, object]
 _Find = Callable[[sa.Connection, BucketPage], Mapping[int, list[_Result]]]
 
@@ -166,9 +168,12 @@ class UsageReports:
         )
         with self._database.read() as connection:
             results = find(connection, page)
+        tenant_id = query.tenant_id if _TENANT in query.group_by else None
         shown = 0
         for bucket in range(len(page.edges) - 1):
-            shown += len(results.get(bucket, ()))
+            for result in results.get(bucket, ()):
+                result[_TENANT] = tenant_id
+                shown += 1
             if shown > self._most_results:
                 page = page.first(bucket + 1)
                 break
@@ -193,10 +198,11 @@ class UsageReports:
         }
 
     def _groups(self, group_by: Sequence[str], known: Sequence[str]) -> list[str]:
-        """What to group by, in the order of `known`."""
+        """What to group by, in the order of `known`; the tenant is known, a report is of one."""
         for name in group_by:
-            if name not in known:
-                raise InvalidRequest(f"Cannot group by '{name[:64]}'; use {', '.join(known)}.", param="group_by")
+            if name not in (_TENANT, *known):
+                allowed = ", ".join((_TENANT, *known))
+                raise InvalidRequest(f"Cannot group by '{name[:64]}'; use {allowed}.", param="group_by")
         return [name for name in known if name in group_by]
 
     def _completion(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:

@@ -22,6 +22,7 @@ class ReportComponents(ResponseBody):
 class _Grouped(ResponseBody):
     """What a result is grouped by; a dimension that was not asked for is null, one that a call has not is empty."""
 
+    tenant_id: str | None = Field(default=None, description="Yours: a report is of one. Set when grouped by it.")
     project_id: str | None = Field(default=None, description="The one collection asked. Set when grouped by it.")
     user_id: str | None = Field(default=None, description="Set when grouped by it, also of users deleted since.")
     api_key_id: str | None = Field(default=None, description="Set when grouped by it.")

@@ -231,6 +231,7 @@ def test_the_shape_is_the_published_one(database: Database) -> None:
                         "num_unpriced": 1,
                         "components": {"system": 40, "history": 90, "context": 320, "question": 30, "template": 20},
                         "cost": {"value": None, "currency": "eur"},
+                        "tenant_id": None,
                         "project_id": None,
                         "user_id": "u1",
                         "api_key_id": None,
@@ -255,6 +256,19 @@ def test_the_shape_is_the_published_one(database: Database) -> None:
         "tz": "Asia/Kathmandu",
     }
     assert (row.input_tokens, row.cached_tokens, row.output_tokens, row.delivered_tokens) == (500, 5, 9, 8)
+
+
+@pytest.mark.parametrize("report", ["completions", "costs"])
+def test_a_report_by_tenant_is_of_the_one_who_asks(database: Database, report: str) -> None:
+    clock = Clock(MIDNIGHT + 100)
+    ledger = Ledger(database, "b", clock, books=[Rollups(ZoneInfo("UTC"))])
+    spend(ledger, clock, "req_1:1")
+    asked = ReportQuery(tenant_id="t1", start=MIDNIGHT, end=MIDNIGHT + DAY, group_by=["tenant_id", "user_id"])
+
+    found: dict[str, Any] = getattr(UsageReports(database, clock=clock), report)(asked)
+
+    results = [result for bucket in found["data"] for result in bucket["results"]]
+    assert [(result["tenant_id"], result["user_id"]) for result in results] == [("t1", "u1")]
 
 
 @pytest.mark.parametrize("cost", [2**63 - 1, 10**9 - 1])
