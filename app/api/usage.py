@@ -51,7 +51,8 @@ def report_query(
         list[str] | None,
         Query(
             description="Any of `tenant_id`, `project_id`, `user_id`, `api_key_id`, `model`, `operation`, `status`; "
-            "costs also by `line_item` or `document_id`. Lists may be repeated, comma-separated, or written `group_by[]`."
+            "costs also by `line_item` or `document_id`. Lists may be repeated, comma-separated, or written "
+            "`group_by[]`."
         ),
     ] = None,
     project_ids: Annotated[list[str] | None, Query(description="Only these collections.")] = None,
