@@ -16,6 +16,10 @@ from ingestion.readers.pdf import read_pdf
 from ingestion.readers.pdf_scan import PageScanner, is_scan
 from ingestion.types import ExtractionLimits
 
+needs_ocr = pytest.mark.skipif(
+    find_spec("rapidocr") is None or find_spec("onnxruntime") is None, reason="the extra `ocr` is not installed"
+)
+
 WORDS = ["The quick brown fox", "jumps over 13 dogs."]
 
 
@@ -133,7 +137,7 @@ def test_without_ocr_a_scan_says_what_to_install() -> None:
     assert "footnote-rag[ocr]" in scanner.no_text()
 
 
-@pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `ocr` is not installed")
+@needs_ocr
 def test_a_scan_is_recognised(tmp_path: Path) -> None:
     path = tmp_path / "upload"
     path.write_bytes(scanned_pdf())
@@ -145,7 +149,7 @@ def test_a_scan_is_recognised(tmp_path: Path) -> None:
     assert [page.number for page in extraction.pages] == [1]
 
 
-@pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `ocr` is not installed")
+@needs_ocr
 def test_scanned_pages_are_told_of_in_a_pdf_that_a_message_brings(tmp_path: Path) -> None:
     message = EmailMessage()
     message["Subject"] = "The scan"
