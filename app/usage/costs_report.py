@@ -104,7 +104,7 @@ def _line_items(
     keys = [EVENTS.dimensions[name].label(name) for name in groups]
     what = [columns.model_id, columns.operation, columns.price_ids, columns.cost_pico.is_(None).label("unpriced")]
     query = (
-        within(EVENTS, _whole(edges), EVENTS.rows, tenant_id=tenant_id, only=only)
+        within(connection, EVENTS, _whole(edges), EVENTS.rows, tenant_id=tenant_id, only=only)
         .add_columns(
             *keys,
             *what,
@@ -172,7 +172,7 @@ def _by_document(
     for lines in document_lines():
         keys = [lines.source.dimensions[name].label(name) for name in groups]
         query = (
-            within(lines.source, _whole(edges), lines.rows, tenant_id=tenant_id, only=only)
+            within(connection, lines.source, _whole(edges), lines.rows, tenant_id=tenant_id, only=only)
             .where(lines.condition)
             .add_columns(
                 *keys, lines.document_id, sa.func.sum(high(lines.cost_pico)), sa.func.sum(low(lines.cost_pico))

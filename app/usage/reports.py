@@ -30,6 +30,7 @@ _COST_LIMITS = {**LIMITS, "1d": (7, 180)}  # as OpenAI's
 _MOST_RESULTS = 10_000  # a page ends with the bucket that goes beyond
 
 _TENANT = "tenant_id"
+_UNGROUPED = dict.fromkeys(DIMENSIONS)
 
 _Result = dict[str, object]
 _Find = Callable[[sa.Connection, BucketPage], Mapping[int, list[_Result]]]
@@ -206,9 +207,6 @@ class UsageReports:
         return [name for name in known if name in group_by]
 
     def _completion(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
-        parts = {
-            part: getattr(some, f"tok_{part}") for part in ("system", "history", "context", "question", "template")
-        }
         return {
             "object": f"organization.usage.{name}.result",
             "input_tokens": some.input_tokens,
@@ -217,9 +215,16 @@ class UsageReports:
             "output_tokens": some.output_tokens,
             "output_delivered_tokens": some.output_delivered_tokens,
             **self._numbers(some),
-            "components": parts,
+            "components": {
+                "system": some.tok_system,
+                "history": some.tok_history,
+                "context": some.tok_context,
+                "question": some.tok_question,
+                "template": some.tok_template,
+            },
             "cost": self._cost(some),
-            **{dimension: dimensions.get(dimension) for dimension in DIMENSIONS},
+            **_UNGROUPED,
+            **dimensions,
         }
 
     def _counted(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
@@ -228,7 +233,8 @@ class UsageReports:
             "input_tokens": some.input_tokens,
             **self._numbers(some),
             "cost": self._cost(some),
-            **{dimension: dimensions.get(dimension) for dimension in DIMENSIONS},
+            **_UNGROUPED,
+            **dimensions,
         }
 
     def _numbers(self, some: Totals) -> dict[str, object]:

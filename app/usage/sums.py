@@ -262,7 +262,7 @@ def read(
     only: Only,
 ) -> dict[Key, Totals]:
     """What one source has in some spans."""
-    query = within(source, its_spans, source.rows, tenant_id=tenant_id, only=only)
+    query = within(connection, source, its_spans, source.rows, tenant_id=tenant_id, only=only)
     keys = [source.dimensions[name].label(name) for name in groups]
     query = query.add_columns(*keys, *source.sums).group_by(
         *(sa.literal_column(str(place)) for place in range(1, len(keys) + 2))
@@ -274,7 +274,13 @@ def read(
 
 
 def within(
-    source: Source, its_spans: Sequence[Span], rows: sa.FromClause, *, tenant_id: str, only: Only
+    connection: sa.Connection,
+    source: Source,
+    its_spans: Sequence[Span],
+    rows: sa.FromClause,
+    *,
+    tenant_id: str,
+    only: Only,
 ) -> sa.Select[int]:
     """Select the bucket numbers of `rows` (the source's, perhaps with more joined) that count in some spans."""
     span = (
@@ -287,17 +293,20 @@ def within(
         .data([tuple(each) for each in its_spans])
         .cte("span")
     )
-    return (
+    query = (
         sa.select(span.c.bucket)
         .select_from(span.join(rows, sa.and_(source.at >= span.c.since, source.at < span.c.until)))
         .where(
             source.tenant_id == tenant_id,
-            # what the join says already, in constants: without them PostgreSQL reads all lines there are
-            sa.or_(*(sa.and_(source.at >= since, source.at < until) for since, until in ranges(its_spans))),
             *source.where,
             *(source.dimensions[name].in_(values) for name, values in only.items()),
         )
     )
+    if connection.dialect.name == "postgresql":
+        # What the join says already: without these constants PostgreSQL reads all lines there are. SQLite would begin
+        # at them instead of at a span's start, and read the whole range for every span.
+        query = query.where(sa.or_(*(sa.and_(source.at >= since, source.at < end) for since, end in ranges(its_spans))))
+    return query
 
 
 def in_order(found: Mapping[Key, object]) -> list[Key]:
@@ -307,5 +316,5 @@ def in_order(found: Mapping[Key, object]) -> list[Key]:
 
 def decimal(pico: int) -> str:
     """Pico-units as units with 12 decimals, exactly."""
-    sign = "-" if pico < 0 else ""
-    return f"{sign}{abs(pico) // 10**12}.{abs(pico) % 10**12:012d}"
+    whole, rest = divmod(abs(pico), 10**12)
+    return f"{'-' if pico < 0 else ''}{whole}.{rest:012d}"
