@@ -261,6 +261,7 @@ def test_a_result_has_the_published_shape(database: Database) -> None:
         "quantity": 4,
         "quantity_unit": "tokens",
         "num_unpriced": None,
+        "tenant_id": None,
         "project_id": None,
         "user_id": None,
         "api_key_id": None,
