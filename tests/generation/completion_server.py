@@ -142,12 +142,17 @@ class CompletionServerStandIn:
         self._loop.close()
 
     async def _shut(self) -> None:
+        for listener in self._server.sockets:
+            self._loop.remove_reader(listener.fileno())
+        await asyncio.sleep(0.01)  # who was accepted last has a transport now; of a closed server its socket would leak
         self._server.close()
         for reply in self.replies:
             reply.gone.set()
-        for connection in list(self._connections):
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        this = asyncio.current_task()
+        while others := asyncio.all_tasks() - {this}:
+            while self._connections:  # one that was only just accepted must begin before it can end
+                self._connections.pop().cancel()
+            await asyncio.wait(others, timeout=0.05)
         await asyncio.sleep(0.01)  # transports close their sockets a turn of the loop later
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
