@@ -64,6 +64,7 @@ bench-ingest: $(VENV)/.installed-dev $(VENV)/.models
 bench-ledger: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.ledger.rows --out docs/benchmarks/ledger-rows.json
 	$(BIN)/python -m tests.bench.ledger.settle
+	$(BIN)/python -m tests.bench.ledger.share
 	$(BIN)/python -m tests.bench.ledger.requests --requests 100000
 	$(BIN)/python -m tests.bench.ledger.requests --requests 2000 --real
 
