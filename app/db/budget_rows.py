@@ -1,12 +1,12 @@
 """Rows of budgets and their windows as domain values, and the lock that keeps them still."""
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from app.db.advisory_lock import advisory_lock
 from app.db.tables_budgets import budget, budget_window
 from app.usage.alerts import thresholds_of
 from app.usage.budget_windows import edges_of
@@ -66,10 +66,7 @@ def lock_tenant(connection: sa.Connection, tenant_id: str) -> None:
     calls need not share. Transactions with several tenants would have the same trouble with these locks: they are
     recovery, before anything else runs, and those of the one thread that embeds documents.
     """
-    if connection.dialect.name == "postgresql":
-        digest = hashlib.blake2b(f"footnote.budgets:{tenant_id}".encode(), digest_size=8).digest()
-        number = int.from_bytes(digest, "big", signed=True)
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+    advisory_lock(connection, f"budgets:{tenant_id}")
 
 
 def _current(connection: sa.Connection, row: sa.Row[Any], now: int) -> Window:

@@ -1,6 +1,5 @@
 """Sums of the ledger, added to in the transactions that write it: by quarter hour, and by day and month of one zone."""
 
-import hashlib
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -8,14 +7,12 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from app.db.advisory_lock import advisory_lock
 from app.db.tables_rollups import COST_UNIT, MEASURES, usage_rollup_15m, usage_rollup_day, usage_rollup_month
 from app.types import Reservation
 from app.usage.entry import Entry
 from app.usage.facets import add_to_facets
 from app.usage.zones import QUARTER, day_start, month_start
-
-_ALONE = sa.text("SELECT pg_advisory_xact_lock(:number)")
-_TOGETHER = sa.text("SELECT pg_advisory_xact_lock_shared(:number)")
 
 
 class Rollups:
@@ -31,7 +28,9 @@ class Rollups:
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
         """Add a line to its quarter hour, its day and its month, and to those of its user and its model alone."""
-        _wait(connection, entry.tenant_id, alone=entry.calls == 0)
+        # Calls take their rows in one order. Re-rating writes hundreds of lines in a transaction and comes back to rows
+        # that it has, so it would deadlock with the calls, or with another re-rating: it writes a tenant's sums alone.
+        advisory_lock(connection, f"sums:{entry.tenant_id}", shared=entry.calls > 0)
         high, low = divmod(entry.cost_pico or 0, COST_UNIT)
         values: dict[str, Any] = {
             "tenant_id": entry.tenant_id,
@@ -61,18 +60,6 @@ class Rollups:
         _add(connection, usage_rollup_month, values | {"tz": tz, "bucket_start": month})
         # last, for all of a model's calls meet there and the next one waits until this transaction ends
         add_to_facets(connection, values, tz=tz, day=day, month=month)
-
-
-def _wait(connection: sa.Connection, tenant_id: str, *, alone: bool) -> None:
-    """Until no re-rating writes a tenant's sums; `alone`, until nobody does. SQLite has one writer anyway.
-
-    Calls take their rows in one order. Re-rating writes hundreds of lines in a transaction and comes back to rows that
-    it has, so it would deadlock with the calls, or with another re-rating.
-    """
-    if connection.dialect.name == "postgresql":
-        digest = hashlib.blake2b(f"footnote.sums:{tenant_id}".encode(), digest_size=8).digest()
-        number = int.from_bytes(digest, "big", signed=True)
-        connection.execute(_ALONE if alone else _TOGETHER, {"number": number})
 
 
 def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> None:
