@@ -18,7 +18,7 @@ $(VENV)/.installed-$(EXTRA): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/.installed-$(EXTRA)
-	$(PIP_INSTALL) -e '.[$(EXTRA),postgres]' --group dev
+	$(PIP_INSTALL) -e '.[$(EXTRA),postgres,oidc,mcp,otel]' --group dev
 	@touch $@
 
 $(VENV)/.models: | $(VENV)/.installed-$(EXTRA)
