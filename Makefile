@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader format
+.PHONY: run test check bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -89,6 +89,20 @@ adapter: $(VENV)/.installed-dev $(VENV)/.models
 READER ?= build/span-minilm-l6
 reader: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m app.tuning.reader $(SETS) $(READER) $(ARGS)
+
+# The packages that would be installed on this kind of machine, with the hashes of their files (docs/OPERATIONS.md).
+lock: | $(VENV)/bin/python
+	@mkdir -p build
+	$(PIP_INSTALL) --dry-run --ignore-installed --report build/lock.json '.[$(EXTRA)]'
+	$(BIN)/python docker/lock.py build/lock.json > build/requirements.lock
+
+# What is installed: a bill of materials (CycloneDX) and every licence. The tools live apart, so as not to be on it.
+AUDIT := build/audit-venv/bin
+sbom: | $(VENV)/bin/python
+	$(PYTHON) -m venv build/audit-venv
+	$(AUDIT)/python -m pip install -q --disable-pip-version-check -c constraints.txt cyclonedx-bom pip-licenses
+	$(AUDIT)/cyclonedx-py environment --pyproject pyproject.toml --of JSON -o build/sbom.cdx.json $(BIN)/python
+	$(AUDIT)/pip-licenses --python $(BIN)/python --from=mixed --order=license --format=markdown --output-file=build/licences.md
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -34,6 +34,7 @@ from app.api.errors import install_error_handlers
 from app.api.idempotency import PARAMETER, Idempotency
 from app.api.middleware import RequestGate
 from app.api.schemas.shape import PROBLEMS
+from app.api.security_headers import SecurityHeaders
 from app.state import State
 
 _DESCRIPTION = """\
@@ -95,7 +96,8 @@ def create_app(build: Callable[[], AbstractContextManager[State]], *, version: s
         app.include_router(module.router)
     install_error_handlers(app)
     app.add_middleware(Idempotency)
-    app.add_middleware(RequestGate)  # added last, it comes first
+    app.add_middleware(RequestGate)
+    app.add_middleware(SecurityHeaders)  # added last, it comes first
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app
 
