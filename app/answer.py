@@ -7,7 +7,7 @@ from typing import Literal
 from app.footnote import Citation
 from app.types import Components
 from app.usage.bill import Bill
-from generation.types import FinishReason
+from generation.types import FinishReason, TokenLogprob
 from retrieval.types import Context, Dropped, Hit, Source, Span
 
 
@@ -48,9 +48,14 @@ class SourcesFound:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """The next piece of the answer; joined they are `Answer.text`."""
+    """The next piece of the answer; joined they are `Answer.text`.
+
+    `logprobs` are of the tokens generated until then and not told yet, where they were asked for: footnotes are
+    set and text is held back between what is generated and what is shown.
+    """
 
     text: str
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class Answer:
     """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
 
     `standalone_question` is what the question was rewritten to, None where it stood alone as it was asked.
+    `logprobs` are of every token generated, where they were asked for and anything was.
     """
 
     id: str
@@ -134,6 +140,7 @@ class Answer:
     abstention: AbstentionReport = AbstentionReport()
     conversation_id: str | None = None
     standalone_question: str | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
 
     @property
     def whole(self) -> bool:

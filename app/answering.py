@@ -8,8 +8,10 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
+from contextvars import copy_context
 from functools import partial
 
+from app.admission.turns import current
 from app.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.auxiliary import Calls
 from app.closing import RECORDING_SECONDS, CitationRecord, Closing
@@ -18,23 +20,26 @@ from app.db.contents import ContentRepository
 from app.errors import DeadlinePassed, NotFound
 from app.evidence import evidence_score
 from app.finding import Finder, Found
+from app.instrumentation import station
 from app.locating import Locator
 from app.prepared import Prepared
 from app.presenting import Presenter
 from app.prompt import DEFAULT_WORDING
-from app.question import Limits, Question
+from app.question import MAX_CHOICES, Limits, Question
 from app.quoting import Quoter
 from app.rewriter import Rewriter, Rewritten
 from app.settlement import submit
 from app.summaries import Summariser
 from app.types import Operation, Principal
+from app.usage.bill import Bill
 from app.usage.ledger import Ledger
 from app.verification.billing import Verification
 from app.wording import REFUSAL, Wording
 from app.writing import begin, page_tables
 from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer
-from generation.types import Abstention, Completion, Delta, GenerationRequest
+from generation.types import Abstention, Completion, Delta, GenerationRequest, TokenLogprob
+from retrieval.memo import Memo
 
 
 class Answerer:
@@ -90,6 +95,7 @@ class Answerer:
         self._rewriter = rewriter
         self._closing = Closing(ledger=ledger, conversations=conversations, citations=citations)
         self._open: dict[str, tuple[str, Prepared | Calls]] = {}
+        self._memo = Memo()
 
     def prepare(self, question: Question) -> Prepared:
         """Search, build the prompt, reserve, and hand it to the engine.
@@ -104,17 +110,22 @@ class Answerer:
             InvalidRequest: The question insists on a reranker or a language model and there is none.
             StoreUnavailable: Search or ledger cannot reach the database.
         """
+        with self._memo.of(question.principal.tenant_id):
+            return self._prepare(question)
+
+    def _prepare(self, question: Question) -> Prepared:
         started = time.perf_counter()
         _seconds_left(question)
         if self._quoter is not None:
             self._quoter.check(question)
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)
-        rewritten = self._rewritten(question)
-        question = rewritten.question
-        room = self._presenter.room(question)
-        found = self._finder.find(question)
-        retrieve_ms = (time.perf_counter() - started) * 1000 - found.rerank_ms
+        with station("retrieve") as retrieving:
+            rewritten = self._rewritten(question)
+            question = rewritten.question
+            room = self._presenter.room(question)
+            found = self._finder.find(question)
+        retrieve_ms = retrieving.seconds * 1000 - found.rerank_ms
 
         evidence = evidence_score(question.text, found.hits)
         hits = found.hits if evidence >= self._limits.min_evidence else ()
@@ -149,6 +160,29 @@ class Answerer:
             prepared.close()
         return prepared
 
+    def choices(self, prepared: Prepared, n: int) -> tuple[Prepared, ...]:
+        """`n` answers from the same sources, `prepared` being the first; each is generated, and on the bill, by itself.
+
+        Raises:
+            EngineFull, EngineStopped, BudgetExceeded, StoreUnavailable, DeadlinePassed: One was not taken; those that
+                were, the first included, are ended.
+        """
+        made = [prepared]
+        try:
+            for choice in range(1, n):
+                made.append(prepared.again(choice))
+                if prepared.stream is not None:
+                    self._submit(made[-1], prepared.budget.reserved_output)
+        except BaseException:
+            for one in made:
+                self.release(one)
+            raise
+        return tuple(made)
+
+    def bill(self, request_id: str) -> Bill | None:
+        """What a request has cost so far, None where the ledger cannot be read now."""
+        return self._closing.bill(request_id)
+
     def search(self, question: Question) -> Found:
         """What `prepare` would read, with the query embedding and the reranking on the bill."""
         return self._finder.find(question)
@@ -159,18 +193,21 @@ class Answerer:
         Leaving the iterator early, by `aclose` or cancellation, cancels the generation.
         """
         yield SourcesFound(prepared.report, prepared.context.sources)
+        untold: tuple[TokenLogprob, ...] = ()
         if prepared.stream is None:
             answer = prepared.ungenerated(model=self._engine.info.model)
             shown = answer.text
         else:
-            writer = begin(prepared, verification=self._verification)
+            writer = begin(prepared, verification=self._verification, memo=self._memo)
             completion: Completion | None = None
             shown = ""
             try:
                 async for event in prepared.stream:
                     if isinstance(event, Delta):
+                        untold += event.logprobs
                         if shown := await writer.write(event.text):
-                            yield TextDelta(shown)
+                            yield TextDelta(shown, untold)
+                            untold = ()
                     else:
                         completion = event
                         shown = await writer.finish()
@@ -180,8 +217,8 @@ class Answerer:
             answer = prepared.generated(writer.footnotes, completion, model=self._engine.info.model)
         answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)
-        if shown:
-            yield TextDelta(shown)
+        if shown or untold:
+            yield TextDelta(shown, untold)
         await asyncio.wait({recording}, timeout=RECORDING_SECONDS)
         yield answer
 
@@ -195,7 +232,7 @@ class Answerer:
 
     def release(self, prepared: Prepared) -> None:
         """The reader is done with it, or never began: whatever still runs is cancelled. Idempotent."""
-        self._open.pop(prepared.question.request_id, None)
+        self._open.pop(prepared.question.run_id, None)
         prepared.close()
 
     def cancel(self, request_id: str, *, principal: Principal) -> None:
@@ -204,16 +241,24 @@ class Answerer:
         Raises:
             NotFound: No such request runs.
         """
-        tenant_id, running = self._open.get(request_id, ("", None))
-        if running is None or tenant_id != principal.tenant_id:
+        its = {Question.choice_id(request_id, choice) for choice in range(MAX_CHOICES)}
+        found = [self._open.get(run_id) for run_id in its]
+        mine = [running for tenant_id, running in filter(None, found) if tenant_id == principal.tenant_id]
+        if not mine:
             raise NotFound("No such request is running.")
-        running.close()
+        for running in mine:
+            running.close()
 
     def abandon(self, question: Question) -> None:
         """Nobody waits for `prepare` any more: what it has under way stops."""
         _, running = self._open.get(question.request_id, ("", None))
         if running is not None:
             running.close()
+
+    def server_stops(self) -> None:
+        """What runs is about to be ended, and not by its readers: the ledger is to say so."""
+        for _, running in list(self._open.values()):
+            running.server_stops()
 
     def _rewritten(self, question: Question) -> Rewritten:
         """The question with what came before it in its conversation, standing alone."""
@@ -258,7 +303,7 @@ class Answerer:
             documents=prepared.prompt.shares(prepared.context),
         )
         request = GenerationRequest(
-            question.request_id,
+            question.run_id,
             prepared.prompt.ids,
             question.sampling(max_output),
             salt=question.principal.tenant_id,
@@ -271,7 +316,7 @@ class Answerer:
         if request.abstention is not None:
             prepared.abstention_threshold = request.abstention.threshold
         prepared.stream, prepared.settler = submit(self._engine, self._ledger, reservation, request)
-        self._open[question.request_id] = (question.principal.tenant_id, prepared)
+        self._open[question.run_id] = (question.principal.tenant_id, prepared)
 
 
 def _seconds_left(question: Question) -> float | None:
@@ -292,7 +337,9 @@ async def prepare(answerer: Answerer, question: Question) -> Prepared:
     Raises:
         DeadlinePassed: Also while the thread is busy, whose result is then thrown away.
     """
-    task = asyncio.get_running_loop().run_in_executor(None, answerer.prepare, question)
+    task = asyncio.get_running_loop().run_in_executor(None, copy_context().run, answerer.prepare, question)
+    if (turn := current.get()) is not None:
+        turn.lasts(task)  # also when nobody waits for it any more: the thread is busy all the same
 
     def release(done: asyncio.Future[Prepared]) -> None:
         if done.exception() is None:

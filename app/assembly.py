@@ -18,6 +18,8 @@ from app.errors import SetupError
 from app.files import FileStore
 from app.finding import Finder
 from app.index import LiveIndex, index_folder, transfer_to
+from app.instrumentation import station
+from app.instruments import Instruments
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.loading import load_embedder, load_generator, load_reader
@@ -25,11 +27,12 @@ from app.locating import Locator
 from app.passwords import Passwords
 from app.question import Limits
 from app.quoting import Quoter
+from app.remembered_tokens import RememberedTokens
 from app.rewriter import Rewriter
 from app.settings import Settings
 from app.state import Models
 from app.summaries import Summariser
-from app.telemetry import Metrics, logger
+from app.telemetry import logger
 from app.usage.ledger import Ledger
 from app.verification.billing import Verification
 from app.verification.ports import EntailmentJudge
@@ -57,7 +60,7 @@ class Assembly:
     files: FileStore
     ledger: Ledger
     jobs: JobRepository
-    metrics: Metrics
+    instruments: Instruments
     boot_id: str
     chunks: ChunkRepository
     lexical: LiveLexicalIndex
@@ -115,12 +118,13 @@ class Assembly:
             worker = Worker(
                 jobs=self.jobs,
                 files=self.files,
-                pipeline=Pipeline(self.extractor, chunker, embedder),
+                pipeline=Pipeline(self.extractor, chunker, embedder, station=station),
                 embedder=embedder,
                 index=index,
                 lexical=self.lexical,
                 ledger=self.ledger,
-                metrics=self.metrics,
+                metrics=self.instruments.metrics,
+                instruments=self.instruments,
                 boot_id=self.boot_id,
                 passwords=self.passwords,
                 parsers=self.parsers,
@@ -146,12 +150,13 @@ class Assembly:
     ) -> Answerer:
         from retrieval.search import Search
 
-        settings, ledger, (tokenizer, revision, engine) = self.settings, self.ledger, generator
+        settings, ledger, (serving, revision, engine) = self.settings, self.ledger, generator
+        tokenizer = RememberedTokens(serving)
         summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         return Answerer(
             finder=Finder(
-                search=Search(embedder, index.current, self.lexical, self.chunks),
+                search=Search(embedder, index.current, self.lexical, self.chunks, station=station),
                 embedder=embedder,
                 ledger=ledger,
                 reranker=self.reranker,

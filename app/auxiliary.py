@@ -39,6 +39,12 @@ class Calls:
         for stream, settler in under_way:
             self._end(stream, settler)
 
+    def server_stops(self) -> None:
+        """What ends them from here on is not the reader."""
+        with self._lock:
+            for _, settler in self._open:
+                settler.server_stops()
+
     def _end(self, stream: Stream, settler: Settler) -> None:
         if not self._question.late:
             settler.client_left()

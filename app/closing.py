@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from contextvars import copy_context
 from dataclasses import replace
 from typing import Protocol
 
@@ -48,7 +49,7 @@ class Closing:
             answer,
             conversation_id=question.conversation_id,
             standalone_question=question.standalone,
-            usage=replace(answer.usage, bill=await asyncio.to_thread(self._bill, question.request_id)),
+            usage=replace(answer.usage, bill=await asyncio.to_thread(self.bill, question.request_id)),
         )
         if self._conversations is not None and question.conversation_id is not None:
             await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
@@ -65,7 +66,7 @@ class Closing:
             nothing = loop.create_future()
             nothing.set_result(None)
             return nothing
-        return loop.run_in_executor(None, self._record, self._citations, question, cited)
+        return loop.run_in_executor(None, copy_context().run, self._record, self._citations, question, cited)
 
     @staticmethod
     def _record(citations: CitationRecord, question: Question, cited: Mapping[str, int]) -> None:
@@ -74,7 +75,8 @@ class Closing:
         except Exception as error:  # noqa: BLE001 - whatever it is, the answer is there; it is logged
             logger().warning("citations.unwritten", request_id=question.request_id, error=type(error).__name__)
 
-    def _bill(self, request_id: str) -> Bill | None:
+    def bill(self, request_id: str) -> Bill | None:
+        """What a request has cost so far, None where the ledger cannot be read now."""
         try:
             return self._ledger.bill(request_id)
         except StoreUnavailable:  # the answer is made: that its price cannot be told now is no reason to lose it

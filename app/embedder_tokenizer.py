@@ -28,6 +28,10 @@ class EmbedderTokenizer:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return text
 
+    def piece(self, token_id: int) -> bytes:
+        """The text of one token."""
+        return self.decode([token_id]).encode()
+
     def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """`len(roles) + 1` empty pieces."""
         return ((),) * (len(roles) + 1)

@@ -21,6 +21,14 @@ class Forbidden(AppError):
     """The key is good, but its role or collections do not allow this."""
 
 
+class CrossSiteRequest(Forbidden):
+    """A request with a session cookie that our own page did not make."""
+
+
+class ProviderUnavailable(AppError):
+    """The OpenID provider cannot be reached, or does not answer as one."""
+
+
 class InvalidRequest(AppError):
     """A well-formed request that asks for something impossible. `param` names the offending field."""
 
@@ -67,6 +75,28 @@ class BudgetExceeded(AppError):
         self.reset_at = reset_at
 
 
+class RateLimited(AppError):
+    """A key, a tenant or an address has taken all a limit allows; more in `retry_after_s` seconds.
+
+    `name` is the limit's, `limit` its size in a window of `window_s` seconds (None: at once).
+    """
+
+    def __init__(self, message: str, *, name: str, limit: int, window_s: int | None, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.name = name
+        self.limit = limit
+        self.window_s = window_s
+        self.retry_after_s = retry_after_s
+
+
+class ServerFull(AppError):
+    """More requests wait than may; come back after `retry_after_s` seconds."""
+
+    def __init__(self, *, retry_after_s: int) -> None:
+        super().__init__("The server has as many requests as it can take.")
+        self.retry_after_s = retry_after_s
+
+
 class DeadlinePassed(AppError):
     """The time an answer may take has run out."""
 
@@ -76,6 +106,20 @@ class DeadlinePassed(AppError):
 
 class SetupError(AppError):
     """The installation is not ready to serve; the message says what to do."""
+
+
+class ModelsLoading(SetupError):
+    """The models are not loaded yet; come back in a moment."""
+
+    def __init__(self) -> None:
+        super().__init__("The models are being loaded; try again in a few seconds.")
+
+
+class ServerShutdown(AppError):
+    """The server stops: it takes nothing new and ends what runs."""
+
+    def __init__(self) -> None:
+        super().__init__("The server is shutting down; try again in a moment.")
 
 
 class UnsupportedParameter(InvalidRequest):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from retrieval.memo import remembered
 from retrieval.types import Hit
 from retrieval.words import STOP_WORDS, terms
 
@@ -31,6 +32,7 @@ def _score(asked: frozenset[str], hit: Hit) -> float:
     return round(min(1.0, max(0.0, both, _WORDS_ALONE * share)), 4)
 
 
+@remembered
 def _content_terms(text: str) -> frozenset[str]:
     """The content words of `text`, and its numbers whole ("1,234.5" is one term, written 1234.5)."""
     words = {term for term in terms(text) - STOP_WORDS if not any(char.isdigit() for char in term)}

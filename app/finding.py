@@ -1,9 +1,9 @@
 """Finding passages: search, then the reranker's closer look, each model call on the bill."""
 
-import time
 from dataclasses import dataclass
 
 from app.errors import InvalidRequest
+from app.instrumentation import station
 from app.question import Question
 from app.types import Operation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
@@ -65,18 +65,23 @@ class Finder:
             result = self._searched(question, top_k=question.top_k)
             return Found(result.hits, result.embedding_tokens)
         result = self._searched(question, top_k=max(question.top_k, self._candidates))
-        started = time.perf_counter()
-        hits, tokens = self._reranked(self._reranker, question, result.hits)
+        with station("rerank") as reranking:
+            hits, tokens = self._reranked(self._reranker, question, result.hits)
         return Found(
             hits=hits[: question.top_k],
             embedding_tokens=result.embedding_tokens,
             rerank_tokens=tokens,
-            rerank_ms=(time.perf_counter() - started) * 1000,
+            rerank_ms=reranking.seconds * 1000,
         )
 
     def _searched(self, question: Question, *, top_k: int) -> SearchResult:
         if question.mode is SearchMode.LEXICAL:
             return self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
+        known = self._search.remembered(question.text, tenant_id=question.scope.tenant_id)
+        if known is not None:  # no model is called, so there is nothing to write down
+            return self._search.search(
+                question.text, scope=question.scope, top_k=top_k, mode=question.mode, vector=known
+            )
         info = self._embedder.info
         event_id = self._reserve(
             question,

@@ -39,6 +39,7 @@ class Intake:
         passwords: Passwords,
         wake: Callable[[], None],
         forget: Callable[[Keys], None],
+        on_queued: Callable[[str], None] | None = None,
         with_office: bool = False,
     ) -> None:
         """Take collaborators.
@@ -50,6 +51,7 @@ class Intake:
             passwords: What protected files are opened with, for the worker to find.
             wake: Called when there is new work.
             forget: Called with the keys of chunks that are gone, to drop their vectors.
+            on_queued: Told the id of each job while it is queued.
             with_office: LibreOffice is there, so that its legacy formats are documents.
         """
         self._documents = documents
@@ -58,6 +60,7 @@ class Intake:
         self._passwords = passwords
         self._wake = wake
         self._forget = forget
+        self._on_queued = on_queued
         self._with_office = with_office
 
     def accept(
@@ -71,8 +74,11 @@ class Intake:
         metadata: Metadata,
         on_duplicate: Literal["skip", "replace", "version", "error"] | None,
         password: SecretStr | None = None,
+        document_id: str | None = None,
     ) -> tuple[Document, bool]:
         """Queue an upload; returns the document, and whether there is a new version to ingest.
+
+        A new document gets an id of ours, or the one of ours it is given.
 
         Raises:
             EmptyDocument: No bytes.
@@ -84,7 +90,7 @@ class Intake:
         try:
             _check(received, name, password, with_office=self._with_office)
             new = NewDocument(
-                id=new_id("doc"),
+                id=document_id or new_id("doc"),
                 tenant_id=principal.tenant_id,
                 collection_id=collection_id,
                 filename=name,
@@ -107,6 +113,14 @@ class Intake:
             self._files.discard(received)
         self._wake()
         return document, created
+
+    def check(self, received: Received, *, filename: str) -> None:
+        """See that an upload could become a document.
+
+        Raises:
+            EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
+        """
+        _check(received, filename, None, with_office=self._with_office)
 
     def replace(
         self,
@@ -235,6 +249,8 @@ class Intake:
     def _keep(self, password: SecretStr | None, queued: Document) -> None:
         if password is not None:
             self._passwords.put(queued.job_id, password)
+        if self._on_queued is not None:
+            self._on_queued(queued.job_id)
 
 
 def _check(received: Received, name: str, password: SecretStr | None, *, with_office: bool) -> None:

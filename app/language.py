@@ -9,6 +9,8 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
+from retrieval.memo import remembered
+
 ENGLISH = "en"
 NO_EVIDENCE = "The documents do not hold an answer to this question."
 _REFUSAL = "I don't know."  # as the system text of a prompt has it
@@ -112,6 +114,7 @@ _LETTERS = {
 }
 
 
+@remembered
 def language_of(text: str) -> str | None:
     """The ISO 639-1 code of the language `text` is in, of those in `LANGUAGES`; None when that is not clear."""
     text = unicodedata.normalize("NFC", text)

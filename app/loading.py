@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import SetupError
+from app.instrumentation import traceparent
 from app.models.adapter import adapter_for
 from app.models.folder import resolve
 from app.models.reader import configured_reader
@@ -125,7 +126,7 @@ def _remote_engine(settings: Settings, tokenizer: "ChatTokenizer") -> Engine:
     """An engine over another server; the tokenizer must be its model's."""
     from generation.remote import RemoteEngine
 
-    return RemoteEngine.load(remote_config(settings), tokenizer)
+    return RemoteEngine.load(remote_config(settings), tokenizer, traceparent=traceparent)
 
 
 def remote_config(settings: Settings) -> RemoteConfig:
@@ -143,6 +144,7 @@ def remote_config(settings: Settings) -> RemoteConfig:
             context_window=settings.context_window,
             max_running=settings.max_running,
             max_waiting=settings.max_waiting,
+            max_waiting_tokens=settings.max_waiting_tokens,
         )
     except ValueError as error:
         raise SetupError(f"The remote server's settings are not usable: {error}.") from None
@@ -162,6 +164,7 @@ def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
         dtype=settings.dtype,
         max_running=settings.max_running,
         max_waiting=settings.max_waiting,
+        max_waiting_tokens=settings.max_waiting_tokens,
         step_tokens=settings.step_tokens,
         context_window=settings.context_window,
         kv_cache_bytes=settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else None,

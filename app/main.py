@@ -2,14 +2,11 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
-from typing import Any
 
 import anyio
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 
-from app.access.policy import is_public
 from app.api import (
     admin,
     answers,
@@ -20,21 +17,34 @@ from app.api import (
     contents,
     conversations,
     documents,
+    embeddings,
     health,
     jobs,
+    keys,
+    limits,
+    models,
+    openai_files,
     prices,
     reconciliation,
     search,
+    sessions,
+    tenants,
     tokens,
     usage,
     usage_events,
     usage_reconciliation,
+    users,
+    vector_store_files,
+    vector_stores,
 )
+from app.api.drain_gate import DrainGate
 from app.api.errors import install_error_handlers
-from app.api.idempotency import PARAMETER, Idempotency
+from app.api.idempotency import Idempotency
 from app.api.middleware import RequestGate
-from app.api.schemas.shape import PROBLEMS
 from app.api.security_headers import SecurityHeaders
+from app.drain import Drain
+from app.event_loop import lag_watched
+from app.openapi import describe
 from app.state import State
 
 _DESCRIPTION = """\
@@ -47,20 +57,30 @@ exclusive. Every response carries `X-Request-Id`, which is also the ledger's key
 """
 
 
-def create_app(build: Callable[[], AbstractContextManager[State]], *, version: str) -> FastAPI:
+def create_app(
+    build: Callable[[], AbstractContextManager[State]],
+    *,
+    version: str,
+    root_path: str = "",
+    drain: Drain | None = None,
+) -> FastAPI:
     """The application over whatever `build` composes; nothing is built before the server starts.
 
     Args:
         build: Makes the state and tears it down; see `app.bootstrap.build`.
         version: Shown in the OpenAPI document.
+        root_path: What a reverse proxy takes off the front of every path.
+        drain: How it stops; without one it is never asked to.
     """
+    drain = drain or Drain(seconds=0)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         context = build()
         app.state.footnote = await anyio.to_thread.run_sync(context.__enter__)
         try:
-            yield
+            async with lag_watched(app.state.footnote.metrics.loop_lag.observe):
+                yield
         finally:
             await anyio.to_thread.run_sync(context.__exit__, None, None, None)
 
@@ -73,6 +93,8 @@ def create_app(build: Callable[[], AbstractContextManager[State]], *, version: s
         redoc_url=None,
         static_url="/docs/static",
     )
+    # The parameter of that name is deprecated for uvicorn's, which puts the path back on that our proxies took off.
+    app.root_path = root_path
     for module in (
         documents,
         jobs,
@@ -82,47 +104,33 @@ def create_app(build: Callable[[], AbstractContextManager[State]], *, version: s
         answers,
         conversations,
         chat_completions,
+        models,
+        embeddings,
+        openai_files,
+        vector_stores,
+        vector_store_files,
         tokens,
         usage,
         usage_events,
         prices,
+        sessions,
+        keys,
+        users,
+        tenants,
         admin,
         audit,
         budgets,
+        limits,
         reconciliation,
         usage_reconciliation,
         health,
     ):
         app.include_router(module.router)
+    app.state.drain = drain
     install_error_handlers(app)
     app.add_middleware(Idempotency)
     app.add_middleware(RequestGate)
+    app.add_middleware(DrainGate, drain=drain)
     app.add_middleware(SecurityHeaders)  # added last, it comes first
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The contract's machine form (OpenAPI 3.1), saying which routes need a key."""
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-            license_info=app.license_info,
-        )
-        schema.setdefault("components", {})["securitySchemes"] = {
-            "key": {"type": "http", "scheme": "bearer", "description": "An API key, `fn_…`."}
-        }
-        for path, operations in schema["paths"].items():
-            for method, operation in operations.items():
-                if method == "post":
-                    operation.setdefault("parameters", []).append(PARAMETER)
-                operation["security"] = [] if is_public(path) else [{"key": []}]
-                if "422" in operation["responses"]:  # FastAPI describes its own shape, ours is a problem document
-                    operation["responses"]["422"] = PROBLEMS[422]
-        for own in ("HTTPValidationError", "ValidationError"):
-            schema["components"].get("schemas", {}).pop(own, None)
-        app.openapi_schema = schema
-    return app.openapi_schema

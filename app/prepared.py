@@ -75,6 +75,27 @@ class Prepared:
                 self.settler.client_left()
             self.stream.close()
 
+    def server_stops(self) -> None:
+        """What ends it from here on is not its reader."""
+        if self.settler is not None:
+            self.settler.server_stops()
+
+    def again(self, choice: int) -> "Prepared":
+        """The same sources for another answer, not handed to the engine yet; what finding them cost is the first's."""
+        return replace(
+            self,
+            question=self.question.again(choice),
+            embedding_tokens=0,
+            rerank_tokens=0,
+            summary_tokens=0,
+            rewrite_tokens=0,
+            stream=None,
+            settler=None,
+            verification=None,
+            reading=replace(self.reading, tokens=0) if self.reading is not None else None,
+            located=replace(self.located, tokens=0) if self.located is not None else None,
+        )
+
     def ungenerated(self, *, model: str) -> Answer:
         """The answer when the engine was not asked: a dry run, no evidence, or what was quoted."""
         dry = self.question.dry_run
@@ -134,6 +155,7 @@ class Prepared:
             budget=self.budget,
             timings_ms=self._timings(completion),
             error=error,
+            logprobs=completion.logprobs,
             abstention=AbstentionReport(
                 stage=_STAGES.get(reason) if reason is not None and error is None else None,
                 score=self._doubt(completion.abstention),

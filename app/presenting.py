@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from app.auxiliary import Calls
+from app.instrumentation import station
 from app.language import answer_in
 from app.locating import AnswerSpan, Located, Locator
 from app.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted
@@ -108,12 +109,16 @@ class Presenter:
         again = min(self._limits.highlight_tokens, room.context // _HIGHLIGHTED)
         found = Summarised(_EMPTY)
         if hits:
-            found = self._fitted(question, hits, budget=room.context - again, head=room.head, running=running)
+            with station("compress"):
+                found = self._fitted(question, hits, budget=room.context - again, head=room.head, running=running)
         grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
-        located = self._located(question, found)
+        with station("read"):
+            located = self._located(question, found)
+        with station("prompt"):
+            prompt = self._prompt(question, context=found.context, grounded=grounded, again=again, located=located)
         return Presented(
             context=found.context,
-            prompt=self._prompt(question, context=found.context, grounded=grounded, again=again, located=located),
+            prompt=prompt,
             located=located,
             summarised=found.chunk_ids,
             summary_tokens=found.tokens,

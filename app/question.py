@@ -11,6 +11,9 @@ from generation.errors import ContextLengthExceeded
 from generation.types import CitationMarkers, Constraint, JsonSchema, SamplingParams
 from retrieval.types import Scope, SearchMode
 
+MAX_CHOICES = 8
+"""Most answers to one request."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -50,6 +53,7 @@ class Question:
     that satisfies it, instead of prose with footnotes; `format` is "json" then. `deadline` is the
     `time.monotonic` second by which the answer must be finished. `asked` is what the person asked, where
     `text` is that rewritten to stand alone. `strict` leaves out of the answer what is not verified.
+    `logprobs` and the penalties are as in `SamplingParams`. `choice` numbers the answers to one request, from 0.
     """
 
     request_id: str
@@ -66,6 +70,11 @@ class Question:
     top_p: float = 1.0
     sampling_top_k: int = 0
     seed: int | None = None
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    logprobs: int | None = None
+    choice: int = 0
     stop: tuple[str, ...] = ()
     history: tuple[Message, ...] = ()
     conversation_id: str | None = None
@@ -94,6 +103,21 @@ class Question:
         return self if text == self.text else replace(self, text=text, asked=self.as_asked)
 
     @property
+    def run_id(self) -> str:
+        """Names its answer's generation: the request's id, and from the second choice on its number."""
+        return self.choice_id(self.request_id, self.choice)
+
+    @staticmethod
+    def choice_id(request_id: str, choice: int) -> str:
+        """The `run_id` of a request's choice."""
+        return request_id if choice == 0 else f"{request_id}.{choice}"
+
+    def again(self, choice: int) -> "Question":
+        """The same question for another answer; a seed that was given counts up with the choices."""
+        seed = None if self.seed is None else (self.seed - self.choice + choice + 2**63) % 2**64 - 2**63
+        return replace(self, choice=choice, seed=seed)
+
+    @property
     def may_be_refused(self) -> bool:
         """Whether a refusal may stand in the answer's place: not where one is wanted anyway, or a schema of its own."""
         return self.on_no_evidence == "refuse" and self.json_schema in {None, ANSWER_SCHEMA}
@@ -105,6 +129,10 @@ class Question:
             temperature=self.temperature,
             top_k=self.sampling_top_k,
             top_p=self.top_p,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            logit_bias=self.logit_bias,
+            logprobs=self.logprobs,
             seed=self.seed,
             stop=self.stop,
         )
@@ -127,9 +155,10 @@ class Question:
         components: Components | None = None,
         documents: tuple[DocumentShare, ...] = (),
     ) -> Reservation:
-        """One of the request's model calls as the ledger writes it down; `call` numbers them within the request."""
+        """One of the request's model calls as the ledger writes it down; `call` numbers them within the choice."""
+        number = str(call) if self.choice == 0 else f"{call}.{self.choice}"
         return Reservation(
-            event_id=f"{self.request_id}:{call}",
+            event_id=f"{self.request_id}:{number}",
             request_id=self.request_id,
             operation=operation,
             principal=self.principal,

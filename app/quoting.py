@@ -1,6 +1,6 @@
 """Answering by quoting, with what the embedder reads for it on the bill; no row speaks of a model that generates."""
 
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, UnsupportedParameter
 from app.extractive import THRESHOLD, ExtractiveReader, Reading
 from app.formats import ANSWER_SCHEMA, ANY_OBJECT
 from app.locating import AnswerSpan, Located, is_english
@@ -40,11 +40,17 @@ class Quoter:
 
         Raises:
             InvalidRequest: It wants an answer without sources, or a JSON document that quotes cannot fill.
+            UnsupportedParameter: It wants log probabilities.
         """
         if question.on_no_evidence == "answer":
             raise InvalidRequest(
                 "on_no_evidence: this server has no language model and answers from documents alone; use refuse.",
                 param="on_no_evidence",
+            )
+        if question.logprobs is not None:
+            raise UnsupportedParameter(
+                "logprobs: this server has no language model, and what is quoted has no probabilities.",
+                param="logprobs",
             )
         if question.json_schema not in {None, ANSWER_SCHEMA, ANY_OBJECT}:
             raise InvalidRequest(

@@ -9,6 +9,8 @@ from retrieval.arrangement import Order, edges_first
 from retrieval.compress import header_of
 from retrieval.types import Source
 
+_WHOLE_BLOCK = 64  # tokens: caches know prompts in blocks of fewer
+
 
 def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable[[Sequence[int]], int]) -> Order:
     """An order for `retrieval.compress` that knows the engine's cache.
@@ -27,6 +29,8 @@ def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable
             found = sources[source]
             return shown(tokenizer, header=header_of(place + 1, found.hit.chunk), body=found.body)
 
+        if len(head) >= _WHOLE_BLOCK and not cached(head):  # then nothing behind it is cached either
+            return edges_first(sources)
         planned = order_for_reuse(len(sources), head=head, render=render, cached=cached)
         known = bool(planned) and cached([*head, *render(planned[0], 0)]) > len(head)
         return planned if known else edges_first(sources)

@@ -9,7 +9,8 @@ from app.consistency import Findings, Kind, SearchedIndex, examine
 from app.db.session import Database
 from app.errors import Conflict
 from app.files import FileStore
-from app.telemetry import Metrics, logger
+from app.metrics import Metrics
+from app.telemetry import logger
 
 _CLOSE_SECONDS = 10.0
 

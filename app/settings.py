@@ -102,6 +102,30 @@ class Settings(BaseSettings):
         description="Becomes the first admin key at the first start (at least 16 characters); "
         "when unset, one is made and printed once.",
     )
+    session_hours: float = Field(
+        default=12.0, gt=0, le=720, description="How long somebody who signed in to the web page stays signed in."
+    )
+    secure_cookies: bool = Field(
+        default=False,
+        description="Mark session cookies Secure also on requests that came over http, behind a proxy that ends TLS.",
+    )
+    oidc_issuer: str = Field(
+        default="",
+        description="OpenID provider that people may sign in with, such as https://login.example.org; empty is none.",
+    )
+    oidc_client_id: str = Field(default="", description="Our client id at the OpenID provider.")
+    oidc_client_secret: SecretStr | None = Field(default=None, description="Our client secret at the OpenID provider.")
+    oidc_redirect_url: str = Field(
+        default="",
+        description="Where the provider sends people back to, …/v1/session/oidc/callback; empty takes the address that "
+        "the request came to.",
+    )
+    oidc_tenant: str = Field(default="default", min_length=1, description="Tenant of those who sign in with OpenID.")
+    oidc_role: Literal["member", "reader"] = Field(default="reader", description="Their role.")
+    oidc_admins: str = Field(
+        default="",
+        description="Who of them are administrators: subjects or verified e-mail addresses, comma-separated.",
+    )
     host: str = Field(default="127.0.0.1", description="Address `footnote serve` listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port `footnote serve` listens on; 0 picks a free one.")
     max_upload_mb: int = Field(default=100, ge=1, le=10_000, description="Largest accepted upload, in MiB.")
@@ -162,7 +186,43 @@ class Settings(BaseSettings):
         description="A smaller model with the generator's tokenizer that drafts; empty drafts from the sources' text.",
     )
     max_waiting: int = Field(
-        default=64, ge=1, le=100_000, description="Sequences that may wait; more are refused (503)."
+        default=64, ge=1, le=100_000, description="Requests that may wait; more are refused (503)."
+    )
+    max_waiting_tokens: int = Field(
+        default=131_072,
+        ge=1,
+        le=1_000_000_000,
+        description="Prompt tokens that may wait for the generator; more are refused (503).",
+    )
+    write_timeout_s: float = Field(
+        default=60.0,
+        gt=0,
+        le=86_400,
+        description="Longest a reader may take nothing of a response, in seconds; then the connection is closed.",
+    )
+    requests_per_minute: int | None = Field(
+        default=None, ge=1, description="Requests a key may make in any minute; unset is no limit."
+    )
+    tokens_per_minute: int | None = Field(
+        default=None, ge=1, description="Tokens, input and output, a key may use in any minute; unset is no limit."
+    )
+    concurrent_requests: int | None = Field(
+        default=None, ge=1, description="Requests of a key at work at once; unset is no limit."
+    )
+    tenant_requests_per_minute: int | None = Field(
+        default=None, ge=1, description="As requests_per_minute, of all keys of a tenant together."
+    )
+    tenant_tokens_per_minute: int | None = Field(
+        default=None, ge=1, description="As tokens_per_minute, of all keys of a tenant together."
+    )
+    tenant_concurrent_requests: int | None = Field(
+        default=None, ge=1, description="As concurrent_requests, of all keys of a tenant together."
+    )
+    failed_logins_per_minute: int = Field(
+        default=30,
+        ge=1,
+        le=1_000_000,
+        description="Wrong keys a client address may send in any minute; then it is refused (429).",
     )
     answer_deadline_s: float = Field(
         default=600.0,
@@ -217,10 +277,45 @@ class Settings(BaseSettings):
         description="Hosts, or host:port, comma-separated, to which budget alerts may be posted although they are not "
         "public addresses.",
     )
+    drain_s: int = Field(
+        default=30,
+        ge=0,
+        le=3600,
+        description="Seconds that running requests have to finish after SIGTERM; then their streams end with an error.",
+    )
+    forwarded_allow_ips: str = Field(
+        default="127.0.0.1",
+        description="Addresses or networks of reverse proxies, comma-separated, whose X-Forwarded-For and "
+        "X-Forwarded-Proto are believed; * believes everyone.",
+    )
+    root_path: str = Field(
+        default="",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+        description="Path under which a reverse proxy serves Footnote, and which it takes off; such as /footnote.",
+    )
+    keep_alive_s: int = Field(
+        default=75, ge=1, le=3600, description="Seconds an idle connection is kept open; more than your proxy keeps it."
+    )
+    tls_cert: Path | None = Field(
+        default=None, description="PEM file of the certificate and its chain, to serve HTTPS without a proxy."
+    )
+    tls_key: Path | None = Field(default=None, description="PEM file of the certificate's private key, not encrypted.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."
     )
     log_format: Literal["console", "json"] = Field(default="console", description="How log lines are written.")
+
+    otlp_endpoint: str = Field(
+        default="",
+        description="Base address of an OpenTelemetry collector that takes traces by OTLP/HTTP, such as "
+        "http://127.0.0.1:4318; empty is off. Needs the extra `otel`.",
+    )
+    trace_ratio: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Share of requests that are traced, in [0, 1]; a caller's own decision (traceparent) is followed.",
+    )
 
     @field_validator("admin_key")
     @classmethod
@@ -238,6 +333,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _go_together(self) -> "Settings":
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("FOOTNOTE_TLS_CERT and FOOTNOTE_TLS_KEY go together")
         if self.remote_url and not self.remote_url.startswith(("http://", "https://")):
             raise ValueError("FOOTNOTE_REMOTE_URL must begin with http:// or https://")
         if self.remote_url and not self.remote_model:
@@ -256,6 +353,10 @@ class Settings(BaseSettings):
             ):
                 if given:
                     raise ValueError(f"FOOTNOTE_{name} needs a language model, FOOTNOTE_GENERATOR=extractive has none")
+        if self.oidc_issuer and not self.oidc_issuer.startswith(("https://", "http://")):
+            raise ValueError("FOOTNOTE_OIDC_ISSUER must begin with https:// (or http://, to try it out)")
+        if self.oidc_issuer and not self.oidc_client_id:
+            raise ValueError("FOOTNOTE_OIDC_ISSUER needs FOOTNOTE_OIDC_CLIENT_ID")
         if self.draft_model and not self.speculation:
             raise ValueError("FOOTNOTE_DRAFT_MODEL needs FOOTNOTE_SPECULATION")
         if self.step_tokens < self.max_running:

@@ -1,5 +1,7 @@
 """Opens and closes the books of one generation, on the engine's word alone."""
 
+from app.engine_stations import record_generation
+from app.instrumentation import current
 from app.types import Reservation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
 from generation.errors import GenerationError
@@ -14,10 +16,16 @@ class Settler:
         self._ledger = ledger
         self._event_id = event_id
         self._client_left = False
+        self._server_stops = False
+        self._work = current()  # the engine's threads tell the end
 
     def client_left(self) -> None:
         """A cancellation that follows is the client's, not ours."""
         self._client_left = True
+
+    def server_stops(self) -> None:
+        """A cancellation that follows is ours, whoever passes it on."""
+        self._server_stops = True
 
     def checkpoint(self, request_id: str, generated_tokens: int) -> None:  # noqa: ARG002 - the row is known already
         """Keep the count of a running generation, so that a crash loses at most the tokens since."""
@@ -25,18 +33,20 @@ class Settler:
 
     def finish(self, completion: Completion) -> None:
         """Settle the row with what was really generated and delivered."""
-        self._ledger.settle(
-            self._event_id,
-            Settlement(
-                status=self._status(completion.finish_reason),
-                input_tokens=completion.prompt_tokens,
-                cached_tokens=completion.cached_tokens,
-                output_tokens=completion.generated_tokens,
-                delivered_tokens=completion.delivered_tokens,
-                first_token_ms=completion.timings.first_token_ms,
-                total_ms=completion.timings.total_ms,
-            ),
-        )
+        record_generation(self._work, completion)
+        with self._work.active():
+            self._ledger.settle(
+                self._event_id,
+                Settlement(
+                    status=self._status(completion.finish_reason),
+                    input_tokens=completion.prompt_tokens,
+                    cached_tokens=completion.cached_tokens,
+                    output_tokens=completion.generated_tokens,
+                    delivered_tokens=completion.delivered_tokens,
+                    first_token_ms=completion.timings.first_token_ms,
+                    total_ms=completion.timings.total_ms,
+                ),
+            )
 
     def _status(self, reason: FinishReason) -> UsageStatus:
         match reason:
@@ -45,7 +55,8 @@ class Settler:
             case FinishReason.DEADLINE:
                 return UsageStatus.SERVER_ABORT
             case FinishReason.CANCELLED:
-                return UsageStatus.CLIENT_ABORT if self._client_left else UsageStatus.SERVER_ABORT
+                theirs = self._client_left and not self._server_stops
+                return UsageStatus.CLIENT_ABORT if theirs else UsageStatus.SERVER_ABORT
             case FinishReason.ERROR:
                 return UsageStatus.ERROR
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.access.authenticator import Authenticator
+from app.access.openid import OpenId
+from app.admission.admission import Admission
 from app.answering import Answerer
 from app.db.alerts import AlertRepository
 from app.db.audit import AuditLog
@@ -16,16 +18,22 @@ from app.db.generations import GenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
+from app.db.limits import QuotaRepository
 from app.db.session import Database
+from app.db.sessions import SessionRepository
+from app.db.tenants import TenantRepository
+from app.db.users import UserRepository
 from app.files import FileStore
 from app.index import LiveIndex
+from app.instruments import Instruments
 from app.intake import Intake
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
+from app.metrics import Metrics
+from app.openai_files import OpenAIFiles
 from app.reconciliation import Reconciler
 from app.reindexing import Reindexer
 from app.settings import Settings
-from app.telemetry import Metrics
 from app.usage.adjustments import Adjustments
 from app.usage.ledger import Ledger
 from app.usage.prices import PriceBook
@@ -40,6 +48,7 @@ from generation.ports import Engine, Tokenizer
 from retrieval.ports import Embedder, Keys
 
 if TYPE_CHECKING:
+    from app.background_loading import BackgroundLoading
     from app.cutover import Cutover
 
 
@@ -58,7 +67,11 @@ class Models:
 
 @dataclass(slots=True)
 class State:
-    """One running application. Only `models` changes: others take their place when a new embedder is ready."""
+    """One running application.
+
+    Only `models` changes: None until they are loaded, then others when a new embedder is ready. Whoever sees models
+    sees the `cutover` too. `loading` is there where they are loaded while requests are served.
+    """
 
     settings: Settings
     database: Database
@@ -70,6 +83,10 @@ class State:
     generations: GenerationRepository
     idempotency: IdempotencyRepository
     keys: KeyRepository
+    tenants: TenantRepository
+    users: UserRepository
+    sessions: SessionRepository
+    openid: OpenId | None
     ledger: Ledger
     raw_ledger: RawLedger
     reports: UsageReports
@@ -83,16 +100,21 @@ class State:
     rerater: Rerater
     files: FileStore
     intake: Intake
+    openai_files: OpenAIFiles
     reindexer: Reindexer
     web_pages: WebPages | None
     authenticator: Authenticator
+    admission: Admission
+    quotas: QuotaRepository
     metrics: Metrics
+    instruments: Instruments
     reconciler: Reconciler
     ledger_reconciliation: LedgerReconciliation
     models: Models | None
     cutover: "Cutover | None"
     started_at: float
     version: str
+    loading: "BackgroundLoading | None" = None
 
 
 class Stations:
@@ -101,6 +123,7 @@ class Stations:
     def __init__(self) -> None:
         self.models: Models | None = None
         self.incoming: LiveIndex | None = None  # takes the index's place in a moment
+        self.incoming_words: LiveLexicalIndex | None = None  # is the first one in a moment
         self.state: State | None = None
 
     def install(self, models: Models) -> None:
@@ -124,6 +147,10 @@ class Stations:
         assert self.models is not None, "asked for in a process with models"
         return self.models
 
+    def waiting_tokens(self) -> int:
+        """Prompt tokens that wait for the generator."""
+        return 0 if self.models is None else self.models.engine.stats().waiting_tokens
+
     def vectors(self) -> int:
         """How many vectors the index in use holds."""
         return 0 if self.models is None else len(self.models.index)
@@ -135,9 +162,12 @@ class Stations:
 
     def forget(self, keys: Keys) -> None:
         """Chunks were deleted."""
-        incoming = self.incoming  # looked at first: what comes in is reconciled after it was set
-        if self.models is not None:
-            self.models.index.forget(keys)
-            if incoming is not None:
-                incoming.forget(keys)
-            self.models.lexical.forget(keys)
+        incoming, words = self.incoming, self.incoming_words  # looked at first: reconciled after they were set
+        models = self.models
+        if models is not None:
+            models.index.forget(keys)
+            models.lexical.forget(keys)
+        elif words is not None:
+            words.forget(keys)
+        if incoming is not None:
+            incoming.forget(keys)

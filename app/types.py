@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from retrieval.types import Metadata
 
+DEFAULT_TENANT = "default"
+"""The tenant every installation begins with; its unlimited administrators operate the installation."""
+
 
 class Role(StrEnum):
     """What a key may do: administer, read and write documents, or only read and ask."""
@@ -25,10 +28,19 @@ class Principal:
     role: Role
     collections: tuple[str, ...] | None = None
 
+    @property
+    def is_operator(self) -> bool:
+        """Whether this is an administrator of the whole installation: of the first tenant, without a limit."""
+        return self.role is Role.ADMIN and self.tenant_id == DEFAULT_TENANT and self.collections is None
+
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as administrators see it; the secret is never stored, only its prefix and SHA-256."""
+    """A key as administrators see it; the secret is never stored, only its prefix and SHA-256.
+
+    Times are Unix seconds. `previous_…` is the secret before the last rotation, which works beside the new one
+    until it expires; None where the key was never rotated.
+    """
 
     id: str
     tenant_id: str
@@ -40,6 +52,9 @@ class ApiKey:
     created_at: float
     expires_at: float | None
     revoked_at: float | None
+    rotated_at: float | None = None
+    previous_prefix: str | None = None
+    previous_expires_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ connection to what was resolved. There are no redirects, and what the receiver s
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import httpcore
 import httpx
 
 from app.errors import InvalidRequest, SetupError, UrlNotAllowed, UrlNotFetched
+from app.instrumentation import traceparent
+from app.tracing import NO_TRACES, Tracer
 from app.web_pages import Guard, Resolve, addresses_of, read_address
 
 _SECONDS = 10.0  # for one delivery in all
@@ -37,6 +39,7 @@ class Webhooks:
         backend: httpcore.NetworkBackend | None = None,
         seconds: float = _SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        tracer: Tracer = NO_TRACES,
     ) -> None:
         """Nothing is sent yet.
 
@@ -46,6 +49,7 @@ class Webhooks:
             backend: Connects to them.
             seconds: The longest one delivery may take.
             clock: Seconds that only go forward.
+            tracer: Each delivery is a span, of the trace at hand or of its own, which the receiver can go on with.
 
         Raises:
             SetupError: `hosts` cannot be read.
@@ -55,6 +59,7 @@ class Webhooks:
         self._backend = backend or httpcore.SyncBackend()
         self._seconds = seconds
         self._clock = clock
+        self._tracer = tracer
 
     def check(self, url: str) -> None:
         """See that `url` is an address to deliver to; where its name leads is looked at in each delivery.
@@ -73,6 +78,16 @@ class Webhooks:
         Raises:
             NotDelivered: It was not taken: no status of success came back in time.
         """
+        span = self._tracer.start("webhook", kind="client", parent=traceparent())
+        headers = _HEADERS if span.traceparent is None else (*_HEADERS, ("traceparent", span.traceparent))
+        error: str | None = NotDelivered.__name__
+        try:
+            self._post(url, body, headers)
+            error = None
+        finally:
+            span.end(error=error)
+
+    def _post(self, url: str, body: Mapping[str, object], headers: Sequence[tuple[str, str]]) -> None:
         try:
             location, named = self._target(url)
             deadline = self._clock() + self._seconds
@@ -83,7 +98,7 @@ class Webhooks:
             content = json.dumps(body).encode()
             with (
                 httpcore.ConnectionPool(network_backend=guard, http2=False) as pool,
-                pool.stream("POST", target, headers=_HEADERS, content=content) as response,
+                pool.stream("POST", target, headers=headers, content=content) as response,
             ):
                 status = response.status
         except (UrlNotAllowed, UrlNotFetched) as error:

@@ -1,23 +1,31 @@
 """How generated text becomes the answer: its form, its footnotes, and where their verification runs."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from app.citations import FootnoteWriter, VerbatimWriter
 from app.db.contents import ContentRepository
+from app.instrumentation import station
 from app.language import refusal
 from app.plain_text import AsWritten, PlainText
 from app.prepared import Prepared
 from app.verification.billing import Verification
 from app.verification.verifier import Verifier
 from ingestion.types import Page
+from retrieval.memo import Memo
 from retrieval.types import Context
+
+Memory = Callable[[], AbstractContextManager[None]]
 
 
 class AnswerWriter:
     """Writes one answer. `footnotes` holds what was written and cited."""
 
-    def __init__(self, footnotes: FootnoteWriter, form: PlainText | AsWritten) -> None:
+    def __init__(self, footnotes: FootnoteWriter, form: PlainText | AsWritten, *, memory: Memory = nullcontext) -> None:
         self.footnotes = footnotes
+        self._memory = memory
         self._form = form
 
     async def write(self, text: str) -> str:
@@ -32,18 +40,27 @@ class AnswerWriter:
         """In a worker thread where a sentence may end and be verified."""
 
         def write() -> str:
-            return self.footnotes.feed(text) + (self.footnotes.finish() if last else "")
+            with self._memory():
+                return self.footnotes.feed(text) + (self.footnotes.finish() if last else "")
 
-        return await asyncio.to_thread(write) if last or self.footnotes.closes(text) else write()
+        if not last and not self.footnotes.closes(text):
+            return write()
+        with station("verify"):
+            return await asyncio.to_thread(write)
 
 
-def begin(prepared: Prepared, *, verification: Verification | None) -> AnswerWriter:
-    """The writer of a question's answer; without models it verifies by words alone."""
+def begin(prepared: Prepared, *, verification: Verification | None, memo: Memo) -> AnswerWriter:
+    """The writer of a question's answer; without models it verifies by words alone.
+
+    `memo` remembers what is worked out about texts on the way.
+    """
+    memory = partial(memo.of, prepared.question.principal.tenant_id)
     question, sources = prepared.question, prepared.context.sources
     form = PlainText() if question.format == "text" else AsWritten()
     if question.json_schema is not None:
         return AnswerWriter(VerbatimWriter(), form)
-    verifier = Verifier(sources, question=question.text)
+    with memory():
+        verifier = Verifier(sources, question=question.text)
     if verification is not None:
         verifier, prepared.verification = verification.begin(question, sources)
     footnotes = FootnoteWriter(
@@ -53,7 +70,7 @@ def begin(prepared: Prepared, *, verification: Verification | None) -> AnswerWri
         strict=question.strict,
         refusal=refusal(question.text),
     )
-    return AnswerWriter(footnotes, form)
+    return AnswerWriter(footnotes, form, memory=memory)
 
 
 def page_tables(

@@ -26,6 +26,7 @@ class EngineConfig:
             (CUDA, CPUs with AMX or AVX512-BF16), else float32. Logits are float32 always.
         max_running: Most sequences in one step.
         max_waiting: Most sequences in the waiting line; the next one is refused.
+        max_waiting_tokens: Most tokens of their prompts; what exceeds it is refused, unless nobody waits.
         step_tokens: Most tokens fed to the model in one step; longer prompts are read in chunks.
         context_window: A cap in tokens under the model's own window, prompt and output together.
         kv_cache_bytes: Most bytes of keys and values held at once; None takes half of the memory
@@ -49,6 +50,7 @@ class EngineConfig:
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_running: int = 8
     max_waiting: int = 64
+    max_waiting_tokens: int = 131_072
     step_tokens: int = 512
     context_window: int | None = None
     kv_cache_bytes: int | None = None
@@ -66,6 +68,8 @@ class EngineConfig:
             raise ValueError(f"max_running must be at least 1 sequence, got {self.max_running}")
         if self.max_waiting < 1:
             raise ValueError(f"max_waiting must be at least 1 sequence, got {self.max_waiting}")
+        if self.max_waiting_tokens < 1:
+            raise ValueError(f"max_waiting_tokens must be at least 1, got {self.max_waiting_tokens}")
         if self.step_tokens < self.max_running:  # each running sequence must be able to advance in every step
             raise ValueError(f"step_tokens must be at least max_running ({self.max_running}), got {self.step_tokens}")
         if self.context_window is not None and self.context_window < 2:

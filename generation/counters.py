@@ -15,6 +15,7 @@ class Counters:
         self._lock = threading.Lock()
         self._capacity = capacity
         self._waiting = 0
+        self._waiting_tokens = 0
         self._running = 0
         self._requests = 0
         self._cancelled = 0
@@ -35,28 +36,36 @@ class Counters:
         return self._waiting
 
     @property
+    def waiting_tokens(self) -> int:
+        """Tokens of their prompts."""
+        return self._waiting_tokens
+
+    @property
     def service_s(self) -> float:
         """How long a sequence takes from admission to end, lately."""
         return self._service_s
 
-    def accepted(self) -> None:
+    def accepted(self, *, prompt_tokens: int) -> None:
         """A sequence came."""
         with self._lock:
             self._requests += 1
             self._waiting += 1
+            self._waiting_tokens += prompt_tokens
 
-    def admitted(self, *, cached_tokens: int) -> None:
+    def admitted(self, *, prompt_tokens: int, cached_tokens: int) -> None:
         """It runs now; `cached_tokens` of its prompt were found."""
         with self._lock:
             self._waiting -= 1
+            self._waiting_tokens -= prompt_tokens
             self._running += 1
             self._cached_tokens += cached_tokens
 
-    def ended(self, *, admitted_at: float | None) -> None:
+    def ended(self, *, prompt_tokens: int, admitted_at: float | None) -> None:
         """It ended; `admitted_at` is None when it never ran."""
         with self._lock:
             if admitted_at is None:
                 self._waiting -= 1
+                self._waiting_tokens -= prompt_tokens
             else:
                 self._running -= 1
                 self._service_s += 0.1 * (time.monotonic() - admitted_at - self._service_s)
@@ -87,13 +96,14 @@ class Counters:
     def stopped(self) -> None:
         """Nothing waits or runs any more."""
         with self._lock:
-            self._waiting = self._running = 0
+            self._waiting = self._waiting_tokens = self._running = 0
 
     def snapshot(self, blocks: BlockCounts, *, preemptions: int) -> EngineStats:
         """Everything at once."""
         with self._lock:
             return EngineStats(
                 waiting=self._waiting,
+                waiting_tokens=self._waiting_tokens,
                 running=self._running,
                 capacity=self._capacity,
                 prefill_tokens=self._prefill_tokens,

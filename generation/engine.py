@@ -4,6 +4,7 @@ import math
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from generation.config import EngineConfig
@@ -170,9 +171,10 @@ class LocalEngine:
             raise ContextLengthExceeded(
                 prompt_tokens=prompt_tokens, max_tokens=max_tokens, context_window=self._info.context_window
             )
-        self._check_room()  # before work that would be wasted, and again when it counts
+        check_room = partial(self._check_room, prompt_tokens)
+        check_room()  # before work that would be wasted, and again when it counts
         sequence = self._sequence(request, observer)
-        self._loop.put(sequence, check=self._check_room)
+        self._loop.put(sequence, check=check_room)
         return sequence.stream
 
     def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
@@ -194,8 +196,10 @@ class LocalEngine:
         self._loop.close()
         self._finisher.close()
 
-    def _check_room(self) -> None:
-        if self._counters.waiting >= self._config.max_waiting:
+    def _check_room(self, prompt_tokens: int) -> None:
+        waiting, tokens = self._counters.waiting, self._counters.waiting_tokens
+        too_long = waiting and tokens + prompt_tokens > self._config.max_waiting_tokens
+        if waiting >= self._config.max_waiting or too_long:
             rounds = self._counters.waiting / 2 / self._config.max_running  # until half of the line has moved up
             raise EngineFull(retry_after_s=min(60, max(1, math.ceil(rounds * self._counters.service_s))))
 

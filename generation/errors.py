@@ -30,9 +30,27 @@ class EngineFull(GenerationError):
         self.retry_after_s = retry_after_s
 
 
+class EngineOutOfMemory(GenerationError):
+    """The device had no memory for a sequence; others go on, and the next one may fit."""
+
+    def __init__(self) -> None:
+        super().__init__("The engine ran out of memory on this request; ask for less, or try again in a moment.")
+
+
 class EngineStopped(GenerationError):
     """The engine was shut down or its thread died; nothing new is accepted."""
+
+    def __init__(self, message: str = "The generation engine stopped unexpectedly.") -> None:
+        super().__init__(message)
 
 
 class ConstraintInvalid(GenerationError):
     """What a request asks of its output cannot be compiled; the message says why."""
+
+
+def failure(error: str) -> GenerationError:
+    """What a completion's `error` says, as the exception it stands for."""
+    for known in (EngineOutOfMemory(), EngineStopped()):
+        if error == str(known):
+            return known
+    return GenerationError(error)

@@ -10,12 +10,12 @@ from typing import Protocol
 
 from generation.config import EngineConfig
 from generation.counters import Counters
-from generation.errors import EngineStopped
+from generation.errors import EngineOutOfMemory, EngineStopped
 from generation.finisher import Ending, Finisher
 from generation.pacing import PrefillPace
 from generation.scheduler import AdmissionFailed, Drafter, Plan, Scheduler
 from generation.sequence import SequenceState
-from generation.step import DeviceLost, Runner, Sample
+from generation.step import DeviceLost, OutOfMemory, Runner, Sample
 from generation.types import FinishReason
 
 logger = logging.getLogger("footnote.generation")
@@ -25,7 +25,8 @@ _PACE_S = 0.25  # a step should not take much longer while others stream
 _SMALLEST_CHUNK = 32
 _FAILED = "The model failed on this sequence."
 _NOT_A_NUMBER = "The model's output for this sequence was not a number."
-_STOPPED = "The generation engine stopped unexpectedly."
+_NO_MEMORY = str(EngineOutOfMemory())
+_STOPPED = str(EngineStopped())
 
 
 class Speculating(Drafter[SequenceState], Protocol):
@@ -92,7 +93,7 @@ class EngineLoop:
             if self._closing or self._dead:
                 raise EngineStopped("The generation engine is not running.")
             check()
-            self._counters.accepted()
+            self._counters.accepted(prompt_tokens=len(sequence.request.prompt))
             self._inbox.append(sequence)
             self._changed.notify()
 
@@ -156,17 +157,17 @@ class EngineLoop:
                 sequence = self.scheduler.admit(time.monotonic())
             except AdmissionFailed as failure:
                 logger.exception("no room for a sequence")
-                self._end(failure.sequence, FinishReason.ERROR, error=_FAILED)
+                self._end(failure.sequence, FinishReason.ERROR, error=_NO_MEMORY)
                 continue
             if sequence is None:
                 return
             if sequence.admit():
-                self._counters.admitted(cached_tokens=sequence.cached)
+                self._counters.admitted(prompt_tokens=len(sequence.request.prompt), cached_tokens=sequence.cached)
 
     def _run(self, plan: Plan[SequenceState]) -> list[Sample]:
         """Run the step; if it fails as a whole, run its rows one by one so that only the culprit ends."""
         for sequence in plan.failed:
-            self._end(sequence, FinishReason.ERROR, error=_FAILED)
+            self._end(sequence, FinishReason.ERROR, error=_NO_MEMORY)
         if not plan.work:
             return []
         try:
@@ -181,9 +182,10 @@ class EngineLoop:
                 samples += self._runner.run([work])
             except DeviceLost:
                 raise
-            except Exception:
+            except Exception as error:
                 logger.exception("sequence %s failed", work.sequence.request.id)
-                self._end(work.sequence, FinishReason.ERROR, error=_FAILED)
+                sentence = _NO_MEMORY if isinstance(error, OutOfMemory) else _FAILED
+                self._end(work.sequence, FinishReason.ERROR, error=sentence)
         return samples
 
     def _learn(self, plan: Plan[SequenceState], seconds: float) -> None:
@@ -261,7 +263,7 @@ class EngineLoop:
 
     def _end(self, sequence: SequenceState, reason: FinishReason, *, error: str | None = None) -> None:
         """Free the slot and hand the sequence to the finisher."""
-        self._counters.ended(admitted_at=sequence.admitted_at)
+        self._counters.ended(prompt_tokens=len(sequence.request.prompt), admitted_at=sequence.admitted_at)
         try:
             self.scheduler.remove(sequence)
         finally:  # if this kills the engine, the sequence has still ended

@@ -87,6 +87,10 @@ class Tokenizer(Protocol):
         """Text of ids, special tokens left out."""
         ...
 
+    def piece(self, token_id: int) -> bytes:
+        """What one token adds to decoded text, perhaps part of a character; empty for special tokens."""
+        ...
+
     def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """The chat template's own ids around messages with these roles, ready for an assistant's turn.
 

@@ -4,8 +4,9 @@ import hashlib
 import hmac
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from generation.counters import Counters
 from generation.errors import ContextLengthExceeded, EngineFull
@@ -19,6 +20,11 @@ from generation.remote_server import CompletionServer, fetch_context_window
 from generation.step import BlockCounts
 from generation.streaming import StopStrings
 from generation.types import EngineStats, GenerationRequest, ModelInfo
+
+
+def _untraced() -> str | None:
+    """Nobody traces."""
+    return None
 
 
 class RemoteEngine:
@@ -38,16 +44,25 @@ class RemoteEngine:
     the server.
     """
 
-    def __init__(self, config: RemoteConfig, tokenizer: Tokenizer, *, context_window: int) -> None:
+    def __init__(
+        self,
+        config: RemoteConfig,
+        tokenizer: Tokenizer,
+        *,
+        context_window: int,
+        traceparent: Callable[[], str | None] = _untraced,
+    ) -> None:
         """Start the engine's threads; see `load` for the usual way here.
 
         Args:
             config: Where the server is, bounds and times.
             tokenizer: The served model's: it counts what the server does not.
             context_window: In tokens, prompt and output together.
+            traceparent: Tells the header that carries the trace at hand on (W3C Trace Context); asked in `submit`.
         """
         self._config = config
         self._tokenizer = tokenizer
+        self._traceparent = traceparent
         self._info = ModelInfo(
             model=config.model, revision="remote", context_window=context_window, device="remote", dtype="unknown"
         )
@@ -59,14 +74,16 @@ class RemoteEngine:
         self._loop.start()
 
     @classmethod
-    def load(cls, config: RemoteConfig, tokenizer: Tokenizer) -> "RemoteEngine":
+    def load(
+        cls, config: RemoteConfig, tokenizer: Tokenizer, *, traceparent: Callable[[], str | None] = _untraced
+    ) -> "RemoteEngine":
         """Ask the server for the context window unless it is configured, then serve.
 
         Raises:
             ModelUnavailable: see `generation.remote_server.fetch_context_window`.
         """
         window = fetch_context_window(config) if config.context_window is None else config.context_window
-        return cls(config, tokenizer, context_window=window)
+        return cls(config, tokenizer, context_window=window, traceparent=traceparent)
 
     @property
     def info(self) -> ModelInfo:
@@ -90,7 +107,7 @@ class RemoteEngine:
                 prompt_tokens=prompt_tokens, max_tokens=max_tokens, context_window=self._info.context_window
             )
         sequence = self._sequence(request, observer)
-        self._loop.put(sequence, check=self._check_room)
+        self._loop.put(sequence, check=partial(self._check_room, prompt_tokens))
         return sequence.stream
 
     def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:  # noqa: ARG002 - the port's
@@ -111,8 +128,10 @@ class RemoteEngine:
         self._loop.close()
         self._finisher.close()
 
-    def _check_room(self) -> None:
-        if self._counters.waiting >= self._config.max_waiting:
+    def _check_room(self, prompt_tokens: int) -> None:
+        waiting, tokens = self._counters.waiting, self._counters.waiting_tokens
+        too_long = waiting and tokens + prompt_tokens > self._config.max_waiting_tokens
+        if waiting >= self._config.max_waiting or too_long:
             rounds = self._counters.waiting / 2 / self._config.max_running  # until half of the line has moved up
             raise EngineFull(retry_after_s=min(60, max(1, math.ceil(rounds * self._counters.service_s))))
 
@@ -121,6 +140,7 @@ class RemoteEngine:
         sequence = RemoteSequence(
             request=request,
             body=completion_body(request, model=self._config.model, cache_salt=salt),
+            traceparent=self._traceparent(),
             tokenizer=self._tokenizer,
             stop=StopStrings(request.sampling.stop),
             stream=CountedStream(on_close=lambda: self._left(sequence), on_drained=self._finisher.wake),

@@ -18,6 +18,7 @@ class RemoteConfig:
             SGLang and llama.cpp answer in `/models` (older builds of llama.cpp do not).
         max_running: Most requests at the server at once.
         max_waiting: Most sequences in the waiting line; the next one is refused.
+        max_waiting_tokens: Most tokens of their prompts; what exceeds it is refused, unless nobody waits.
         connect_timeout_s: Seconds a connection may take, and the answer to a health check.
         read_timeout_s: Longest silence in seconds, before the first token and between tokens.
         retry_s: Seconds in which a server that answers 429 or 503 is asked again; 0 asks once.
@@ -33,6 +34,7 @@ class RemoteConfig:
     context_window: int | None = None
     max_running: int = 32
     max_waiting: int = 64
+    max_waiting_tokens: int = 131_072
     connect_timeout_s: float = 5.0
     read_timeout_s: float = 120.0
     retry_s: float = 20.0
@@ -53,6 +55,8 @@ class RemoteConfig:
             raise ValueError(f"max_running must be at least 1 sequence, got {self.max_running}")
         if self.max_waiting < 1:
             raise ValueError(f"max_waiting must be at least 1 sequence, got {self.max_waiting}")
+        if self.max_waiting_tokens < 1:
+            raise ValueError(f"max_waiting_tokens must be at least 1, got {self.max_waiting_tokens}")
         for name in ("connect_timeout_s", "read_timeout_s", "health_interval_s"):
             if not getattr(self, name) > 0:  # also refuses NaN
                 raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)}")

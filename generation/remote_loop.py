@@ -79,7 +79,7 @@ class RemoteLoop:
             if self._closing or self._dead:
                 raise EngineStopped("The generation engine is not running.")
             check()
-            self._counters.accepted()
+            self._counters.accepted(prompt_tokens=len(sequence.request.prompt))
             self._loop.call_soon_threadsafe(self._arrive, sequence)
 
     def leave(self, sequence: RemoteSequence) -> None:
@@ -136,7 +136,7 @@ class RemoteLoop:
             self._line.remove(sequence)
             self._running.add(sequence)
             sequence.admitted_at = time.monotonic()
-            self._counters.admitted(cached_tokens=0)
+            self._counters.admitted(prompt_tokens=len(sequence.request.prompt), cached_tokens=0)
             sequence.task = self._loop.create_task(self._generate(sequence))
             sequence.task.add_done_callback(partial(self._done, sequence))
 
@@ -164,7 +164,7 @@ class RemoteLoop:
 
     async def _stream(self, sequence: RemoteSequence) -> FinishReason:
         reason = None
-        async with self._server.complete(sequence.body) as chunks:
+        async with self._server.complete(sequence.body, traceparent=sequence.traceparent) as chunks:
             self._health.seen()
             async for chunk in chunks:
                 since, before = sequence.last_token_at, sequence.counted
@@ -209,7 +209,7 @@ class RemoteLoop:
         self._running.discard(sequence)
         if sequence.timer is not None:
             sequence.timer.cancel()
-        self._counters.ended(admitted_at=sequence.admitted_at)
+        self._counters.ended(prompt_tokens=len(sequence.request.prompt), admitted_at=sequence.admitted_at)
         completion = self._complete(sequence, reason, error)
         self._charge(sequence, completion)
         sequence.stream.end()

@@ -40,10 +40,12 @@ class RemoteSequence:
 
     `counted` is, best first: the server's running count, the ids it told, or each chunk's text
     counted by our tokenizer; `tallied` of it are in the engine's statistics. Times are `time.monotonic` seconds.
+    `traceparent` is the header that makes the server's spans part of the request's trace.
     """
 
     request: GenerationRequest
     body: dict[str, Any]
+    traceparent: str | None
     tokenizer: Tokenizer
     stop: StopStrings
     stream: CountedStream

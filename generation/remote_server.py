@@ -47,17 +47,20 @@ class CompletionServer:
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def complete(self, body: dict[str, Any]) -> AsyncGenerator[AsyncIterator[Chunk], None]:
+    async def complete(
+        self, body: dict[str, Any], *, traceparent: str | None = None
+    ) -> AsyncGenerator[AsyncIterator[Chunk], None]:
         """Open a completion; its chunks come until the server says it is done. Leaving closes the connection early.
 
         Raises:
             ServerBusy: it was refused for now; nothing was generated.
             ServerFailed: it was refused, or broke; also from the iterator.
         """
+        headers = {"traceparent": traceparent} if traceparent is not None else {}
         try:
             async with (
                 self._client() as http,
-                http.stream("POST", self._config.url("completions"), json=body) as response,
+                http.stream("POST", self._config.url("completions"), json=body, headers=headers) as response,
             ):
                 if response.status_code != HTTPStatus.OK:
                     raise _refusal(response)

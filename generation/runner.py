@@ -14,7 +14,7 @@ from generation.paged_index import Upload, upload
 from generation.prefix import BlockKey
 from generation.scheduler import Work
 from generation.sequence import SequenceState
-from generation.step import BlockCounts, DeviceLost, Sample
+from generation.step import BlockCounts, DeviceLost, OutOfMemory, Sample
 from generation.types import TokenLogprob
 from generation.weights import LoadedModel
 
@@ -116,6 +116,7 @@ class ModelRunner:
 
         Raises:
             DeviceLost: the accelerator reported an error that later calls would meet again.
+            OutOfMemory: there is no room for so much at once.
         """
         try:
             return _draw(plan, self._forward(plan), eos_ids=self._eos_ids)
@@ -123,6 +124,12 @@ class ModelRunner:
             if self._graphs is not None:
                 self._graphs.give_up()  # whether or not it was a graph's: the next engine does without
             raise DeviceLost("the accelerator failed") from error
+        except (RuntimeError, MemoryError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()  # what is cached in pieces may do as a whole
+            raise OutOfMemory from error
 
     def _forward(self, plan: Sequence[Work[SequenceState]]) -> Tensor:
         """[rows, vocab_size] float32: the logits after each sampled row's last known token and after its drafts."""
@@ -157,6 +164,11 @@ class ModelRunner:
         )
         logits: Tensor = output.logits[0, :, : self._vocab_size].float()
         return logits
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """An accelerator's allocator has an exception of its own, that of the processor has none."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
 @dataclass(slots=True, eq=False)

@@ -14,6 +14,10 @@ class DeviceLost(Exception):
     """The device failed in a way that outlasts the step; the engine stops."""
 
 
+class OutOfMemory(Exception):
+    """The device has no room for this step; a smaller one may fit."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """The tokens drawn for a sequence, at least one: accepted drafts, then a token of its own.
@@ -46,6 +50,7 @@ class Runner(Rooms[SequenceState], Protocol):
 
         Raises:
             DeviceLost: it cannot.
+            OutOfMemory: it can, but not with so much at once.
         """
         ...
 

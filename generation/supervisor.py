@@ -15,7 +15,9 @@ from generation.types import EngineStats, GenerationRequest, Histogram, ModelInf
 
 logger = logging.getLogger("footnote.generation")
 
-_NOW = frozenset({"waiting", "running", "capacity", "free_blocks", "used_blocks", "cached_blocks", "block_tokens"})
+_NOW = frozenset(
+    {"waiting", "waiting_tokens", "running", "capacity", "free_blocks", "used_blocks", "cached_blocks", "block_tokens"}
+)
 """What of `EngineStats` describes the moment; everything else is a total."""
 
 
@@ -195,7 +197,7 @@ class SupervisedEngine:
 
 def _at_rest(stats: EngineStats) -> EngineStats:
     """The totals, of an engine that holds nothing any more."""
-    return replace(stats, waiting=0, running=0, free_blocks=0, used_blocks=0, cached_blocks=0)
+    return replace(stats, waiting=0, waiting_tokens=0, running=0, free_blocks=0, used_blocks=0, cached_blocks=0)
 
 
 def _joined(before: EngineStats | None, now: EngineStats | None) -> EngineStats:

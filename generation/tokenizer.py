@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from generation.errors import ModelUnavailable
+from generation.vocabulary import token_bytes
 
 if TYPE_CHECKING:
     from transformers import TokenizersBackend
@@ -99,6 +101,14 @@ class ChatTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """See `ports.Tokenizer.decode`."""
         return str(self._template_backend.decode(list(ids), skip_special_tokens=True))
+
+    def piece(self, token_id: int) -> bytes:
+        """See `ports.Tokenizer.piece`."""
+        return (self._pieces[token_id] or b"") if 0 <= token_id < len(self._pieces) else b""
+
+    @cached_property
+    def _pieces(self) -> tuple[bytes | None, ...]:
+        return token_bytes(self.definition, size=self.vocab_size, eos_ids=self.eos_ids)
 
     def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """See `ports.Tokenizer.chat_frame`.

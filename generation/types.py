@@ -277,6 +277,7 @@ class EngineStats:
     inter_token_s: Histogram | None = None
     recomputed_tokens: int = 0
     unread_tokens: int = 0
+    waiting_tokens: int = 0
 
     @property
     def prompt_tokens(self) -> int:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 from ingestion.chunking import Chunker
 from ingestion.ports import Extractor
 from ingestion.types import Extraction, Passage, Progress, Stage
-from retrieval.ports import Embedder, Vectors
+from retrieval.ports import Embedder, Station, Vectors
 
 BLOCK_PASSAGES = 256
 """How many passages are embedded at once, and kept at once by a job that may have to go on later."""
@@ -57,13 +58,21 @@ class Pipeline:
     """
 
     def __init__(
-        self, extractor: Extractor, chunker: Chunker, embedder: Embedder, *, block_passages: int = BLOCK_PASSAGES
+        self,
+        extractor: Extractor,
+        chunker: Chunker,
+        embedder: Embedder,
+        *,
+        block_passages: int = BLOCK_PASSAGES,
+        station: Station = nullcontext,
     ) -> None:
+        """`station` times the parts of `prepare`."""
         assert block_passages > 0, "a block holds a passage"
         self._extractor = extractor
         self._chunker = chunker
         self._embedder = embedder
         self._block_passages = block_passages
+        self._station = station
 
     @property
     def block_passages(self) -> int:
@@ -83,9 +92,11 @@ class Pipeline:
         Raises:
             IngestionError: The file cannot be read; the reason is its subclass and message.
         """
-        extraction = self._extractor.extract(path, filename=filename, password=password)
+        with self._station("extract"):
+            extraction = self._extractor.extract(path, filename=filename, password=password)
         on_progress(Progress(Stage.EXTRACTING, 1, 1))
-        passages = self._chunker.chunk(extraction)
+        with self._station("chunk"):
+            passages = self._chunker.chunk(extraction)
         assert passages, "an extraction has text, so it has passages"
         blocks = []
         for first in range(0, len(passages), self._block_passages):

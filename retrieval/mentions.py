@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
+from retrieval.memo import remembered
+
 # Chosen on hotpotqa, musique, nq-gold and scifact; the optimum is flat (docs/EXPERIMENTS.md).
 WEIGHT = 0.15
 SOURCES = 10
@@ -81,6 +83,7 @@ class _Said:
         return name in self._words[row]
 
 
+@remembered
 def _name(heading: str) -> str:
     """A heading as `_words` writes it, without what stands in parentheses; "" if that is too short."""
     name = _words(_PARENTHESES.sub(" ", heading)) if heading else ""
@@ -88,6 +91,7 @@ def _name(heading: str) -> str:
     return name if letters >= _LEAST_LETTERS else ""
 
 
+@remembered
 def _words(text: str) -> str:
     """The words in lower case, a space around each."""
     # Most text is ASCII, and that way takes a fifth of the time.

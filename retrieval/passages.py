@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from retrieval.memo import remembered
 from retrieval.types import Chunk, Hit, Span
 from retrieval.words import word_spans
 
@@ -77,7 +78,7 @@ def passages(ranked: Sequence[tuple[int, Hit]]) -> list[Passage]:
     kept: list[tuple[int, Hit]] = []
     prints: list[_Print] = []
     for rank, hit in ranked:
-        own = _Print.of(hit.chunk.text)
+        own = _print_of(hit.chunk.text)
         said = any(_holds(better.chunk, hit.chunk) for _, better in kept) or any(map(own.repeats, prints))
         if own.words and not said:
             kept.append((rank, hit))
@@ -127,11 +128,6 @@ class _Print:
     words: tuple[str, ...]
     numbers: tuple[str, ...]
 
-    @classmethod
-    def of(cls, text: str) -> "_Print":
-        folded = text.casefold()
-        return cls(tuple(folded[start:end] for start, end in word_spans(folded)), tuple(_NUMBER.findall(folded)))
-
     def repeats(self, other: "_Print") -> bool:
         if self.words == other.words:
             return True
@@ -143,3 +139,9 @@ class _Print:
 
     def _shingles(self) -> set[tuple[str, ...]]:
         return set(zip(*(self.words[skipped:] for skipped in range(_SHINGLE)), strict=False))
+
+
+@remembered
+def _print_of(text: str) -> _Print:
+    folded = text.casefold()
+    return _Print(tuple(folded[start:end] for start, end in word_spans(folded)), tuple(_NUMBER.findall(folded)))

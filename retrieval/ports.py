@@ -1,6 +1,7 @@
 """What retrieval needs from the world. Contracts are in the docstrings; tests run them over every implementation."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -13,6 +14,8 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 Keys: TypeAlias = npt.NDArray[np.int64]
 ExactVectors: TypeAlias = Callable[[Keys], tuple[Keys, Vectors]]
 """Those of the keys whose vector is known, `(n,)`, and the vectors, `(n, dim)` float32."""
+Station: TypeAlias = Callable[[str], AbstractContextManager[object]]
+"""Times a block, by the name of what is done in it."""
 
 
 class Embedder(Protocol):

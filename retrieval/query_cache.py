@@ -63,6 +63,14 @@ class QueryCache:
         """(dim,) float32 unit vector, read-only."""
         return self.embed_counted(text).vector
 
+    def remembered(self, text: str, *, salt: str = "") -> Vectors | None:
+        """The vector of a question that is remembered now, None of another; nothing is computed."""
+        with self._lock:
+            found = self._vectors.get((salt, text))
+            if found is not None:
+                self._vectors.move_to_end((salt, text))
+            return found
+
     def embed_counted(self, text: str, *, salt: str = "") -> EmbeddedQuery:
         """The vector, and what the ledger may charge for it; remembered for callers with the same `salt`."""
         question = (salt, text)

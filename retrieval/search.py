@@ -1,10 +1,11 @@
 """The question's way to its hits: dense and lexical search side by side, fused into one ranking."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
 from retrieval.mentions import CANDIDATES, lift_mentioned
-from retrieval.ports import ChunkStore, Embedder, LexicalIndex, VectorIndex
+from retrieval.ports import ChunkStore, Embedder, LexicalIndex, Station, VectorIndex, Vectors
 from retrieval.query_cache import QueryCache
 from retrieval.types import Hit, Scope, Scores, SearchMode, SearchResult
 
@@ -21,12 +22,22 @@ class Search:
         index: Callable[[], VectorIndex],
         lexical: LexicalIndex,
         store: ChunkStore,
+        *,
+        station: Station = nullcontext,
     ) -> None:
-        """`index` is asked for at every search, so that a rebuilt index takes over without a restart."""
+        """`index` is asked for at every search, so that a rebuilt index takes over without a restart.
+
+        `station` times the parts of a search.
+        """
+        self._station = station
         self._queries = QueryCache(embedder, size=_QUESTIONS_REMEMBERED)
         self._index = index
         self._lexical = lexical
         self._store = store
+
+    def remembered(self, query: str, *, tenant_id: str) -> Vectors | None:
+        """The vector of what the tenant asked a moment ago: searched with it, no model is called. None is unknown."""
+        return self._queries.remembered(query, salt=tenant_id)
 
     def search(
         self,
@@ -36,6 +47,7 @@ class Search:
         top_k: int,
         mode: SearchMode = SearchMode.HYBRID,
         candidates: int = 100,
+        vector: Vectors | None = None,
     ) -> SearchResult:
         """At most `top_k` hits in `scope`, best first, ties by key.
 
@@ -46,7 +58,7 @@ class Search:
         lexical scores have no ratio scale; alone, a search is fused with nothing. A blank query and an
         empty scope have no hits and cost nothing; a query beyond the embedder's limit is cut by the
         embedder, and `embedding_tokens` counts what it read: nothing for a query
-        the same tenant asked a moment ago.
+        the same tenant asked a moment ago, or whose `vector` is given.
 
         Raises:
             ValueError: `top_k` or `candidates` is below 1.
@@ -64,14 +76,18 @@ class Search:
             keys = self._store.keys_in(scope)
             if not len(keys):
                 return NOTHING
-            embedded = self._queries.embed_counted(query, salt=scope.tenant_id)
-            embedding_tokens = embedded.tokens
-            dense = self._index().search(embedded.vector, k=k, allowed=keys)
+            if vector is None:
+                with self._station("embed_query"):
+                    embedded = self._queries.embed_counted(query, salt=scope.tenant_id)
+                vector, embedding_tokens = embedded.vector, embedded.tokens
+            with self._station("dense"):
+                dense = self._index().search(vector, k=k, allowed=keys)
         if mode is not SearchMode.DENSE:
-            lexical = self._lexical.search_text(query, scope=scope, k=k)
-        return SearchResult(
-            hits=self._hits(dense, lexical, scope=scope, top_k=top_k), embedding_tokens=embedding_tokens
-        )
+            with self._station("lexical"):
+                lexical = self._lexical.search_text(query, scope=scope, k=k)
+        with self._station("fusion"):
+            hits = self._hits(dense, lexical, scope=scope, top_k=top_k)
+        return SearchResult(hits=hits, embedding_tokens=embedding_tokens)
 
     def _hits(
         self,

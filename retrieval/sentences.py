@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+from retrieval.memo import remembered
 from retrieval.words import word_spans
 
 MOST_WORDS = 120  # of what is read, kept or left as one: a text without full stops is taken in parts
@@ -32,6 +33,11 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     nupunkt's (Bommarito et al. 2025, arXiv:2504.04131); stops of other scripts, blank lines, list
     items, table rows and short lines end a sentence too. A line break inside flowing text does not.
     """
+    return list(_sentences(text))
+
+
+@remembered
+def _sentences(text: str) -> tuple[tuple[int, int], ...]:
     cuts = {0, len(text)}
     cuts.update(end for _, end in _punkt_spans(text))
     cuts.update(match.end() for match in _STOP.finditer(text))
@@ -44,11 +50,11 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
     ordered = sorted(cuts)
     pieces = ((start, text[start:end]) for start, end in pairwise(ordered))
-    return [
+    return tuple(
         (start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip()))
         for start, piece in pieces
         if piece.strip()
-    ]
+    )
 
 
 def unit_spans(text: str, *, most_words: int = MOST_WORDS) -> list[tuple[int, int]]:
@@ -59,7 +65,14 @@ def unit_spans(text: str, *, most_words: int = MOST_WORDS) -> list[tuple[int, in
     its second half, else the last mark, else the last white space, else after a word; where words
     have no spaces every character counts as one.
     """
+    if most_words == MOST_WORDS:
+        return list(_units(text))
     return [part for start, end in sentence_spans(text) for part in _parts(text, start, end, most_words)]
+
+
+@remembered
+def _units(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(part for start, end in sentence_spans(text) for part in _parts(text, start, end, MOST_WORDS))
 
 
 def _parts(text: str, start: int, end: int, most_words: int) -> list[tuple[int, int]]:

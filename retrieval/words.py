@@ -2,6 +2,8 @@
 
 import re
 
+from retrieval.memo import remembered
+
 # Scripts written without spaces: kana, bopomofo, Han, Thai, Lao, Burmese, Khmer. Hangul has spaces.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u312f\u31a0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -30,6 +32,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
+@remembered
 def terms(text: str) -> frozenset[str]:
     """What to compare texts by: folded words without plural endings, pairs of characters where words have no spaces.
 

@@ -4,16 +4,21 @@ import importlib.util
 import json
 import re
 import shlex
+import tomllib
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # its stubs are another package
+import yaml
+
+from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
+ENDING_SECONDS = 10  # to tell streams of their end, and to close
 TARGETS = ("cpu", "cuda")
 
 
@@ -78,8 +83,15 @@ def check_names() -> ModuleType:
     return module
 
 
-def compose() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+class Compose(yaml.SafeLoader):  # type: ignore[misc]  # as above
+    """YAML with Compose's own tag for "not what the file below says"."""
+
+
+Compose.add_constructor("!reset", lambda loader, node: loader.construct_sequence(node))
+
+
+def compose(name: str = "compose.yaml") -> dict[str, Any]:
+    content: dict[str, Any] = yaml.load((ROOT / "docker" / name).read_text(), Loader=Compose)
     return content
 
 
@@ -108,9 +120,16 @@ def test_a_target_takes_its_own_build_with_models_and_the_name_check(target: str
     assert origins == {f"build-{target}"}
     commands = " && ".join(line for found, line in inherited(f"build-{target}") if found == "RUN")
     assert "-c constraints.txt" in commands
-    assert f".[{'gpu' if target == 'cuda' else 'cpu'},postgres]" in commands
+    assert f".[{'gpu' if target == 'cuda' else 'cpu'},$EXTRAS]" in commands
     assert "FOOTNOTE_MODELS_DIR=/models footnote models fetch" in commands
     assert "python docker/check_names.py" in commands
+
+
+def test_the_extras_of_an_image_are_the_projects() -> None:
+    argument = next(line for found, line in inherited("build-cpu") if found == "ARG" and line.startswith("EXTRAS="))
+    offered = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+    assert {"postgres", "oidc", "mcp", "otel"} <= set(argument.removeprefix("EXTRAS=").split(",")) <= set(offered)
 
 
 def test_health_checks_parse_as_python() -> None:
@@ -154,6 +173,68 @@ def test_compose_runs_one_service_on_a_volume_and_keeps_the_gpu_for_its_profile(
     devices = services["footnote-cuda"]["deploy"]["resources"]["reservations"]["devices"]
     assert devices == [{"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}]
     assert set(compose()["volumes"]) == {"data"}
+
+
+@pytest.mark.parametrize("name", ["footnote", "footnote-cuda"])
+def test_a_container_has_time_to_drain_and_little_it_could_change(name: str) -> None:
+    service = compose()["services"][name]
+    drain = int(Settings.model_fields["drain_s"].default)
+
+    assert int(service["stop_grace_period"].removesuffix("s")) >= drain + ENDING_SECONDS
+    assert last("cpu", "STOPSIGNAL") == "SIGTERM"
+    assert service["init"] is True, "signals reach the server through a first process that reaps"
+    assert service["read_only"] is True
+    assert [mount.split(":")[0] for mount in service["tmpfs"]] == ["/tmp"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_behind_the_proxy_footnote_has_no_port_of_its_own_and_believes_the_proxy_alone() -> None:
+    overlay = compose("compose.proxy.yaml")
+    footnote, caddy = overlay["services"]["footnote"], overlay["services"]["caddy"]
+    address = caddy["networks"]["edge"]["ipv4_address"]
+
+    assert footnote["ports"] == []
+    assert footnote["environment"]["FOOTNOTE_FORWARDED_ALLOW_IPS"] == address
+    [subnet] = overlay["networks"]["edge"]["ipam"]["config"]
+    assert ip_address(address) in ip_network(subnet["subnet"])
+    assert caddy["environment"]["UPSTREAM"] == "footnote:8000"
+    assert overlay["services"]["prometheus"]["ports"] == ["127.0.0.1:9090:9090"]
+    assert set(footnote["environment"]) <= {f"FOOTNOTE_{name.upper()}" for name in Settings.model_fields}
+
+
+def test_the_proxys_services_are_pinned_unprivileged_and_find_their_files_and_volumes() -> None:
+    overlay = compose("compose.proxy.yaml")
+
+    for name in ("caddy", "prometheus"):
+        service = overlay["services"][name]
+        assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+[\w.-]*", service["image"]), "an image without a version"
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        for source in (volume.split(":")[0] for volume in service["volumes"]):
+            known = source in overlay["volumes"] if "/" not in source else (ROOT / "docker" / source).is_file()
+            assert known, source
+
+
+def test_prometheus_in_compose_is_the_one_of_the_guide_with_another_address() -> None:
+    inside = (ROOT / "docker" / "prometheus.yml").read_text().replace("footnote:8000", "127.0.0.1:8000")
+
+    assert yaml.safe_load(inside) == yaml.safe_load((ROOT / "docs" / "deploy" / "prometheus.yml").read_text())
+
+
+def test_a_recipe_follows_hadolints_rules_that_matter_here() -> None:
+    """DL3000 (absolute workdir), DL3002 (last user), DL3006 and DL3007 (pinned bases), DL3020 (COPY), DL3025 (JSON)."""
+    for stage in read_stages().values():
+        assert stage.base in read_stages() or re.search(r":(?!latest)\S+$", stage.base)
+        for keyword, arguments in stage.instructions:
+            assert keyword != "ADD"
+            if keyword in {"CMD", "ENTRYPOINT"}:
+                json.loads(arguments)
+            if keyword == "WORKDIR":
+                assert arguments.startswith("/")
+            if keyword == "RUN":
+                assert not re.search(r"\bsudo\b|curl [^|]*\| *(ba)?sh", arguments)
 
 
 def test_a_name_somebody_else_ships_too_stops_the_build() -> None:

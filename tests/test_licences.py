@@ -43,10 +43,10 @@ def installed(
 def licence_of(found: Distribution) -> str:
     """As the package declares it: SPDX where it says so, else its classifiers, else its free text's first line."""
     metadata = found.metadata
-    expression = metadata.get("License-Expression")
+    (expression, *_) = metadata.get_all("License-Expression") or [""]
     classifiers = [text for text in metadata.get_all("Classifier") or () if text.startswith("License ::")]
-    free = (metadata.get("License") or "").strip().splitlines()
-    return expression or "; ".join(classifiers) or (free[0] if free else "")
+    (free, *_) = metadata.get_all("License") or [""]
+    return expression or "; ".join(classifiers) or free.strip().partition("\n")[0]
 
 
 def test_the_list_is_of_everything_that_runs():

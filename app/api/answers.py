@@ -14,7 +14,7 @@ from app.answer import Answer, SourcesFound, TextDelta
 from app.answering import Answerer, prepare
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.errors import failure_of, problem_of
-from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
+from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import AbstentionBody, AnswerBody, AskRequest, CitationBody, SourcesBody
 from app.api.schemas.shape import ResponseBody, problems
 from app.api.schemas.token_usage import UsageBody
@@ -42,7 +42,7 @@ class Cancelled(ResponseBody):
         200: {
             "description": "The answer; with `stream: true` server-sent events: `sources`, `delta` {text} …, "
             "`citation` …, `usage`, `done` {finish_reason}, or `error` with a problem document.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": event_stream("sources", "delta", "citation", "usage", "done", "error"),
         },
         **problems(404, 422, 429, 503, 504),
     },

@@ -12,12 +12,14 @@ from app.api.schemas.budgets import (
     BudgetPatch,
     DeletedBudget,
     NewBudget,
+    Terms,
     WindowBody,
     amount_of,
     require_thresholds,
     require_zone,
 )
 from app.api.schemas.shape import Page, problems
+from app.db.budgets import BudgetTerms
 from app.db.patch import KEEP
 from app.errors import InvalidRequest
 from app.state import State
@@ -29,21 +31,11 @@ router = APIRouter(prefix="/v1/admin", tags=["budgets"])
 @router.post("/budgets", status_code=201, summary="Set a budget", responses=problems(404, 422))
 def create_budget(body: NewBudget, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> BudgetBody:
     """It counts calls from now on. Several may apply to a call, which then has to fit into each."""
-    if body.webhook_url:
-        state.webhooks.check(body.webhook_url)
-    created = state.budgets.create(
-        principal,
-        scope_type=body.scope_type,
-        scope_id=_scope_id(body, state, principal),
-        unit=body.unit,
-        limit=amount_of(body.limit, unit=body.unit),
-        period=body.period,
-        tz=require_zone(body.tz) if body.tz is not None else state.settings.reporting_zone,
-        enforcement=body.enforcement,
-        thresholds=require_thresholds(body.thresholds),
-        webhook_url=body.webhook_url,
-        request_id=request_id,
-    )
+    terms, scope_id = checked_terms(body, state), _scope_id(body, state, principal)
+    with state.database.write() as connection:
+        created = state.budgets.create_in(
+            connection, principal, body.scope_type, scope_id, terms, request_id=request_id
+        )
     return BudgetBody.of(created, currency=state.settings.currency)
 
 
@@ -126,6 +118,25 @@ def list_alerts(
         tenant_id=principal.tenant_id, budget_id=budget_id, limit=limit, cursor=cursor
     )
     return Page(data=[AlertBody.of(alert) for alert in alerts], has_more=following is not None, next_cursor=following)
+
+
+def checked_terms(body: Terms, state: State) -> BudgetTerms:
+    """What a budget is to say.
+
+    Raises:
+        InvalidRequest: A limit, a threshold, a zone or an address that cannot be.
+    """
+    if body.webhook_url:
+        state.webhooks.check(body.webhook_url)
+    return BudgetTerms(
+        unit=body.unit,
+        limit=amount_of(body.limit, unit=body.unit),
+        period=body.period,
+        tz=require_zone(body.tz) if body.tz is not None else state.settings.reporting_zone,
+        enforcement=body.enforcement,
+        thresholds=require_thresholds(body.thresholds),
+        webhook_url=body.webhook_url,
+    )
 
 
 def _scope_id(body: NewBudget, state: State, principal: Principal) -> str:

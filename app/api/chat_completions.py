@@ -1,47 +1,38 @@
-"""OpenAI's protocol: chat completions and models."""
+"""OpenAI's protocol: chat completions."""
 
-import json
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from app.answer import Answer, TextDelta
-from app.answering import Answerer, prepare
+from app.answer import Answer
+from app.api.chat_choices import choice_of
+from app.api.chat_stream import ChatStream
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
-from app.api.errors import failure_of, openai_error
-from app.api.event_stream import EventStream, sse, unless_disconnected, with_terminal_error
-from app.api.schemas.answers import CitationBody
+from app.api.errors import failure_of
+from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
+from app.api.models import collection_of, fingerprint
 from app.api.schemas.chat import (
     ChatCompletionBody,
     ChatCompletionRequest,
     JsonObjectFormat,
     JsonSchemaFormat,
-    ModelBody,
-    ModelList,
     TextFormat,
 )
 from app.api.schemas.shape import problems
 from app.api.schemas.token_usage import UsageBody
-from app.errors import InvalidRequest, NotFound
+from app.choices import Choices, prepare_choices
+from app.errors import InvalidRequest, UnsupportedParameter
 from app.followup import exchanges_of, stand_alone
-from app.footnote import Citation
 from app.formats import ANY_OBJECT, schema_text
-from app.prepared import Prepared
 from app.prompt import Message
 from app.question import Question
-from app.state import Models, State
+from app.state import State
 from app.types import Principal
 
 router = APIRouter(tags=["openai"])
-
-_NAME = "footnote"
-_REFUSALS = frozenset({"no_evidence", "not_in_sources"})
 
 
 @router.post(
@@ -51,9 +42,9 @@ _REFUSALS = frozenset({"no_evidence", "not_in_sources"})
     responses={
         200: {
             "description": "A completion; with `stream: true` OpenAI's chunks, annotations in the last delta.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": event_stream(),
         },
-        **problems(404, 422, 429, 503, 504),
+        **problems(400, 404, 422, 429, 503, 504),
     },
 )
 async def create_chat_completion(
@@ -69,87 +60,60 @@ async def create_chat_completion(
     answerer = models.answerer
     asked = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
     question = replace(asked, deadline=deadline)
+    if question.logprobs is not None:
+        await anyio.to_thread.run_sync(models.tokenizer.piece, 0)  # the first time it spells the whole vocabulary
+
+    async def prepared() -> Choices:
+        return await prepare_choices(answerer, question, n=body.n or 1)
+
     if body.stream:
-        prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
-        include_usage = body.stream_options is not None and body.stream_options.include_usage
-        events = _chunks(answerer, prepared, model=body.model, include_usage=include_usage)
-        whole_stream = with_terminal_error(events, request_id, render=_error_chunk)
-        return EventStream(whole_stream, on_close=lambda: answerer.release(prepared))
+        choices = await unless_disconnected(request, prepared)
+        chat = ChatStream(
+            choices,
+            model=body.model,
+            fingerprint=fingerprint(state, models),
+            tokenizer=models.tokenizer,
+            options=body.stream_options,
+        )
+        whole_stream = with_terminal_error(chat.events(), request_id, render=chat.error_event)
+        return EventStream(whole_stream, on_close=choices.release)
 
-    async def whole() -> Answer:
-        return await answerer.answer(await prepare(answerer, question))
+    async def whole() -> tuple[Choices, tuple[Answer, ...]]:
+        choices = await prepared()
+        return choices, await choices.answers()
 
-    answer = await unless_disconnected(request, whole)
-    if (failure := failure_of(answer)) is not None:
-        raise failure
-    refused = question.json_schema is not None and answer.reason in _REFUSALS  # a sentence would be no JSON
-    message = {
-        "role": "assistant",
-        "content": None if refused else answer.text,
-        "refusal": answer.text if refused else None,
-        "annotations": [_annotation(citation) for citation in answer.citations],
-    }
-    choice = {"index": 0, "message": message, "finish_reason": _finish_reason(answer), "logprobs": None}
+    choices, answers = await unless_disconnected(request, whole)
+    for answer in answers:
+        if (failure := failure_of(answer)) is not None:
+            raise failure
+    in_json = question.json_schema is not None
+    usage = await choices.usage(answers)
     completion = ChatCompletionBody(
-        id=answer.id,
+        id=request_id,
         created=int(time.time()),
         model=body.model,
-        choices=[choice],
-        usage=UsageBody.of(answer.usage).model_dump(),
+        system_fingerprint=fingerprint(state, models),
+        choices=[
+            choice_of(answer, index=index, in_json=in_json, tokenizer=models.tokenizer)
+            for index, answer in enumerate(answers)
+        ],
+        usage=UsageBody.of(usage).model_dump(),
     )
     return JSONResponse(completion.model_dump())
 
 
-@router.get("/v1/models", summary="Models that can be asked", responses=problems())
-def list_models(state: StateDep, models: ModelsDep, principal: PrincipalDep) -> ModelList:
-    """`footnote` asks every collection of the key, `footnote:NAME` one."""
-    found = state.collections.list(principal.tenant_id, allowed=principal.collections)
-    names = [_NAME, *(f"{_NAME}:{collection.name}" for collection in found)]
-    return ModelList(data=[_model(name, state, models) for name in names])
-
-
-@router.get("/v1/models/{model:path}", summary="One model", responses=problems(404))
-def read_model(model: str, state: StateDep, models: ModelsDep, principal: PrincipalDep) -> ModelBody:
-    """Whether a model can be asked, and what is behind it."""
-    _collection_of(model, state, principal)
-    return _model(model, state, models)
-
-
-def _model(name: str, state: State, models: Models) -> ModelBody:
-    info = models.engine.info
-    return ModelBody(
-        id=name,
-        created=int(state.started_at),
-        generator=info.model,
-        embedder=models.embedder.info.model,
-        context_window=info.context_window,
-    )
-
-
-def _collection_of(model: str, state: State, principal: Principal) -> str | None:
-    """The collection a model name asks, None for all.
-
-    Raises:
-        NotFound: The model or its collection does not exist for this caller.
-    """
-    name, _, collection = model.partition(":")
-    if name != _NAME or (":" in model and not collection):
-        raise NotFound(f"There is no model '{model[:100]}'; ask 'footnote' or 'footnote:COLLECTION'.")
-    if not collection:
-        return None
-    for found in state.collections.list(principal.tenant_id, allowed=principal.collections):
-        if collection in {found.name, found.id}:
-            return found.id
-    raise NotFound("There is no such collection.")
-
-
 def _question(body: ChatCompletionRequest, state: State, principal: Principal, request_id: str) -> Question:
     options = body.footnote
-    collection_id = _collection_of(body.model, state, principal)
+    collection_id = collection_of(body.model, state, principal)
     instructions = "\n".join(message.text for message in body.messages if message.role in {"system", "developer"})
     turns = [message for message in body.messages if message.role in {"user", "assistant"}]
     if not turns or turns[-1].role != "user" or not turns[-1].text.strip():
         raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
+    if state.settings.strict and body.logprobs:
+        raise UnsupportedParameter(
+            "logprobs: this server shows verified sentences only, and log probabilities would tell the others.",
+            param="logprobs",
+        )
     schema = _json_schema(body.response_format)
     history = tuple(Message(turn.role, turn.text) for turn in turns[:-1])
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
@@ -170,6 +134,10 @@ def _question(body: ChatCompletionRequest, state: State, principal: Principal, r
         max_output_tokens=body.max_completion_tokens or body.max_tokens,
         temperature=body.temperature if body.temperature is not None else 0.0,
         top_p=body.top_p if body.top_p is not None else 1.0,
+        presence_penalty=body.presence_penalty or 0.0,
+        frequency_penalty=body.frequency_penalty or 0.0,
+        logit_bias=tuple((body.logit_bias or {}).items()),
+        logprobs=body.reported_logprobs,
         seed=body.seed,
         stop=tuple(text for text in stop if text),
         history=history,
@@ -194,63 +162,3 @@ def _json_schema(form: TextFormat | JsonObjectFormat | JsonSchemaFormat | None) 
             return schema_text(named.json_schema, param="response_format")
         case _:
             return None
-
-
-async def _chunks(
-    answerer: Answerer, prepared: Prepared, *, model: str, include_usage: bool
-) -> AsyncGenerator[bytes, None]:
-    created = int(time.time())
-
-    def chunk(delta: dict[str, Any], *, finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        return rendered([choice], usage=None)
-
-    def rendered(choices: list[dict[str, Any]], *, usage: dict[str, Any] | None) -> bytes:
-        body: dict[str, Any] = {
-            "id": prepared.question.request_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-            "choices": choices,
-        }
-        if include_usage:
-            body["usage"] = usage
-        return sse(None, json.dumps(body, ensure_ascii=False))
-
-    refused = prepared.question.json_schema is not None and not (prepared.generates or prepared.quotes)
-    yield chunk({"role": "assistant", "content": None if refused else ""})
-    async with aclosing(answerer.stream(prepared)) as stream:
-        async for event in stream:
-            if isinstance(event, TextDelta):
-                yield chunk({"refusal" if refused else "content": event.text})
-            elif isinstance(event, Answer):
-                if (failure := failure_of(event)) is not None:
-                    if include_usage:
-                        yield rendered([], usage=UsageBody.of(event.usage).model_dump())
-                    raise failure
-                annotations = [_annotation(citation) for citation in event.citations]
-                yield chunk({"annotations": annotations}, finish=_finish_reason(event))
-                if include_usage:
-                    yield rendered([], usage=UsageBody.of(event.usage).model_dump())
-                yield sse(None, "[DONE]")
-
-
-def _annotation(citation: Citation) -> dict[str, object]:
-    """OpenAI's file citation: `index` is the character the marker ends at; our own fields follow."""
-    fields = CitationBody.of(citation).model_dump()
-    return {
-        "type": "file_citation",
-        "file_id": citation.document_id,
-        **fields,
-        "index": citation.answer_end,
-        "number": citation.index,
-    }
-
-
-def _finish_reason(answer: Answer) -> str:
-    """OpenAI knows stop and length; a cancelled answer has no reader left to tell."""
-    return "length" if answer.finish_reason == "length" else "stop"
-
-
-def _error_chunk(body: dict[str, object]) -> bytes:
-    return sse(None, json.dumps({"error": openai_error(body)}))

@@ -5,8 +5,9 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Query, Request
 
+from app.access.authenticator import Caller
 from app.cutover import Cutover
-from app.errors import SetupError
+from app.errors import ModelsLoading, SetupError
 from app.state import Models, State
 from app.types import Collection, Document, Principal
 from retrieval.filters import parse_filter
@@ -23,27 +24,41 @@ def principal_of(request: Request) -> Principal:
     return cast(Principal, request.scope["state"]["principal"])
 
 
+def caller_of(request: Request) -> Caller:
+    """The caller with the key or session it came with, authenticated by the gate."""
+    return cast(Caller, request.scope["state"]["caller"])
+
+
 def models_of(request: Request) -> Models:
     """The stations that need model weights.
 
     Raises:
+        ModelsLoading: They are not there yet.
         SetupError: This process runs without them.
     """
-    models = state_of(request).models
+    state = state_of(request)
+    models = state.models
     if models is None:
-        raise SetupError("This process runs without models.")
+        raise without_models(state)
     return models
+
+
+def without_models(state: State) -> SetupError:
+    """Why there are no models: they will be, or this process has none."""
+    return ModelsLoading() if state.loading is not None else SetupError("This process runs without models.")
 
 
 def cutover_of(request: Request) -> Cutover:
     """What changes embedders.
 
     Raises:
+        ModelsLoading: They are not there yet.
         SetupError: This process runs without them.
     """
-    cutover = state_of(request).cutover
-    if cutover is None:
-        raise SetupError("This process runs without models.")
+    state = state_of(request)
+    cutover = state.cutover
+    if state.models is None or cutover is None:
+        raise without_models(state)
     return cutover
 
 
@@ -53,12 +68,12 @@ def request_id(request: Request) -> str:
 
 
 def answer_deadline(request: Request) -> float:
-    """The `time.monotonic` second by which an answer to this request must be finished."""
-    arrived = cast(float, request.scope["state"]["arrived"])
-    return arrived + state_of(request).settings.answer_deadline_s
+    """The `time.monotonic` second by which an answer to this request must be finished; the gate knows it."""
+    return cast(float, request.scope["state"]["deadline"])
 
 
 StateDep = Annotated[State, Depends(state_of)]
+CallerDep = Annotated[Caller, Depends(caller_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 ModelsDep = Annotated[Models, Depends(models_of)]
 CutoverDep = Annotated[Cutover, Depends(cutover_of)]

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from app.api.dependencies import (
+    CallerDep,
     Cursor,
     Limit,
     PrincipalDep,
@@ -35,7 +36,7 @@ from app.api.schemas.search import FILTER
 from app.api.schemas.shape import Page, problems
 from app.api.upload import MULTIPART, Upload, read_upload
 from app.archives import Unpacked, UnpackingLimits, is_archive, unpack
-from app.errors import InvalidRequest, NotFound
+from app.errors import InvalidRequest, NotFound, Unauthenticated
 from app.files import Received
 from app.state import State
 from app.types import Document, DocumentStatus, Principal
@@ -56,7 +57,7 @@ _POLL_SECONDS = 0.1
     openapi_extra=MULTIPART,
     responses={
         200: {"model": DocumentBody | ArchiveBody, "description": "Nothing new: `duplicate_of` names what was there."},
-        **problems(409, 413, 415, 422, 503),
+        **problems(404, 409, 413, 415, 422, 503),
     },
 )
 async def upload_document(
@@ -120,6 +121,11 @@ async def replace_document(
     """
     await anyio.to_thread.run_sync(visible_document, state, principal, document_id)
     upload = await read_upload(request, state)
+    try:
+        checked_metadata(upload.fields.metadata)
+    except BaseException:
+        state.files.discard(upload.received)
+        raise
     document = await anyio.to_thread.run_sync(
         lambda: state.intake.replace(
             document_id,
@@ -231,9 +237,9 @@ def list_versions(
     responses=problems(404),
 )
 async def document_events(
-    document: Annotated[Document, Depends(document_in_path)], state: StateDep
+    document: Annotated[Document, Depends(document_in_path)], state: StateDep, caller: CallerDep
 ) -> AsyncIterator[ServerSentEvent]:
-    """`progress` events with the document's body whenever it changes, then `done`."""
+    """`progress` events with the document's body whenever it changes, then `done`; `error` when the key has ended."""
     last = None
     while True:
         body = DocumentBody.of(document).model_dump_json()
@@ -244,6 +250,11 @@ async def document_events(
             yield ServerSentEvent(event="done", raw_data=json.dumps({"status": document.status}))
             return
         await asyncio.sleep(_POLL_SECONDS)
+        try:
+            await state.authenticator.recheck(caller)
+        except Unauthenticated as error:
+            yield ServerSentEvent(event="error", raw_data=json.dumps({"detail": str(error)}))
+            return
         try:
             document = await anyio.to_thread.run_sync(_again, state, document)
         except NotFound:

@@ -9,10 +9,13 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 
 from app import errors as app_errors
 from app.answer import Answer
+from app.api.schemas.unsupported import UNSUPPORTED
+from app.instrumentation import note_problem
 from app.telemetry import logger
 from app.usage.sums import decimal
 from generation import errors as generation_errors
@@ -21,7 +24,7 @@ from ingestion import errors as ingestion_errors
 from retrieval import errors as retrieval_errors
 
 PROBLEM = "application/problem+json"
-_OPENAI_ROUTES = ("/v1/chat/completions", "/v1/models")
+_OPENAI_ROUTES = ("/v1/chat/completions", "/v1/embeddings", "/v1/files", "/v1/models", "/v1/vector_stores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.UrlNotAllowed: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "url-not-allowed"),
     app_errors.UrlNotFetched: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "url-not-fetched"),
     app_errors.Unauthenticated: _Mapped(HTTPStatus.UNAUTHORIZED, "unauthenticated"),
+    app_errors.CrossSiteRequest: _Mapped(HTTPStatus.FORBIDDEN, "csrf"),
+    app_errors.ProviderUnavailable: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "provider-unavailable", 10),
     app_errors.Forbidden: _Mapped(HTTPStatus.FORBIDDEN, "forbidden"),
     app_errors.UnsupportedParameter: _Mapped(HTTPStatus.BAD_REQUEST, "unsupported-parameter"),
     app_errors.InvalidRequest: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-request"),
@@ -49,8 +54,12 @@ _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage"),
     app_errors.StoreUnavailable: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable", 2),
     app_errors.BudgetExceeded: _Mapped(HTTPStatus.TOO_MANY_REQUESTS, "budget-exceeded"),
+    app_errors.RateLimited: _Mapped(HTTPStatus.TOO_MANY_REQUESTS, "rate-limited"),
+    app_errors.ServerFull: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "server-full", 1),
     app_errors.DeadlinePassed: _Mapped(HTTPStatus.GATEWAY_TIMEOUT, "deadline"),
     app_errors.SetupError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", 30),
+    app_errors.ModelsLoading: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "not-ready", 5),
+    app_errors.ServerShutdown: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "server-shutdown", 30),
     ingestion_errors.UnsupportedFormat: _Mapped(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-format"),
     ingestion_errors.IngestionError: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "unreadable-document"),
     retrieval_errors.InvalidFilter: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-filter"),
@@ -58,6 +67,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     generation_errors.ConstraintInvalid: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-response-format"),
     generation_errors.ContextLengthExceeded: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "context-length-exceeded"),
     generation_errors.EngineFull: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "server-full", 1),
+    generation_errors.EngineOutOfMemory: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "engine-out-of-memory", 5),
     generation_errors.EngineStopped: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "engine-stopped", 5),
     generation_errors.GenerationError: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "generation-failed", 5),
 }
@@ -91,8 +101,10 @@ def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str,
     mapped = next((_TABLE[kind] for kind in type(error).__mro__ if kind in _TABLE), None)
     if mapped is None:
         status = HTTPStatus.INTERNAL_SERVER_ERROR
+        note_problem("internal-error")
         logger().error("request.failed", request_id=request_id, error=type(error).__name__, exc_info=error)
         return status, problem(status, "internal-error", "Something went wrong on our side.", request_id), {}
+    note_problem(mapped.slug, refused_by=error.unit if isinstance(error, app_errors.BudgetExceeded) else None)
     extra: dict[str, object] = {}
     headers: dict[str, str] = {}
     if isinstance(error, generation_errors.ContextLengthExceeded):
@@ -109,8 +121,18 @@ def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str,
         extra = {"code": error.code}
     if isinstance(error, app_errors.BudgetExceeded):
         extra, headers = _budget_members(error)
-    if mapped.retry_after_s is not None:
-        headers["Retry-After"] = str(mapped.retry_after_s)
+    if isinstance(error, app_errors.RateLimited):
+        extra = {
+            "limit_name": error.name,
+            "limit": error.limit,
+            "window_s": error.window_s,
+            "retry_after_s": error.retry_after_s,
+        }
+    retry_after_s = mapped.retry_after_s
+    if isinstance(error, app_errors.RateLimited | app_errors.ServerFull | generation_errors.EngineFull):
+        retry_after_s = error.retry_after_s  # it knows its own pace
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(retry_after_s)
     if mapped.status is HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     return mapped.status, problem(mapped.status, mapped.slug, str(error), request_id, extra=extra), headers
@@ -142,7 +164,7 @@ def failure_of(answer: Answer) -> Exception | None:
     if answer.error is None:
         return None
     late = answer.finish_reason == FinishReason.DEADLINE
-    return app_errors.DeadlinePassed() if late else generation_errors.GenerationError(answer.error)
+    return app_errors.DeadlinePassed() if late else generation_errors.failure(answer.error)
 
 
 def problem_response(
@@ -152,6 +174,11 @@ def problem_response(
     if path.startswith(_OPENAI_ROUTES):
         body = {**body, "error": openai_error(body)}
     return JSONResponse(body, status_code=status.value, headers=dict(headers), media_type=PROBLEM)
+
+
+def is_openai(path: str) -> bool:
+    """Whether a route speaks OpenAI's protocol, errors included."""
+    return path.startswith(_OPENAI_ROUTES)
 
 
 def openai_error(body: Mapping[str, object]) -> dict[str, object]:
@@ -181,9 +208,13 @@ def install_error_handlers(app: FastAPI) -> None:
         assert isinstance(error, HTTPException), "registered for HTTPException"
         status = HTTPStatus(error.status_code)
         slug = _SLUGS.get(status.value, "bad-request")
+        note_problem(slug)
         detail = "There is nothing at this address." if status.value == 404 else str(error.detail)
+        headers = dict(error.headers or {})
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = ", ".join(_methods_at(request))
         body = problem(status, slug, detail, request_id_of(request))
-        return problem_response(status, body, error.headers or {}, path=request.url.path)
+        return problem_response(status, body, headers, path=request.url.path)
 
     async def on_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError), "registered for RequestValidationError"
@@ -205,6 +236,16 @@ def request_id_of(request: Request) -> str:
     return str(request.scope.get("state", {}).get("request_id", ""))
 
 
+def _methods_at(request: Request) -> list[str]:
+    """Every method of the address (RFC 9110, section 10.2.1); Starlette names only those of the first route there."""
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    found = [
+        route for route in iter_route_contexts(request.app.routes) if route.methods and route.path_regex.match(path)
+    ]
+    closest = min((str(route.path).count("{") for route in found), default=0)  # /documents/delete is no document's id
+    return sorted({name for route in found if str(route.path).count("{") == closest for name in route.methods or ()})
+
+
 def _validation_response(request: Request, error: RequestValidationError) -> JSONResponse:
     """422 with one sentence per bad field, never the value that was sent."""
     problems = [_field_problem(item) for item in error.errors()]
@@ -214,13 +255,16 @@ def _validation_response(request: Request, error: RequestValidationError) -> JSO
         detail, slug = "The body is not valid JSON.", "invalid-json"
     else:
         detail, slug = "; ".join(f"{item['field']}: {item['message']}" for item in problems), "invalid-request"
-    unknown = [item for item in error.errors() if item["type"] == "extra_forbidden"]
+    unknown = [item for item in error.errors() if item["type"] in {"extra_forbidden", UNSUPPORTED}]
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     if unknown and request.url.path.startswith(_OPENAI_ROUTES):
         # OpenAI's protocol: a parameter we do not know is refused by name, never ignored.
         status, slug = HTTPStatus.BAD_REQUEST, "unsupported-parameter"
-        param = ".".join(str(part) for part in unknown[0]["loc"] if part != "body")
-        detail = f"The parameter '{param}' is not supported."
+        first = unknown[0]
+        param = ".".join(str(part) for part in (*first["loc"], first.get("ctx", {}).get("param", "")) if part != "body")
+        param = param.strip(".")
+        detail = str(first["msg"]) if first["type"] == UNSUPPORTED else f"The parameter '{param}' is not supported."
+    note_problem(slug)
     body = problem(status, slug, detail, request_id_of(request), extra={"param": param, "errors": problems})
     return problem_response(status, body, {}, path=request.url.path)
 

@@ -52,6 +52,19 @@ class EventStream(StreamingResponse):
             self._on_close()
 
 
+def event_stream(*names: str) -> dict[str, Any]:
+    """How a stream of events of these names is described (OpenAPI 3.2's `itemSchema`); without names they have none."""
+    data = {"type": "string", "description": "JSON, or `[DONE]` at the end of a stream in OpenAI's protocol."}
+    properties: dict[str, Any] = {"data": data}
+    if names:
+        properties["event"] = {"type": "string", "enum": list(names), "description": "What the data are."}
+    return {
+        "text/event-stream": {
+            "itemSchema": {"type": "object", "required": sorted(properties), "properties": properties}
+        }
+    }
+
+
 def sse(event: str | None, data: str) -> bytes:
     """One event on the wire; `data` is sent as it is."""
     return format_sse_event(event=event, data_str=data)
@@ -73,9 +86,13 @@ async def with_terminal_error(
 async def unless_disconnected(request: Request, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     """Await `work`, cancelling it when the client hangs up. The request's body must have been read.
 
+    Work under an idempotency key goes on: who sent one comes again for the answer, and finds it.
+
     Raises:
         ClientGone: The client hung up.
     """
+    if "idempotency" in request.scope["state"]:
+        return await work()
 
     async def listen() -> None:
         while (await request.receive())["type"] != "http.disconnect":

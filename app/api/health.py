@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import Field
@@ -24,7 +24,7 @@ class Health(ResponseBody):
 class Readiness(ResponseBody):
     """Whether it can serve."""
 
-    ready: bool = Field(description="Whether questions and uploads are taken.")
+    ready: bool = Field(description="Whether questions are answered and documents read.")
     reasons: list[str] = Field(description="What is missing, when not.")
     checks: dict[str, Any] = Field(description="State of each station.")
 
@@ -41,7 +41,7 @@ def healthz(state: StateDep) -> Health:
     summary="Can it serve",
     responses={503: {"model": Readiness, "description": "Not now, and why."}},
 )
-def readyz(state: StateDep) -> Response:
+def readyz(request: Request, state: StateDep) -> Response:
     """200 when every station works, else 503 with the reasons."""
     reasons: list[str] = []
     checks: dict[str, Any] = {}
@@ -49,10 +49,17 @@ def readyz(state: StateDep) -> Response:
         checks["documents_waiting"] = state.jobs.queued()
     except AppError as error:
         reasons.append(f"database: {error}")
-    if state.models is None:
+    models, drain = state.models, request.app.state.drain
+    if drain.begun:
+        reasons.append("server: stopping")
+        checks["draining"] = {"running": drain.running, "ending": drain.ended}
+    if models is None and state.loading is not None:
+        reasons.append("models: loading" if state.loading.failure is None else "models: failed")
+        step = state.loading.step
+        checks["models"] = {"loading": step.name, "done": step.done, "total": step.total}
+    elif models is None:
         reasons.append("models: not loaded")
     else:
-        models = state.models
         stats = models.engine.stats()
         engine_alive = models.engine.alive()
         checks["engine"] = {

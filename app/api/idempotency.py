@@ -15,13 +15,13 @@ from typing import Self
 import anyio
 from fastapi import Request
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.event_stream import ClientGone
+from app.access.authenticator import Caller
+from app.api.request_body import replayed, whole
 from app.db.idempotency import IdempotencyRepository, KeptAnswer
-from app.errors import AppError, Malformed, TooLarge, TooSlow
+from app.errors import AppError, Malformed
 from app.state import State
 from app.telemetry import logger
 
@@ -32,7 +32,12 @@ PARAMETER = {
     "name": HEADER,
     "in": "header",
     "required": False,
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": r'^(?!"( .*|.* )?"$)[!-~]([ -~]{0,253}[!-~])?$',
+    },
     "description": "A name of your choice for this request. Sent again within 24 hours with the same payload it is "
     "not done again: the same answer comes, marked `Idempotent-Replayed: true`; 409 while the first is at work, "
     "422 for another payload. A request that failed is done again.",
@@ -40,7 +45,7 @@ PARAMETER = {
 """The header as an OpenAPI parameter."""
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
-_SECRETS = re.compile(r"/v1/admin/keys(/|$)")  # answers that hold a secret; it is in no database
+_SECRETS = re.compile(r"/v1/admin/(tenants/[^/]+/)?keys(/|$)")  # answers that hold a secret; it is in no database
 _KEPT_BYTES = 8 << 20  # of an answer; one that is larger is not kept, and its request is done again
 _FAILED_EVENTS = (b"event: error\n", b'data: {"error"')  # how a stream says that it failed, ours and OpenAI's
 
@@ -76,9 +81,9 @@ class Idempotency:
             scope["state"]["idempotency"] = claim
             try:
                 if not _is_multipart(scope):
-                    body = await _whole(receive)
+                    body = await whole(receive)
                     await claim.take(body)
-                    receive = _again(body, receive)
+                    receive = replayed(body, receive)
                 await self._app(scope, receive, claim.recording(send))
             except Replay as replay:
                 kept = replay.answer
@@ -89,13 +94,14 @@ class Idempotency:
 class Claim:
     """One keyed request's hold on its work, from `take` until its answer is kept or the work came to nothing.
 
-    The API key's secret, which no database holds, keys what is stored (HMAC-SHA256, RFC 2104): nobody
+    The API key's or the session's secret, which no database holds, keys what is stored (HMAC-SHA256, RFC 2104): nobody
     who reads the database learns a client's keys or can guess at a payload, and no two API keys meet.
     """
 
     def __init__(self, requests: IdempotencyRepository, scope: Scope, key: str) -> None:
         self._requests = requests
-        self._secret = Headers(scope=scope).get("authorization", "").partition(" ")[2].strip().encode()
+        caller: Caller = scope["state"]["caller"]
+        self._secret = caller.secret.encode("utf-8", "surrogatepass")
         self._query = scope["query_string"]
         self._holds_secret = bool(_SECRETS.match(scope["path"]))
         self._id = self._digest(b"request", scope["path"].encode("utf-8", "surrogatepass"), key.encode())
@@ -193,31 +199,3 @@ def _key_of(scope: Scope) -> str | None:
 
 def _is_multipart(scope: Scope) -> bool:
     return Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")
-
-
-async def _whole(receive: Receive) -> bytes:
-    pieces: list[bytes] = []
-    while True:
-        try:
-            message = await receive()
-        except HTTPException as error:  # from `bounded`, in the form that FastAPI understands
-            raise (TooLarge if error.status_code == 413 else TooSlow)(str(error.detail)) from None
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(pieces)
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """`receive` from the start, for who comes after us."""
-    told = False
-
-    async def again() -> Message:
-        nonlocal told
-        if told:
-            return await receive()
-        told = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again

@@ -1,5 +1,6 @@
 """Routes of prices: what a model's tokens cost from when on, and settled calls at prices that came later."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -43,15 +44,16 @@ def list_prices(
     return Page(data=data, has_more=next_cursor is not None, next_cursor=next_cursor)
 
 
-@router.post("/rerate", summary="Re-rate settled calls", responses=problems(422))
+@router.post("/rerate", summary="Re-rate settled calls", responses=problems(404, 422))
 def rerate(body: NewRerating, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> ReratingBody:
     """Writes what calls cost at the prices now known for their time, less what they did, as adjustments.
 
     Ledger rows and budgets stay as they are, and adjustments count from now on. Running it twice adjusts nothing the
     second time.
     """
+    tenant_id = state.tenants.get(body.tenant_id or principal.tenant_id).id
     rerating = state.rerater.run(
-        principal,
+        replace(principal, tenant_id=tenant_id),  # in that tenant's audit log too
         start=body.start_time * 1_000_000,
         end=body.end_time * 1_000_000,
         models=body.models,

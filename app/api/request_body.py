@@ -1,4 +1,4 @@
-"""A request's body as it may come: not above a size, and not a byte at a time."""
+"""A request's body as it may come: not above a size, and not a byte at a time; read whole, and told again."""
 
 import time
 from collections.abc import Callable
@@ -7,6 +7,9 @@ from http import HTTPStatus
 import anyio
 from fastapi import HTTPException
 from starlette.types import Message, Receive
+
+from app.api.event_stream import ClientGone
+from app.errors import TooLarge, TooSlow
 
 STALL_SECONDS = 30.0
 """Longest silence inside a body, and what a body may take before its rate counts."""
@@ -48,6 +51,53 @@ def bounded(
         return message
 
     return bounded_receive
+
+
+async def whole(receive: Receive) -> bytes:
+    """All of a body.
+
+    Raises:
+        TooLarge, TooSlow: As `bounded` says, for who is not FastAPI.
+        ClientGone: The client hung up before its end.
+    """
+    pieces: list[bytes] = []
+    while True:
+        try:
+            message = await receive()
+        except HTTPException as error:
+            raise (TooLarge if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else TooSlow)(
+                str(error.detail)
+            ) from None
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """`receive` from the start, for who comes after somebody who read the body."""
+    told = False
+
+    async def again() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def hang_up(receive: Receive) -> None:
+    """Wait until the client hangs up, after its body was read.
+
+    Raises:
+        ClientGone: It did.
+    """
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    raise ClientGone
 
 
 def _too_slow() -> HTTPException:

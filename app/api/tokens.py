@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 
 from app.api.dependencies import ModelsDep
-from app.api.schemas.chat import TokenCountBody, TokenCountRequest
 from app.api.schemas.shape import problems
+from app.api.schemas.tokens import TokenCountBody, TokenCountRequest
 
 router = APIRouter(tags=["tokens"])
 

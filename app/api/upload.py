@@ -32,6 +32,7 @@ MULTIPART: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["file"],
+                    "additionalProperties": False,
                     "properties": {
                         "file": {
                             "type": "string",
@@ -41,6 +42,8 @@ MULTIPART: dict[str, Any] = {
                         "collection_id": {"type": "string", "description": "Where it goes."},
                         "external_id": {
                             "type": "string",
+                            "minLength": 1,
+                            "maxLength": 512,
                             "description": "Your own id, unique in the collection; of an archive's files the part "
                             "before their path in it.",
                         },
@@ -54,7 +57,12 @@ MULTIPART: dict[str, Any] = {
                             "enum": ["skip", "replace", "version", "error"],
                             "description": "What to do when the collection already holds these bytes.",
                         },
-                        "password": {"type": "string", "format": "password", "description": PROTECTED},
+                        "password": {
+                            "type": "string",
+                            "format": "password",
+                            "maxLength": 1024,
+                            "description": PROTECTED,
+                        },
                         "wait": {
                             "type": "number",
                             "minimum": 0,
@@ -113,12 +121,28 @@ async def read_upload(request: Request, state: State) -> Upload:
 
 
 async def _read_form(request: Request, files: FileStore, *, limit: int) -> Upload:
+    raw, filename, received = await received_form(request, files, limit=limit)
+    try:
+        fields = _form_fields(raw, request.query_params)
+    except BaseException:
+        files.discard(received)
+        raise
+    return Upload(received, filename, fields, fields.password)
+
+
+async def received_form(
+    request: Request, files: FileStore, *, limit: int
+) -> tuple[Mapping[str, object], str, Received]:
+    """The fields of a multipart form beside its `file`, the file's name, and its bytes under a temporary name.
+
+    Raises:
+        TooLarge, StorageFull, InvalidRequest, Replay: As in `read_upload`.
+    """
     async with request.form(max_files=1, max_fields=16, max_part_size=_FIELD_BYTES) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise InvalidRequest("Send the document as the multipart field 'file'.", param="file")
         raw = {key: value for key, value in form.items() if key != "file"}
-        fields = _form_fields(raw, request.query_params)
         filename = (file.filename or "untitled")[:_FILENAME_CHARS]
         blocks = read_blocks(file.file)
         received = await anyio.to_thread.run_sync(lambda: files.receive(blocks, name=new_id("in"), limit=limit))
@@ -128,7 +152,7 @@ async def _read_form(request: Request, files: FileStore, *, limit: int) -> Uploa
     except BaseException:
         files.discard(received)
         raise
-    return Upload(received, filename, fields, fields.password)
+    return raw, filename, received
 
 
 def _fetch(page: WebDocument, web_pages: WebPages | None, files: FileStore, *, limit: int) -> Upload:

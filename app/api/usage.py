@@ -188,11 +188,14 @@ def documents(
     return exported(request, state.ledger, report_rows.DOCUMENTS, state.reports.documents, query)
 
 
-@router.post("/v1/admin/usage/rebuild", summary="Build the sums of a range again", responses=problems(422, 503))
+@router.post("/v1/admin/usage/rebuild", summary="Build the sums of a range again", responses=problems(404, 422, 503))
 def rebuild(body: RebuildBody, request: Request, state: StateDep, principal: PrincipalDep) -> RebuiltBody:
-    """From the ledger itself, for your tenant; where the sums were right nothing changes. Calls may go on meanwhile."""
-    days = state.rollups.rebuild(tenant_id=principal.tenant_id, start=body.start_time, end=body.end_time)
+    """From the ledger itself, for a tenant; where the sums were right nothing changes. Calls may go on meanwhile."""
+    tenant_id = state.tenants.get(body.tenant_id or principal.tenant_id).id
+    days = state.rollups.rebuild(tenant_id=tenant_id, start=body.start_time, end=body.end_time)
     detail = {"start_time": body.start_time, "end_time": body.end_time, "days": days}
     with state.database.write() as connection:
-        state.audit.record_in(connection, principal, "usage.rebuilt", "usage", detail, request_id=request_id(request))
+        state.audit.record_in(
+            connection, principal, "usage.rebuilt", body.tenant_id or "usage", detail, request_id=request_id(request)
+        )
     return RebuiltBody.model_validate(detail)

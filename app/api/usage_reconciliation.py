@@ -23,5 +23,6 @@ def reconcile_ledger(
     ] = None,
 ) -> ReconciliationBody:
     """Reads every row of the range: minutes for years of use. The server looks at two days every few minutes."""
-    since = start_time if start_time is not None else int(time.time()) - _DEFAULT_DAYS * 86_400
+    now = int(time.time())
+    since = min(start_time, now) if start_time is not None else now - _DEFAULT_DAYS * 86_400
     return ReconciliationBody.of(state.ledger_reconciliation.run(since=since * 1_000_000))

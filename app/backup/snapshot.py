@@ -18,7 +18,8 @@ import sqlalchemy as sa
 
 from app.backup.archive import ArchiveWriter
 from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, original_name, rows_name
-from app.db.migration import current_revision
+from app.db.migration import current_revision, refuse_newer
+from app.db.originals import unattached_originals
 from app.db.portable import count_rows, dump_rows
 from app.db.session import Database
 from app.db.tables import document_version
@@ -48,7 +49,7 @@ def back_up(settings: Settings, target: Path, *, force: bool = False, report: Re
 
     Raises:
         Conflict: `target` exists, and `force` is false.
-        SetupError: There is no database, or no tables in it.
+        SetupError: There is no database, or no tables in it, or those of a newer Footnote.
         StoreUnavailable: The database cannot be read.
         StorageFull: There is no room for the file.
     """
@@ -56,6 +57,7 @@ def back_up(settings: Settings, target: Path, *, force: bool = False, report: Re
     require_database(settings)
     database = Database.open(settings.resolved_database_url)
     try:
+        refuse_newer(database)  # what this version does not know would be missing
         return _write_beside(database, settings, target, force=force, report=report)
     finally:
         database.close()
@@ -127,7 +129,12 @@ def _add_rows(archive: ArchiveWriter, database: Database, report: Report) -> tup
             report("rows", done, total)
         version = document_version.c
         known = sa.select(version.document_id, version.version, version.sha256)
-        known = known.order_by(version.document_id, version.version)
+        if sa.inspect(connection).has_table("unattached_file"):  # a backup is also made of an older schema
+            kept = unattached_originals().subquery()
+            known = sa.select(
+                sa.union_all(known, sa.select(kept.c.document_id, kept.c.version, kept.c.sha256)).subquery()
+            )
+        known = known.order_by("document_id", "version")
         return rows, [_Original(*row) for row in connection.execute(known)]
 
 

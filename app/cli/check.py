@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import Target, connect
+from app.cli.connection import connect
+from app.cli.target import Target
 from app.errors import AppError
 from app.settings import Settings, load_settings
 
@@ -78,6 +79,8 @@ def _database(settings: Settings) -> tuple[bool, str]:
     from app.db.migration import current_revision, head_revision
     from app.db.session import Database
 
+    if not settings.database_url and not settings.data_dir.exists():
+        return True, "empty; the first start makes the folder and the tables"
     database = Database.open(settings.resolved_database_url)
     try:
         current, head = current_revision(database), head_revision()

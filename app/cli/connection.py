@@ -9,21 +9,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
+from app.cli.target import Target
 from app.errors import AppError, SetupError
 from app.settings import Settings, load_settings
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where commands go: `url` and `key` of a server, or this machine's data dir when `url` is None."""
-
-    url: str | None
-    key: str | None
 
 
 class Refused(AppError):
@@ -115,10 +107,11 @@ def _local(settings: Settings, *, with_models: bool) -> Iterator[httpx.Client]:
 
     from app.bootstrap import build
     from app.main import create_app
+    from app.telemetry import warnings_alone
 
     secret = secrets.token_urlsafe(32)
     # Built here and not in the server's thread, so that a SetupError reaches the user as one sentence.
-    with build(settings, with_models=with_models, local_secret=secret) as state:
+    with warnings_alone(), build(settings, with_models=with_models, local_secret=secret) as state:
         app = create_app(lambda: nullcontext(state), version=state.version)
         listener = socket.create_server(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5))

@@ -1,4 +1,4 @@
-"""`footnote keys create|list|revoke`."""
+"""`footnote keys create|list|rotate|revoke`."""
 
 from typing import Annotated, Any
 
@@ -45,6 +45,18 @@ def list_keys(context: typer.Context) -> None:
                 key["id"], Text(key["name"]), key["role"], Text(key["user_id"]), key["prefix"], key["created_at"], state
             )
     Console().print(table)
+
+
+@commands.command()
+def rotate(
+    context: typer.Context,
+    key_id: Annotated[str, typer.Argument(help="The key's id.")],
+    overlap: Annotated[float, typer.Option(min=0, help="Hours the secret before works on, at most 168.")] = 0,
+) -> None:
+    """Give a key a new secret and show it once; its budgets, limits and usage go on."""
+    with connect(context.obj) as client:
+        key = client.call("POST", f"/v1/admin/keys/{key_id}/rotate", json={"overlap_s": overlap * 3600})
+    Console().print(f"{key['id']}  {key['role']}\n{key['secret']}", soft_wrap=True)
 
 
 @commands.command()

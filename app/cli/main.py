@@ -3,56 +3,25 @@
 import gc
 import os
 import sys
-from importlib.metadata import version as distribution_version
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from app.cli import (
-    ask,
-    audit,
-    backup,
-    budgets,
-    check,
-    documents,
-    evaluate,
-    ingest,
-    injections,
-    keys,
-    models,
-    prices,
-    reembed,
-    serve,
-    usage,
-)
-from app.cli.connection import Target
+from app.cli.catalogue import Catalogue
+from app.cli.target import Target
 from app.errors import AppError
 from generation.errors import GenerationError
 from ingestion.errors import IngestionError
 from retrieval.errors import RetrievalError
 
 cli = typer.Typer(
+    cls=Catalogue,
     name="footnote",
     help="Answers questions from your own documents. Every claim carries a footnote, every token is on the bill.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-serve.register(cli)
-ingest.register(cli)
-documents.register(cli)
-ask.register(cli)
-audit.register(cli)
-check.register(cli)
-backup.register(cli)
-reembed.register(cli)
-evaluate.register(cli)
-injections.register(cli)
-cli.add_typer(budgets.commands, name="budgets")
-cli.add_typer(usage.commands, name="usage")
-cli.add_typer(keys.commands, name="keys")
-cli.add_typer(models.commands, name="models")
-cli.add_typer(prices.commands, name="prices")
 
 
 @cli.callback()
@@ -70,6 +39,8 @@ def connection(
 @cli.command()
 def version() -> None:
     """Print the version."""
+    from importlib.metadata import version as distribution_version
+
     Console().print(distribution_version("footnote-rag"))
 
 

@@ -1,16 +1,17 @@
 """`footnote serve` and `footnote migrate`."""
 
 import os
-import signal
 import socket
 from contextlib import nullcontext
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from app.errors import SetupError
-from app.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from app.settings import Settings
 
 _KEYED_BY_ENVIRONMENT = "Settings come from FOOTNOTE_* variables or .env; see .env.example."
 
@@ -26,32 +27,47 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
 ) -> None:
     """Start the server."""
+    from app.settings import load_settings
+
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     run(load_settings(**given))
 
 
-def run(settings: Settings) -> None:
-    """Serve until told to stop; the data dir, the models and the port are checked first, in that order."""
-    import uvicorn
+def run(settings: "Settings") -> None:
+    """Serve until told to stop. The data dir and the address come first; models load while requests are answered.
 
-    from app.bootstrap import build
+    Raises:
+        SetupError: The data dir, the database, the address, the certificate or a model will not do.
+        RetrievalError, GenerationError: A model cannot be used.
+    """
+    from app.bootstrap import build_loading
+    from app.core_dumps import forbid_core_dumps
+    from app.drain import Drain
     from app.main import create_app
+    from app.server import Server, configuration
+    from app.service_manager import notify
     from app.telemetry import configure_logging
 
     configure_logging(level=settings.log_level, json=settings.log_format == "json")
+    forbid_core_dumps()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    with build(settings) as state:
-        app = create_app(lambda: nullcontext(state), version=state.version)
-        # h11 refuses headers above 64 KiB; httptools would take them without end, before any key is checked
-        config = uvicorn.Config(app, http="h11", log_config=None, access_log=False, timeout_graceful_shutdown=10)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # uvicorn drains, then raises the signal again for whoever handled it before: by then the
-            # work is done, and dying of it would skip the index's last save and the engine's goodbye.
-            signal.signal(number, lambda *_: None)
-        uvicorn.Server(config).run(sockets=[_listen(settings)])
+    drain, console = Drain(seconds=settings.drain_s), Console(stderr=True)
+
+    def ready() -> None:
+        notify("READY=1")
+        console.print("Footnote is ready.")
+
+    with build_loading(settings, on_ready=ready, on_failure=lambda: drain.begin(at_once=True)) as state:
+        app = create_app(lambda: nullcontext(state), version=state.version, root_path=settings.root_path, drain=drain)
+        loading = state.loading
+        assert loading is not None, "models load while it serves"
+        server = Server(configuration(app, settings), drain, state=lambda: state, listening=loading.start)
+        server.run(sockets=[_listen(settings, console)])
+        if loading.failure is not None:
+            raise loading.failure
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(settings: "Settings", console: Console) -> socket.socket:
     """The bound socket, announced; requests that come before the server reads them wait in its backlog.
 
     Raises:
@@ -63,23 +79,30 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         raise SetupError(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.") from None
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"http://{host}:{listener.getsockname()[1]}"
-    Console(stderr=True).print(f"Footnote listens on {address}, its API is described at {address}/docs", soft_wrap=True)
+    scheme = "http" if settings.tls_cert is None else "https"
+    address = f"{scheme}://{host}:{listener.getsockname()[1]}"
+    console.print(f"Footnote listens on {address}, its API is described at {address}/docs", soft_wrap=True)
+    console.print("It answers questions when its models are loaded; /readyz says how far that is.")
     return listener
 
 
 def migrate() -> None:
     """Bring the database to the newest schema."""
     from app.db.migration import current_revision, head_revision, upgrade
+    from app.db.server_lock import server_lock
     from app.db.session import Database
     from app.lock import data_dir_lock
+    from app.settings import load_settings
 
     settings = load_settings()
     with data_dir_lock(settings.data_dir):
         database = Database.open(settings.resolved_database_url)
         try:
             before = current_revision(database)
-            upgrade(database)
+            with server_lock(database):
+                copy = upgrade(database, copies=settings.data_dir / "backups")
         finally:
             database.close()
     Console().print(f"Schema: {before or 'empty'} → {head_revision()}")
+    if copy is not None:
+        Console().print(f"A copy from before is {copy.name} in the data dir's folder {copy.parent.name}.")

@@ -14,6 +14,10 @@ def advisory_lock(connection: sa.Connection, name: str, *, shared: bool = False)
     Those who share it do not wait for each other.
     """
     if connection.dialect.name == "postgresql":
-        digest = hashlib.blake2b(f"footnote.{name}".encode(), digest_size=8).digest()
-        number = int.from_bytes(digest, "big", signed=True)
-        connection.execute(_SHARED if shared else _ALONE, {"number": number})
+        connection.execute(_SHARED if shared else _ALONE, {"number": lock_number(name)})
+
+
+def lock_number(name: str) -> int:
+    """The 64-bit number by which PostgreSQL knows the lock `name`."""
+    digest = hashlib.blake2b(f"footnote.{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -32,7 +32,7 @@ class AnswerCitationRepository:
             StoreUnavailable, StorageFull: Nothing was written.
         """
         assert citations, "an answer without citations needs no row"
-        with self._database.write() as connection:  # on SQLite writers take turns
+        with self._database.write_shortly() as connection:  # on SQLite writers take turns
             if connection.dialect.name == "postgresql":
                 connection.execute(_BEFORE_THE_CLOCK)
             shared = {

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,19 @@ from app.usage.alerts import Crossing, fire_in, stored_thresholds, thresholds_of
 
 WAITING_CODE = "budget-exceeded"
 """The `error_code` of ingestion jobs that wait for room in a budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetTerms:
+    """What a budget says, whomever it is for. `limit` is tokens or pico-units; thresholds are percentages of it."""
+
+    unit: str
+    limit: int
+    period: str
+    tz: str
+    enforcement: str
+    thresholds: tuple[int, ...] = ()
+    webhook_url: str = ""
 
 
 class BudgetRepository:
@@ -52,33 +66,47 @@ class BudgetRepository:
         Raises:
             InvalidRequest: A text that cannot be stored.
         """
+        terms = BudgetTerms(unit, limit, period, tz, enforcement, tuple(thresholds), webhook_url)
+        with self._database.write() as connection:
+            return self.create_in(connection, principal, scope_type, scope_id, terms, request_id=request_id)
+
+    def create_in(
+        self,
+        connection: sa.Connection,
+        principal: Principal,
+        scope_type: str,
+        scope_id: str,
+        terms: BudgetTerms,
+        *,
+        request_id: str = "",
+    ) -> Budget:
+        """`create`, inside the transaction that makes what the budget is for."""
         require_text(scope_id, param="scope_id")
-        require_text(webhook_url, param="webhook_url")
+        require_text(terms.webhook_url, param="webhook_url")
         budget_id = new_id("budget")
         values = {
             "scope_type": scope_type,
             "scope_id": scope_id,
-            "unit": unit,
-            "limit_value": limit,
-            "period": period,
-            "tz": tz,
-            "enforcement": enforcement,
-            "thresholds": stored_thresholds(thresholds),
-            "webhook_url": webhook_url,
+            "unit": terms.unit,
+            "limit_value": terms.limit,
+            "period": terms.period,
+            "tz": terms.tz,
+            "enforcement": terms.enforcement,
+            "thresholds": stored_thresholds(terms.thresholds),
+            "webhook_url": terms.webhook_url,
         }
-        with self._database.write() as connection:
-            lock_tenant(connection, principal.tenant_id)
-            connection.execute(
-                sa.insert(budget).values(
-                    budget_id=budget_id,
-                    tenant_id=principal.tenant_id,
-                    created_by=principal.user_id,
-                    created_at=self._now(),
-                    **values,
-                )
+        lock_tenant(connection, principal.tenant_id)
+        connection.execute(
+            sa.insert(budget).values(
+                budget_id=budget_id,
+                tenant_id=principal.tenant_id,
+                created_by=principal.user_id,
+                created_at=self._now(),
+                **values,
             )
-            self._record(connection, principal, "budget.create", budget_id, {"after": _shown(values)}, request_id)
-            return self._get(connection, budget_id, principal.tenant_id)
+        )
+        self._record(connection, principal, "budget.create", budget_id, {"after": _shown(values)}, request_id)
+        return self._get(connection, budget_id, principal.tenant_id)
 
     def get(self, budget_id: str, *, tenant_id: str) -> Budget:
         """The budget.

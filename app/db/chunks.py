@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from app.db.chunk_rows import CHUNKS, to_chunk
+from app.db.headed_texts import HeadedTexts
 from app.db.lexical import search_text
 from app.db.scope_keys import ScopeKeys
 from app.db.scopes import documents_in
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector
+from app.db.tables import chunk, chunk_vector, document
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.types import Chunk, Scope
@@ -20,12 +22,30 @@ _AT_ONCE = 500  # keys in one statement
 _GAPS = 8  # a range is read whole when it holds at most so many times the keys wanted
 
 
+# composed once: every search runs them, and composing one takes longer than running it
+_ITS_KEYS = chunk.c.key.in_(sa.bindparam("its_keys", expanding=True))
+_HEADED = sa.select(chunk.c.key, chunk.c.heading_path, chunk.c.text).where(_ITS_KEYS)
+
+
+def _shown(inside: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    # In a CASE no index helps: SQLite, which keeps no statistics, would else walk all documents of the tenant.
+    return CHUNKS.where(sa.case((inside, True), else_=False), _ITS_KEYS)
+
+
+_TENANT = document.c.tenant_id == sa.bindparam("its_tenant")
+_OF_TENANT = _shown(_TENANT)
+_OF_COLLECTIONS = _shown(
+    sa.and_(_TENANT, document.c.collection_id.in_(sa.bindparam("its_collections", expanding=True)))
+)
+
+
 class ChunkRepository:
     """Implements `ChunkStore` and `LexicalIndex`, and gives out the vectors an index is rebuilt from."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._scopes = ScopeKeys(database)
+        self._headed = HeadedTexts()
 
     def keys_in(self, scope: Scope) -> KeySet:
         """Keys of the visible chunks in scope; those of a chunk deleted a moment ago may still be among them."""
@@ -36,30 +56,38 @@ class ChunkRepository:
         return self._scopes.visible().keys
 
     def forget(self, keys: Keys) -> None:
-        """Drop keys whose chunks are gone from what is remembered of scopes."""
+        """Drop what is remembered of chunks that are gone."""
         self._scopes.forget(keys)
+        self._headed.forget(keys.tolist())
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
         """The visible chunks among `keys`, scope checked again; others are left out."""
-        inside = sa.and_(*documents_in(scope, dialect=self._database.dialect))
-        # In a CASE no index helps: SQLite, which keeps no statistics, would else walk all documents of the tenant.
-        query = CHUNKS.where(sa.case((inside, True), else_=False))
+        its: dict[str, Any] = {"its_tenant": scope.tenant_id}
+        if scope.document_ids is None and scope.filter is None:
+            query = _OF_TENANT if scope.collection_ids is None else _OF_COLLECTIONS
+            its |= {} if scope.collection_ids is None else {"its_collections": list(scope.collection_ids)}
+        else:
+            query, its = _shown(sa.and_(*documents_in(scope, dialect=self._database.dialect))), {}
         with self._database.read() as connection:
             return {
                 row.key: to_chunk(row)
                 for some in _batches(keys)
-                for row in connection.execute(query.where(chunk.c.key.in_(some)))
+                for row in connection.execute(query, {**its, "its_keys": some})
             }
 
     def headed_texts(self, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Innermost heading (or "") and text of the chunks among `keys`, unchecked: to weigh, not to show."""
-        query = sa.select(chunk.c.key, chunk.c.heading_path, chunk.c.text)
-        with self._database.read() as connection:
-            return {
-                row.key: (row.heading_path[-1] if row.heading_path else "", row.text)
-                for some in _batches(keys)
-                for row in connection.execute(query.where(chunk.c.key.in_(some)))
-            }
+        found, unknown = self._headed.of(keys)
+        if unknown:
+            with self._database.read() as connection:
+                read = {
+                    key: (heading_path[-1] if heading_path else "", text)
+                    for some in _batches(unknown)
+                    for key, heading_path, text in connection.execute(_HEADED, {"its_keys": some})
+                }
+            self._headed.keep(read)
+            found |= read
+        return found
 
     @property
     def ratio_scale(self) -> bool:

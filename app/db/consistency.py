@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
+from app.db.originals import unattached_originals
 from app.db.scopes import is_live
 from app.db.session import Database
 from app.db.tables import chunk, chunk_vector, document, document_version, index_generation, job
@@ -45,8 +46,12 @@ class ConsistencyRepository:
         self._database = database
 
     def versions(self) -> list[StoredVersion]:
-        """Every version of every document."""
-        query = sa.select(document_version.c.document_id, document_version.c.version, document_version.c.bytes)
+        """Every version of every document, and the files that are none."""
+        kept = unattached_originals().subquery()
+        query = sa.union_all(
+            sa.select(document_version.c.document_id, document_version.c.version, document_version.c.bytes),
+            sa.select(kept.c.document_id, kept.c.version, kept.c.bytes),
+        )
         with self._database.read() as connection:
             return [StoredVersion(*row) for row in connection.execute(query)]
 

@@ -10,6 +10,7 @@ from sqlalchemy import exc
 from app.db.cursors import cut, decode_cursor
 from app.db.document_rows import DOCUMENTS, FILENAME, SHA256, find_document, lock_document, read_document, to_document
 from app.db.filters import compile_filter
+from app.db.originals import unattached_originals
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
 from app.db.tables import collection, document, document_version
@@ -265,8 +266,12 @@ class DocumentRepository:
             return remove_documents(connection, ids, now=self._clock()), len(ids)
 
     def known_versions(self) -> set[tuple[str, int]]:
-        """(document id, version) of every version of every tenant: the originals that must be on disk."""
-        query = sa.select(document_version.c.document_id, document_version.c.version)
+        """(document id, version) of every original that must be on disk: of all versions, and of unattached files."""
+        kept = unattached_originals().subquery()
+        query = sa.union_all(
+            sa.select(document_version.c.document_id, document_version.c.version),
+            sa.select(kept.c.document_id, kept.c.version),
+        )
         with self._database.read() as connection:
             return {(row.document_id, row.version) for row in connection.execute(query)}
 

@@ -22,6 +22,14 @@ from retrieval.types import Scope
 _HEADING_WEIGHT = 4.0  # of a heading's word beside the text's: chosen on four sets of questions
 _DEEPER, _SPARE = 4, 64  # ranks looked at for k results in scope before all are
 
+# composed once: every search asks one of them, and composing it takes longer than the answer
+_USED = sa.exists().where(document.c.collection_id == collection.c.id).correlate(collection)
+_OTHER = collection.c.tenant_id != sa.bindparam("its_tenant")
+_OTHERS = sa.select(sa.exists().where(_OTHER, _USED))
+_NOT_ASKED = sa.select(
+    sa.exists().where(_OTHER | collection.c.id.not_in(sa.bindparam("its_collections", expanding=True)), _USED)
+)
+
 _Found = list[tuple[int, float]]
 _Keys = npt.NDArray[np.int64]
 _Scores = npt.NDArray[np.float64]
@@ -41,25 +49,37 @@ def rank(
         k: At least 1.
     """
     if _is_everything(connection, scope):
-        return _rank_all(connection, terms, table, scope, k)
+        return _rank_all(connection, terms, table, scope, keys, k)
     whole = replace(scope, document_ids=None, filter=None)
     return _rank_some(connection, terms, table, scope, _keys(connection, whole) if keys is None else keys, k)
 
 
-def _rank_all(connection: sa.Connection, terms: Sequence[str], table: str, scope: Scope, k: int) -> _Found:
+def _rank_all(
+    connection: sa.Connection, terms: Sequence[str], table: str, scope: Scope, keys: KeySet | None, k: int
+) -> _Found:
     """FTS5 ranks alone first: joining each match to its document costs as much as ranking it does."""
-    index = sa.table(table, sa.column("rowid", sa.Integer), sa.column(table))
-    match = index.c[table].op("MATCH", is_comparison=True)
     any_of = " OR ".join(f'"{term}"' for term in terms)
-    weights = (sa.literal(1.0), sa.literal(_HEADING_WEIGHT))  # text, heading
-    worst_first = sa.func.bm25(sa.literal_column(table), *weights, type_=sa.Double).label("rank")
-    ranked = sa.select(index.c.rowid, worst_first).where(match(any_of)).order_by(worst_first, index.c.rowid)
-
-    depth = _DEEPER * k + _SPARE
-    best = connection.execute(ranked.limit(depth)).all()
-    in_scope = _visible(connection, scope, [row.rowid for row in best])
-    found = [row for row in best if row.rowid in in_scope][:k]
+    by_keys = keys is not None and scope.document_ids is None and scope.filter is None
+    # Visible chunks are nearly all there are, unless versions are being replaced, and telling them apart is free.
+    depth = k + _SPARE if by_keys else _DEEPER * k + _SPARE
+    best = connection.exec_driver_sql(
+        f"SELECT rowid, bm25({table}, 1.0, {_HEADING_WEIGHT}) AS rank FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - our names
+        " ORDER BY rank, rowid LIMIT ?",
+        (any_of, depth),
+    ).all()
+    if by_keys:
+        assert keys is not None, "just looked at"
+        inside = keys.contains(np.fromiter((row[0] for row in best), dtype=np.int64, count=len(best))).tolist()
+        found = [row for row, shown in zip(best, inside, strict=True) if shown][:k]
+    else:
+        in_scope = _visible(connection, scope, [row[0] for row in best])
+        found = [row for row in best if row[0] in in_scope][:k]
     if len(found) < k and len(best) == depth:
+        index = sa.table(table, sa.column("rowid", sa.Integer), sa.column(table))
+        match = index.c[table].op("MATCH", is_comparison=True)
+        weights = (sa.literal(1.0), sa.literal(_HEADING_WEIGHT))  # text, heading
+        worst_first = sa.func.bm25(sa.literal_column(table), *weights, type_=sa.Double).label("rank")
+        ranked = sa.select(index.c.rowid, worst_first).where(match(any_of)).order_by(worst_first, index.c.rowid)
         every = ranked.join(chunk, chunk.c.key == index.c.rowid).join(document, is_live())
         found = list(connection.execute(every.where(*documents_in(scope, dialect="sqlite")).limit(k)))
     return [(int(key), -float(score)) for key, score in found]  # bm25() is negative, better matches more so
@@ -107,11 +127,10 @@ def _postings(connection: sa.Connection, term: str, table: str) -> tuple[_Keys, 
 
 def _is_everything(connection: sa.Connection, scope: Scope) -> bool:
     """Whether no other collection has a document; a document's tenant is its collection's."""
-    other = collection.c.tenant_id != scope.tenant_id
-    if scope.collection_ids is not None:
-        other |= collection.c.id.not_in(scope.collection_ids)
-    used = sa.exists().where(document.c.collection_id == collection.c.id).correlate(collection)
-    return not connection.execute(sa.select(sa.exists().where(other, used))).scalar_one()
+    asked = {"its_tenant": scope.tenant_id}
+    if scope.collection_ids is None:
+        return not connection.execute(_OTHERS, asked).scalar_one()
+    return not connection.execute(_NOT_ASKED, asked | {"its_collections": list(scope.collection_ids)}).scalar_one()
 
 
 def _visible(connection: sa.Connection, scope: Scope, keys: list[int]) -> set[int]:

@@ -1,6 +1,5 @@
-"""API keys. A secret is shown once and stored only as its SHA-256: it carries 256 random bits, so no salt is needed."""
+"""API keys. A secret is shown once and stored only as its SHA-256; a rotated key has two for a while."""
 
-import hashlib
 import hmac
 import secrets
 import time
@@ -11,9 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from app.db.audit import Record
+from app.db.digests import digest_of
 from app.db.patch import KEEP, Keep
 from app.db.session import Database
-from app.db.tables import api_key
+from app.db.tables import api_key, app_user, tenant
+from app.db.tables_access import access_session
 from app.db.tenants import DEFAULT_TENANT, ensure_user
 from app.db.values import require_text
 from app.errors import Conflict, InvalidRequest, NotFound
@@ -23,12 +24,33 @@ from app.types import ApiKey, Principal, Role
 _PREFIX_CHARS = 9  # fn_ and six more: enough to recognise a key, far too few to guess it
 _SHORTEST_SECRET = 16
 
+LONGEST_OVERLAP_S = 7 * 86_400
+"""How long at most a key's secret works on after a rotation, in seconds."""
+
+_owner = sa.and_(app_user.c.tenant_id == api_key.c.tenant_id, app_user.c.id == api_key.c.user_id)
+_with_owner = (
+    sa.select(
+        api_key,
+        app_user.c.disabled_at.label("user_disabled_at"),
+        tenant.c.disabled_at.label("tenant_disabled_at"),
+    )
+    .join_from(api_key, app_user, _owner)
+    .join(tenant, tenant.c.id == api_key.c.tenant_id)
+)
+
 
 class KeyRepository:
-    """Keys of all tenants."""
+    """Keys of all tenants. `on_change` is told after every change that may let somebody in or keep somebody out."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        on_change: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._database = database
+        self._on_change = on_change
         self._clock = clock
 
     def create(
@@ -55,7 +77,7 @@ class KeyRepository:
         for param, text in (("tenant_id", tenant_id), ("user_id", user_id), ("name", name)):
             require_text(text, param=param)
         if secret is None:
-            secret = f"fn_{secrets.token_urlsafe(32)}"
+            secret = _new_secret()
         if len(secret) < _SHORTEST_SECRET:
             raise InvalidRequest(f"A secret needs at least {_SHORTEST_SECRET} characters.", param="secret")
         key = ApiKey(
@@ -82,7 +104,7 @@ class KeyRepository:
                         role=role,
                         collections=_stored(collections),
                         prefix=key.prefix,
-                        secret_sha256=_digest(secret),
+                        secret_sha256=digest_of(secret),
                         created_at=key.created_at,
                         expires_at=expires_at,
                     )
@@ -94,15 +116,25 @@ class KeyRepository:
         return key, secret
 
     def authenticate(self, secret: str) -> Principal | None:
-        """Whose secret this is; None when it is nobody's, revoked or expired."""
-        digest = _digest(secret)
+        """Whose secret this is; None when it is nobody's, revoked, expired, or its user or tenant is disabled.
+
+        One lookup, whatever the answer.
+        """
+        digest, now = digest_of(secret), self._clock()
+        is_it = sa.or_(api_key.c.secret_sha256 == digest, api_key.c.previous_sha256 == digest)
         with self._database.read() as connection:
-            row = connection.execute(sa.select(api_key).where(api_key.c.secret_sha256 == digest)).one_or_none()
-        if row is None or not hmac.compare_digest(row.secret_sha256, digest):
+            row = connection.execute(_with_owner.where(is_it)).first()
+        if row is None:
+            return None
+        current = hmac.compare_digest(row.secret_sha256, digest)
+        previous = hmac.compare_digest(row.previous_sha256 or "", digest)
+        ends = [row.expires_at] if current else [row.expires_at, row.previous_expires_at]
+        ended = (row.revoked_at, row.user_disabled_at, row.tenant_disabled_at)
+        if not (current or previous) or any(moment is not None for moment in ended):
+            return None
+        if any(end is not None and end <= now for end in ends):
             return None
         key = _to_key(row)
-        if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= self._clock()):
-            return None
         return Principal(
             tenant_id=key.tenant_id, user_id=key.user_id, key_id=key.id, role=key.role, collections=key.collections
         )
@@ -153,7 +185,52 @@ class KeyRepository:
             after = _find(connection, key_id, tenant_id)
             if record is not None and after != before:
                 record(connection, key_id, {"before": _shown(before), "after": _shown(after)})
-            return after
+        self._on_change()
+        return after
+
+    def rotate(
+        self, key_id: str, *, tenant_id: str, overlap_s: float, record: Record | None = None
+    ) -> tuple[ApiKey, str]:
+        """Give the key a new secret; the one before works `overlap_s` seconds more (0 to `LONGEST_OVERLAP_S`).
+
+        The key stays the same: its budgets, limits, conversations and history go on. A secret from a rotation before
+        that still worked ends now; sessions end with the secret that may have opened them.
+
+        Raises:
+            NotFound: No such key of this tenant.
+            Conflict: It is revoked or has expired.
+        """
+        assert 0 <= overlap_s <= LONGEST_OVERLAP_S, "the edge checks it"
+        secret, now = _new_secret(), self._clock()
+        end = now + overlap_s
+        with self._database.write() as connection:
+            # locked: of two at once the second turns the first one's secret into the previous
+            connection.execute(sa.select(api_key.c.id).where(api_key.c.id == key_id).with_for_update())
+            before = _find(connection, key_id, tenant_id)
+            if before.revoked_at is not None or (before.expires_at is not None and before.expires_at <= now):
+                raise Conflict("The key is revoked or has expired; make a new one.")
+            connection.execute(
+                sa.update(api_key)
+                .where(api_key.c.id == key_id)
+                .values(
+                    prefix=secret[:_PREFIX_CHARS],
+                    secret_sha256=digest_of(secret),
+                    rotated_at=now,
+                    previous_prefix=before.prefix,
+                    previous_sha256=api_key.c.secret_sha256,
+                    previous_expires_at=end,
+                )
+            )
+            connection.execute(
+                sa.update(access_session)
+                .where(access_session.c.key_id == key_id, access_session.c.expires_at > end)
+                .values(expires_at=end)
+            )
+            after = _find(connection, key_id, tenant_id)
+            if record is not None:
+                record(connection, key_id, {"prefix": after.prefix, "overlap_s": overlap_s})
+        self._on_change()
+        return after, secret
 
     def revoke(self, key_id: str, *, tenant_id: str, record: Record | None = None) -> ApiKey:
         """End the key for good, from this moment; `record` writes it down. Revoking it again changes nothing.
@@ -170,7 +247,9 @@ class KeyRepository:
             )
             if record is not None and revoked.rowcount:
                 record(connection, key_id, _shown(before))
-            return _find(connection, key_id, tenant_id)
+            after = _find(connection, key_id, tenant_id)
+        self._on_change()
+        return after
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
@@ -184,9 +263,8 @@ def _shown(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def _digest(secret: str) -> str:
-    # a header may hold anything; what is not Unicode is still nobody's secret
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+def _new_secret() -> str:
+    return f"fn_{secrets.token_urlsafe(32)}"
 
 
 def _stored(collections: tuple[str, ...] | None) -> "list[str] | None":
@@ -213,4 +291,7 @@ def _to_key(row: sa.Row[Any]) -> ApiKey:
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
+        rotated_at=row.rotated_at,
+        previous_prefix=row.previous_prefix,
+        previous_expires_at=row.previous_expires_at,
     )

@@ -5,6 +5,7 @@ schema, and the next start does it again.
 """
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,19 +14,44 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from app.db.safety_copy import copy_before
 from app.db.session import Database
 from app.errors import SetupError
+from app.telemetry import logger
 
 
-def upgrade(database: Database, revision: str = "head") -> None:
+def upgrade(database: Database, revision: str = "head", *, copies: Path | None = None) -> Path | None:
     """Migrate up to `revision`; nothing to do is fine.
 
+    Args:
+        database: Of any older revision.
+        revision: The one to end at.
+        copies: Folder that a copy of a SQLite database goes into, before its tables are changed.
+
+    Returns:
+        The copy that was made, if any.
+
     Raises:
-        SetupError: The database was made by a newer Footnote.
+        SetupError: The database was made by a newer Footnote, cannot be copied, or cannot be migrated; it is as before.
     """
-    _refuse_unknown(database)
-    with database.write() as connection:
-        command.upgrade(_config(connection), revision)
+    refuse_newer(database)
+    before, copy = current_revision(database), None
+    changes = before is not None and before != head_revision()
+    if copies is not None and before is not None and changes:
+        copy = copy_before(database, before, folder=copies)
+        kept = copy.name if copy is not None else "none: PostgreSQL is copied by pg_dump"
+        logger().info("schema.upgrade", before=before, after=head_revision(), copy=kept)
+    try:
+        with database.write() as connection:
+            command.upgrade(_config(connection), revision)
+    except sa.exc.DBAPIError as error:
+        if copies is None:
+            raise
+        where = f" A copy from before is {copy.name} in the data dir's folder {copy.parent.name}." if copy else ""
+        raise SetupError(
+            f"The database could not be brought from revision {before} to {head_revision()}; it is as it was.{where}"
+        ) from error
+    return copy
 
 
 def downgrade(database: Database, revision: str) -> None:
@@ -34,7 +60,7 @@ def downgrade(database: Database, revision: str) -> None:
     Raises:
         SetupError: The database was made by a newer Footnote.
     """
-    _refuse_unknown(database)
+    refuse_newer(database)
     with database.write() as connection:
         command.downgrade(_config(connection), revision)
 
@@ -63,7 +89,7 @@ def check_schema(database: Database) -> None:
     Raises:
         SetupError: It is missing, older or newer; the message says what to do.
     """
-    _refuse_unknown(database)
+    refuse_newer(database)
     current = current_revision(database)
     if current is None:
         raise SetupError("The database has no tables yet; run `footnote migrate`.")
@@ -77,7 +103,12 @@ def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: objec
     return not (reflected and kind in ("table", "column", "index") and search)
 
 
-def _refuse_unknown(database: Database) -> None:
+def refuse_newer(database: Database) -> None:
+    """Check that the schema is one this version knows, its own or an older one.
+
+    Raises:
+        SetupError: It is not.
+    """
     current = current_revision(database)
     if current is not None and not knows(current):
         raise SetupError(

@@ -18,6 +18,8 @@ from retrieval.types import Scope
 _MOST_KEYS = 16_000_000  # remembered over all scopes: 128 MB, and an eighth more for their bitmaps
 _MOST_SCOPES = 1024
 
+_NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
+
 _Name: TypeAlias = tuple[str, frozenset[str] | None]
 
 
@@ -47,20 +49,18 @@ class ScopeKeys:
 
     def of(self, scope: Scope) -> KeySet:
         """Keys of the visible chunks in scope."""
-        conditions = documents_in(scope, dialect=self._database.dialect)
         with self._database.read() as connection:
             if scope.document_ids is not None or scope.filter is not None:
-                return _all_keys(connection, conditions)
+                return _all_keys(connection, documents_in(scope, dialect=self._database.dialect))
             name = scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
             with self._lock:
                 known = self._known.get(name)
                 if known is not None:
                     self._known.move_to_end(name)
-            next_key = connection.execute(
-                sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
-            ).scalar_one()
+            next_key = connection.execute(_NEXT_KEY).scalar_one()
             if known is not None and known.next_key == next_key:
                 return known.keys
+            conditions = documents_in(scope, dialect=self._database.dialect)
             if known is None or known.next_key > next_key:
                 keys = _all_keys(connection, conditions)
             else:

@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from app.db.group_commit import GroupCommit
 from app.errors import InvalidRequest, SetupError, StorageFull, StoreUnavailable
 
 _BUSY_MS = 5_000  # how long SQLite waits for a lock another process holds
@@ -34,6 +35,7 @@ class Database:
         self._single_writer = writer.dialect.name == "sqlite"
         self._lock = threading.Lock()
         self._holder: int | None = None
+        self._group = GroupCommit(writer, turn=self._turn, errors=_domain_errors)
 
     @classmethod
     def open(cls, url: str) -> "Database":
@@ -80,11 +82,40 @@ class Database:
             StoreUnavailable: The database is locked or unreachable; nothing was written.
             StorageFull: The disk has no room; nothing was written.
         """
-        with self._turn(), _domain_errors(), self._writer.connect() as connection, connection.begin():
+        with self._turn():
+            self._group.end()
+            with _domain_errors(), self._writer.connect() as connection, connection.begin():
+                yield connection
+
+    @contextmanager
+    def write_shortly(self) -> Iterator[sa.Connection]:
+        """As `write`, for a few statements: on SQLite those who wait for their turn meanwhile share the commit.
+
+        Raises:
+            StoreUnavailable, StorageFull: As `write`; also where the shared commit fails.
+        """
+        with self._group.member() if self._single_writer else self.write() as connection:
             yield connection
+
+    @contextmanager
+    def session(self) -> Iterator[sa.Connection]:
+        """One connection without a transaction: each statement is one. For what lasts as long as a connection.
+
+        Raises:
+            StoreUnavailable: The database is unreachable or out of connections.
+        """
+        with _domain_errors(), self._writer.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    def connections(self) -> dict[str, int]:
+        """Connections in use, by pool: `reader` and `writer`, which are one on PostgreSQL."""
+        pools = {"reader": self._reader.pool, "writer": self._writer.pool}
+        return {name: pool.checkedout() for name, pool in pools.items() if isinstance(pool, sa.pool.QueuePool)}
 
     def close(self) -> None:
         """Close every connection; readers first, so that the writer does the last checkpoint."""
+        with self._turn():
+            self._group.end()
         self._reader.dispose()
         self._writer.dispose()
 
@@ -137,6 +168,7 @@ def _open_sqlite(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
         url,
         connect_args=arguments,
         json_serializer=to_json,
+        hide_parameters=True,  # an error's message must not quote documents
         poolclass=sa.pool.QueuePool,
         pool_size=1,
         max_overflow=0,
@@ -146,6 +178,7 @@ def _open_sqlite(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
         url,
         connect_args=arguments,
         json_serializer=to_json,
+        hide_parameters=True,
         poolclass=sa.pool.QueuePool,
         pool_size=8,
         max_overflow=32,
@@ -183,6 +216,7 @@ def _open_postgresql(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
         url.set(drivername="postgresql+psycopg"),
         connect_args={"options": f"-c lock_timeout={_LOCK_MS}", "connect_timeout": 5},
         json_serializer=to_json,
+        hide_parameters=True,
         pool_pre_ping=True,
         pool_size=10,
         max_overflow=20,

@@ -25,6 +25,8 @@ tenant = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, server_default=sa.text("''")),
+    sa.Column("disabled_at", sa.Double),  # from then on nobody of it is let in
 )
 
 app_user = sa.Table(
@@ -33,6 +35,9 @@ app_user = sa.Table(
     sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), primary_key=True),
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, server_default=sa.text("''")),
+    sa.Column("disabled_at", sa.Double),
+    sa.Index(None, "tenant_id", "created_at", "id"),
 )
 
 api_key = sa.Table(
@@ -49,9 +54,15 @@ api_key = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("expires_at", sa.Double),
     sa.Column("revoked_at", sa.Double),
+    sa.Column("rotated_at", sa.Double),
+    # the secret before the last rotation, which works until it expires
+    sa.Column("previous_prefix", sa.Text),
+    sa.Column("previous_sha256", sa.Text),
+    sa.Column("previous_expires_at", sa.Double),
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
     sa.CheckConstraint("role IN ('admin', 'member', 'reader')", name="role"),
     sa.Index(None, "tenant_id", "created_at"),
+    sa.Index("uq_api_key_previous_sha256", "previous_sha256", unique=True),
 )
 
 collection = sa.Table(

@@ -1,11 +1,126 @@
-"""Tenants and users: rows made when they are first named, inside the caller's transaction."""
+"""Tenants: made when they are first named or by an operator, never removed, since the ledger names them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql, sqlite
 
+from app.db.audit import Record
+from app.db.cursors import cut, decode_cursor
+from app.db.patch import KEEP, Keep
+from app.db.session import Database
 from app.db.tables import app_user, tenant
+from app.db.values import require_text
+from app.errors import Conflict, NotFound
+from app.types import DEFAULT_TENANT
 
-DEFAULT_TENANT = "default"
+__all__ = ["DEFAULT_TENANT", "Tenant", "TenantRepository", "ensure_tenant", "ensure_user"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """An organisation whose documents, users and bills are its own. Times are Unix seconds."""
+
+    id: str
+    name: str
+    created_at: float
+    disabled_at: float | None
+
+
+class TenantRepository:
+    """All tenants. `on_change` is told after every change that may let somebody in or keep somebody out."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        on_change: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._on_change = on_change
+        self._clock = clock
+
+    def create(self, tenant_id: str, *, name: str, record: Record) -> Tenant:
+        """A new tenant; `record` writes it down.
+
+        Raises:
+            Conflict: There is one with this id.
+            InvalidRequest: A text that cannot be stored.
+        """
+        require_text(tenant_id, param="id")
+        require_text(name, param="name")
+        made = Tenant(id=tenant_id, name=name, created_at=self._clock(), disabled_at=None)
+        try:
+            with self._database.write() as connection:
+                connection.execute(sa.insert(tenant).values(id=made.id, name=name, created_at=made.created_at))
+                record(connection, made.id, {"name": name})
+        except exc.IntegrityError as error:
+            raise Conflict("There is a tenant with this id already.") from error
+        return made
+
+    def get(self, tenant_id: str) -> Tenant:
+        """The tenant.
+
+        Raises:
+            NotFound: There is none with this id.
+        """
+        with self._database.read() as connection:
+            return _find(connection, tenant_id)
+
+    def list(self, *, limit: int, cursor: str | None = None) -> tuple[tuple[Tenant, ...], str | None]:
+        """At most `limit` tenants, oldest first, and the cursor of the next page.
+
+        Raises:
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        query = sa.select(tenant)
+        if cursor is not None:
+            query = query.where(
+                sa.tuple_(tenant.c.created_at, tenant.c.id) > sa.tuple_(*decode_cursor(cursor, float, str))
+            )
+        query = query.order_by(tenant.c.created_at, tenant.c.id).limit(limit + 1)
+        with self._database.read() as connection:
+            found = tuple(_to_tenant(row) for row in connection.execute(query))
+        return cut(found, limit, lambda item: (item.created_at, item.id))
+
+    def update(
+        self, tenant_id: str, *, name: str | Keep = KEEP, disabled: bool | Keep = KEEP, record: Record
+    ) -> Tenant:
+        """Change what is given; `record` writes it down. Nobody of a disabled tenant is let in.
+
+        Raises:
+            NotFound: There is none with this id.
+            Conflict: The first tenant cannot be disabled.
+            InvalidRequest: A name that cannot be stored.
+        """
+        if disabled is True and tenant_id == DEFAULT_TENANT:
+            raise Conflict("The first tenant operates the installation and cannot be disabled.")
+        if not isinstance(name, Keep):
+            require_text(name, param="name")
+        with self._database.write() as connection:
+            before = _find(connection, tenant_id)
+            changes: dict[str, Any] = {} if isinstance(name, Keep) else {"name": name}
+            if not isinstance(disabled, Keep):
+                changes["disabled_at"] = disabled_at(before.disabled_at, disabled=disabled, now=self._clock())
+            if changes:
+                connection.execute(sa.update(tenant).where(tenant.c.id == tenant_id).values(**changes))
+            after = _find(connection, tenant_id)
+            if after != before:
+                record(connection, tenant_id, {"before": _shown(before), "after": _shown(after)})
+        self._on_change()
+        return after
+
+
+def disabled_at(before: float | None, *, disabled: bool, now: float) -> float | None:
+    """Since when it is disabled: the moment stays where nothing changes."""
+    if not disabled:
+        return None
+    return now if before is None else before
 
 
 def ensure_tenant(connection: sa.Connection, tenant_id: str, *, now: float) -> None:
@@ -22,3 +137,18 @@ def ensure_user(connection: sa.Connection, tenant_id: str, user_id: str, *, now:
 def _insert_absent(connection: sa.Connection, table: sa.Table, **values: str | float) -> None:
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     connection.execute(insert(table).values(**values).on_conflict_do_nothing())
+
+
+def _find(connection: sa.Connection, tenant_id: str) -> Tenant:
+    row = connection.execute(sa.select(tenant).where(tenant.c.id == tenant_id)).one_or_none()
+    if row is None:
+        raise NotFound("There is no such tenant.")
+    return _to_tenant(row)
+
+
+def _to_tenant(row: sa.Row[Any]) -> Tenant:
+    return Tenant(id=row.id, name=row.name, created_at=row.created_at, disabled_at=row.disabled_at)
+
+
+def _shown(item: Tenant) -> dict[str, Any]:
+    return {"name": item.name, "disabled": item.disabled_at is not None}

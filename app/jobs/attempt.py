@@ -1,7 +1,8 @@
 """One try at a job, from its claim to its end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from app.instrumentation import Work
 from app.types import Document, Job
 from ingestion.pipeline import Prepared
 
@@ -20,6 +21,7 @@ class Attempt:
     event_id: str | None = None
     read_tokens: int = 0
     kept_tokens: int = 0
+    work: Work = field(default_factory=Work)
 
     @property
     def passages(self) -> int:

@@ -13,6 +13,7 @@ from app.db.jobs import JobRepository
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.files import FileStore
 from app.index import LiveIndex
+from app.instruments import Instruments
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.billing import Billing
 from app.jobs.endings import Endings
@@ -44,6 +45,7 @@ class Embedding:
         billing: Billing,
         ready: Ready,
         endings: Endings,
+        instruments: Instruments,
         stop: threading.Event,
     ) -> None:
         self._jobs = jobs
@@ -54,6 +56,7 @@ class Embedding:
         self._billing = billing
         self._ready = ready
         self._endings = endings
+        self._instruments = instruments
         self._stop = stop
         self._large: tuple[Attempt, Iterator[None]] | None = None
 
@@ -105,7 +108,8 @@ class Embedding:
             def on_batch(count: int, first: int = block.first_ordinal, total: int = total) -> None:
                 report(Progress(Stage.EMBEDDING, first + count, total))
 
-            (vectors,) = self._pipeline.embed([block], on_batch=on_batch)
+            with self._instruments.together("embed", [attempt.work]):
+                (vectors,) = self._pipeline.embed([block], on_batch=on_batch)
             done[place] = vectors
             attempt.read_tokens += block.tokens
             if place != len(done) - 1:
@@ -142,7 +146,9 @@ class Embedding:
     def _embed(self, attempts: Sequence[Attempt]) -> None:
         try:
             generation = self._index.generation
-            vectors = self._pipeline.embed([attempt.ready.blocks[0] for attempt in attempts], on_batch=self._go_on)
+            blocks = [attempt.ready.blocks[0] for attempt in attempts]
+            with self._instruments.together("embed", [attempt.work for attempt in attempts]):
+                vectors = self._pipeline.embed(blocks, on_batch=self._go_on)
         except Exception as error:  # noqa: BLE001 - as above
             if len(attempts) == 1 or isinstance(error, Stopped):
                 for attempt in attempts:
@@ -205,9 +211,9 @@ class Embedding:
 
     def _commit(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> list[_Written]:
         """Write attempts in one transaction; those that were still wanted."""
-        results = self._jobs.commit_all(
-            [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
-        )
+        versions = [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
+        with self._instruments.together("commit", [attempt.work for attempt in attempts]):
+            results = self._jobs.commit_all(versions)
         written = []
         for attempt, rows, result in zip(attempts, vectors, results, strict=True):
             if not result.written:

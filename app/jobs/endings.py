@@ -11,8 +11,9 @@ from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.billing import Billing
 from app.jobs.retries import delay_after, reason
+from app.metrics import Metrics
 from app.passwords import Passwords
-from app.telemetry import Metrics, logger
+from app.telemetry import logger
 from app.types import UsageStatus
 from ingestion.errors import IngestionError
 
@@ -49,6 +50,7 @@ class Endings:
         """End an attempt that `error` cut short."""
         match error:
             case Stopped():
+                attempt.work.span.end(error="stopped")
                 also = self._settled(attempt, UsageStatus.SERVER_ABORT, tokens=attempt.kept_tokens)
                 self._try(partial(self._jobs.release, attempt.job.id, also=also))
             case Overtaken():
@@ -78,6 +80,7 @@ class Endings:
             )
             self._try(postpone)
             self._metrics.ingested.labels("postponed").inc()
+            attempt.work.span.end(error=code)
             return
         also = self._settled(attempt, UsageStatus.ERROR, tokens=attempt.read_tokens)
         self._try(partial(self._jobs.fail, attempt.job.id, code=code, detail=detail, also=also))
@@ -89,6 +92,7 @@ class Endings:
     def _forget(self, attempt: Attempt, outcome: str) -> None:
         self._passwords.forget(attempt.job.id)
         self._metrics.ingested.labels(outcome).inc()
+        attempt.work.span.end(error=None if outcome == "indexed" else outcome)
 
     def _try(self, ending: Callable[[], object]) -> None:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from app.db.jobs import JobRepository
 from app.errors import StorageFull, StoreUnavailable
 from app.files import FileStore
+from app.instruments import Instruments
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.claimed import Claimed
 from app.jobs.endings import Endings
@@ -55,6 +56,7 @@ class Reading:
         claimed: Claimed,
         ready: Ready,
         endings: Endings,
+        instruments: Instruments,
         stop: threading.Event,
     ) -> None:
         self._jobs = jobs
@@ -64,6 +66,7 @@ class Reading:
         self._claimed = claimed
         self._ready = ready
         self._endings = endings
+        self._instruments = instruments
         self._stop = stop
 
     def run(self) -> None:
@@ -88,8 +91,10 @@ class Reading:
             return None
 
     def _read(self, attempt: Attempt) -> None:
+        attempt.work = self._instruments.job(attempt.job.id)
         try:
-            self._prepare(attempt)
+            with attempt.work.active():
+                self._prepare(attempt)
             if not self._ready.put(attempt):
                 raise Stopped
         except Exception as error:  # noqa: BLE001 - one document's failure, a bug of ours even, must not stop the others

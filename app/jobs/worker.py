@@ -6,6 +6,7 @@ import time
 from app.db.jobs import JobRepository
 from app.files import FileStore
 from app.index import LiveIndex
+from app.instruments import Instruments
 from app.jobs.attempt import Stopped
 from app.jobs.billing import Billing
 from app.jobs.claimed import Claimed
@@ -14,8 +15,9 @@ from app.jobs.endings import Endings
 from app.jobs.reading import IDLE_SECONDS, Reading
 from app.jobs.ready import Ready
 from app.lexical_index import LiveLexicalIndex
+from app.metrics import Metrics
 from app.passwords import Passwords
-from app.telemetry import Metrics, logger
+from app.telemetry import logger
 from app.usage.ledger import Ledger
 from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder
@@ -47,9 +49,11 @@ class Worker:
         boot_id: str,
         passwords: Passwords | None = None,
         parsers: int = 1,
+        instruments: Instruments | None = None,
     ) -> None:
         assert parsers > 0, "somebody has to read"
         passwords = passwords or Passwords()
+        instruments = instruments or Instruments(metrics)
         billing = Billing(ledger, embedder)
         self._stop = threading.Event()
         self._index = index
@@ -67,6 +71,7 @@ class Worker:
             billing=billing,
             ready=self._ready,
             endings=self._endings,
+            instruments=instruments,
             stop=self._stop,
         )
         reading = Reading(
@@ -77,6 +82,7 @@ class Worker:
             claimed=self._claimed,
             ready=self._ready,
             endings=self._endings,
+            instruments=instruments,
             stop=self._stop,
         )
         self._threads = [

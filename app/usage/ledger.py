@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from app.db.session import Database
 from app.errors import StorageFull, StoreUnavailable
+from app.instrumentation import station
 from app.telemetry import logger
 from app.types import Components, Operation, Reservation, Settlement, UsageStatus
 from app.usage.bill import Bill, bill_of
@@ -74,7 +75,7 @@ class Ledger:
         Raises:
             StoreUnavailable, StorageFull, BudgetExceeded: Nothing was written: the call must not be made.
         """
-        with self._database.write() as connection:
+        with station("reserve"), self._database.write_shortly() as connection:
             self.reserve_in(connection, reservation)
 
     def reserve_in(self, connection: sa.Connection, reservation: Reservation) -> None:
@@ -105,7 +106,7 @@ class Ledger:
 
         A note that comes late or says less changes nothing.
         """
-        with self._database.write() as connection:
+        with self._database.write_shortly() as connection:
             note_output(connection, event_id, output_tokens)
 
     def settle(self, event_id: str, settlement: Settlement) -> bool:
@@ -117,7 +118,7 @@ class Ledger:
             StoreUnavailable, StorageFull: There is no journal, and nothing was written; settle again.
         """
         try:
-            with self._database.write() as connection:
+            with station("settle"), self._database.write_shortly() as connection:
                 return self.settle_in(connection, event_id, settlement)
         except (StoreUnavailable, StorageFull):
             if self._journal is None:

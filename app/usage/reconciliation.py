@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 from app.db.session import Database
 from app.errors import Conflict
-from app.telemetry import Metrics, logger
+from app.metrics import Metrics
+from app.telemetry import logger
 from app.usage.book_checks import budget_checks, open_checks, row_checks
 from app.usage.check import Check
 from app.usage.engine_checks import Tally, engine_checks
@@ -73,6 +74,10 @@ class LedgerReconciliation:
         self._tally = Tally()
         self._looking = threading.Lock()
         self._last: Reconciliation | None = None
+
+    def watch_engine(self, counters: EngineCounters) -> None:
+        """Compare with an engine's counters from now on."""
+        self._counters = counters
 
     @property
     def last(self) -> Reconciliation | None:

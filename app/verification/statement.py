@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
+from retrieval.memo import remembered
 from retrieval.words import STOP_WORDS, UNSPACED, terms
 
 _TOKEN = re.compile(rf"[{UNSPACED}]+|\d+(?:[.,]\d+)*|[^\W\d_{UNSPACED}]+(?:['’][^\W\d_{UNSPACED}]+)*|%|[.!?;:,()]")
@@ -103,6 +104,20 @@ def read_statement(text: str, *, fragment: bool = False) -> Statement:
         text: A sentence or several.
         fragment: It is a short answer rather than a sentence: its first word may be a name.
     """
+    return _read_fragment(text) if fragment else _read_sentences(text)
+
+
+@remembered
+def _read_fragment(text: str) -> Statement:
+    return _read(text, fragment=True)
+
+
+@remembered
+def _read_sentences(text: str) -> Statement:
+    return _read(text, fragment=False)
+
+
+def _read(text: str, *, fragment: bool) -> Statement:
     tokens = _TOKEN.findall(text)
     folded = tuple(token.casefold().replace("’", "'") for token in tokens)
     months = {int(match[1]) for match in _ISO_DATE.finditer(text)}

@@ -5,6 +5,7 @@ from app.db.chunks import ChunkRepository
 from app.db.generations import GenerationRepository
 from app.finding import Finder
 from app.index import LiveIndex
+from app.instrumentation import station
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.locating import Locator
@@ -62,15 +63,16 @@ def stations(
     worker = Worker(
         jobs=state.jobs,
         files=state.files,
-        pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder),
+        pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station),
         embedder=embedder,
         index=index,
         lexical=lexical,
         ledger=ledger,
         metrics=state.metrics,
         boot_id="boot-1",
+        instruments=state.instruments,
     )
-    found = search or Search(embedder, index.current, lexical, chunks)
+    found = search or Search(embedder, index.current, lexical, chunks, station=station)
     answerer = Answerer(
         finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
         engine=engine,

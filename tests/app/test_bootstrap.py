@@ -73,11 +73,18 @@ def test_every_remote_setting_reaches_the_remote_engine() -> None:
         context_window=512,
         max_running=3,
         max_waiting=5,
+        max_waiting_tokens=700,
         _env_file=None,
     )
 
     assert remote_config(settings) == RemoteConfig(
-        base_url="http://gpu:8080/v1", model="m", api_key="fn_secret", context_window=512, max_running=3, max_waiting=5
+        base_url="http://gpu:8080/v1",
+        model="m",
+        api_key="fn_secret",
+        context_window=512,
+        max_running=3,
+        max_waiting=5,
+        max_waiting_tokens=700,
     )
 
 

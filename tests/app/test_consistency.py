@@ -15,8 +15,8 @@ from app.db.session import Database
 from app.errors import Conflict
 from app.files import FileStore
 from app.index import LiveIndex
+from app.metrics import Metrics
 from app.reconciliation import NightlyReconciliation, Reconciler, seconds_until
-from app.telemetry import Metrics
 from tests.app.db.samples import EMBEDDER, Library
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 

@@ -61,6 +61,9 @@ class FixedSearch:
         texts = [f"revenue rose {'and so on ' * number}{number}" for number in range(6)]
         self._hits = [hit(chunk(number, text, heading_path=("Report",))) for number, text in enumerate(texts)]
 
+    def remembered(self, query: str, *, tenant_id: str) -> None:
+        """Nothing is."""
+
     def search(self, query: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
         hits = self._hits[: top_k if scope.document_ids is None else len(scope.document_ids)]
         return SearchResult(tuple(hits), embedding_tokens=0 if mode is SearchMode.LEXICAL else 4)

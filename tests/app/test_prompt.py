@@ -24,6 +24,9 @@ class CharacterTokenizer:
     def decode(self, ids) -> str:
         return "".join(chr(token) for token in ids if token >= 0)
 
+    def piece(self, token_id: int) -> bytes:
+        return chr(token_id).encode() if token_id >= 0 else b""
+
     def chat_frame(self, roles) -> tuple[tuple[int, ...], ...]:
         return tuple((-1 - place,) for place in range(len(roles) + 1))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.telemetry import Metrics
+from app.metrics import Metrics
 from generation.ports import Observer, Stream
 from generation.types import EngineStats, GenerationRequest, Histogram, ModelInfo
 

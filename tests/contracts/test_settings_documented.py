@@ -21,6 +21,15 @@ COMPUTED = {
         "KV_CACHE_MB",
         "PARSERS",
         "REMOTE_API_KEY",
+        "OIDC_CLIENT_SECRET",
+        "TLS_CERT",
+        "TLS_KEY",
+        "REQUESTS_PER_MINUTE",
+        "TOKENS_PER_MINUTE",
+        "CONCURRENT_REQUESTS",
+        "TENANT_REQUESTS_PER_MINUTE",
+        "TENANT_TOKENS_PER_MINUTE",
+        "TENANT_CONCURRENT_REQUESTS",
     )
 }
 

@@ -22,11 +22,12 @@ from typing import Any, Literal
 
 import httpx
 
+from app.settings import Settings
 from app.state import State
 from tests.app.evaluation.application import application
 from tests.server import ADMIN_KEY
 
-_PRELOADED = ["tests.faults.forked", "tests.app.evaluation.application", "app.main", "uvicorn", "faiss"]
+_PRELOADED = ["tests.faults.forked", "tests.app.evaluation.application", "app.main", "app.server", "faiss"]
 _STARTING_SECONDS = 60.0
 
 Application = Callable[[Path], AbstractContextManager[State]]
@@ -48,8 +49,9 @@ class KillPoint:
 class ForkedServer:
     """The application over a data dir; start it, talk to it, kill it, start it again."""
 
-    def __init__(self, data_dir: Path, application: Application = application) -> None:
+    def __init__(self, data_dir: Path, application: Application = application, *, drain_s: float = 10.0) -> None:
         self.data_dir = data_dir
+        self._drain_s = drain_s
         self._application = application
         self.http = httpx.Client()
         self._process: BaseProcess | None = None
@@ -60,7 +62,8 @@ class ForkedServer:
         context.set_forkserver_preload(_PRELOADED)
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
-        process = context.Process(target=_serve, args=(self._application, self.data_dir, port, kill_at), daemon=True)
+        arguments = (self._application, self.data_dir, port, self._drain_s, kill_at)
+        process = context.Process(target=_serve, args=arguments, daemon=True)
         process.start()
         self._process = process
         self.http.close()
@@ -95,10 +98,20 @@ class ForkedServer:
 
     def stop(self) -> None:
         """SIGTERM, and wait for it to end by itself."""
+        self.signal(signal.SIGTERM)
+        assert self.ended() == 0
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal, and do not wait for what comes of it."""
         assert self._process is not None
-        self._process.terminate()
-        self._process.join(60)
-        assert self._process.exitcode in {0, -signal.SIGTERM}, self._process.exitcode
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def ended(self, *, seconds: float = 60.0) -> int | None:
+        """The exit status once it ended (a signal's number, negative, where one ended it), None while it lives."""
+        assert self._process is not None
+        self._process.join(seconds)
+        return self._process.exitcode
 
     def died(self, *, seconds: float) -> bool:
         """Wait for it to be killed at its kill point; false when it still lives."""
@@ -139,21 +152,29 @@ class ForkedServer:
         raise AssertionError(f"still under way: {[one['status'] for one in found]}")
 
 
-def _serve(application: Application, data_dir: Path, port: int, kill_at: KillPoint | None) -> None:
-    """The process's whole life."""
-    import uvicorn
-
+def _serve(application: Application, data_dir: Path, port: int, drain_s: float, kill_at: KillPoint | None) -> None:
+    """The process's whole life, as `footnote serve` has it."""
+    from app.drain import Drain
     from app.main import create_app
+    from app.server import Server, configuration
 
     log = (data_dir.parent / "forked.log").open("ab", buffering=0)
     os.dup2(log.fileno(), 1)
     os.dup2(log.fileno(), 2)
     if kill_at is not None:
-        watch = _watching(kill_at)
-        threading.setprofile(watch)
-        sys.setprofile(watch)
-    app = create_app(lambda: application(data_dir), version="0")
-    uvicorn.run(app, host="127.0.0.1", port=port, http="h11", log_level="error", lifespan="on")
+        watch(kill_at)
+    drain = Drain(seconds=drain_s)
+    app = create_app(lambda: application(data_dir), version="0", drain=drain)
+    config = configuration(app, Settings(_env_file=None))
+    with socket.create_server(("127.0.0.1", port), backlog=2048) as listener:
+        Server(config, drain, state=lambda: app.state.footnote).run(sockets=[listener])
+
+
+def watch(point: KillPoint) -> None:
+    """End this process at `point`, in whichever thread it comes."""
+    hook = _watching(point)
+    threading.setprofile(hook)
+    sys.setprofile(hook)
 
 
 def _watching(point: KillPoint) -> Callable[[FrameType, str, object], None]:

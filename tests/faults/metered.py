@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from app.bootstrap import build
@@ -80,12 +81,13 @@ def metered(
     tokenizer: Tokenizer | None = None,
     limits: Limits = LIMITS,
     watched: Callable[[Ledger], Ledger] = lambda ledger: ledger,
+    **settings_of_its_own: Any,
 ) -> Iterator[State]:
     """A state over `data_dir` whose worker runs; the scripted engine unless another is given, which is closed too.
 
     What answers writes to the ledger as `watched` returns it.
     """
-    settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None)
+    settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with build(settings, with_models=False) as bare:
         engine = engine or scripted()
         counters = EngineCounters(bare.database, engine, boot_id=bare.ledger.boot_id, seconds=0.5)

@@ -6,10 +6,11 @@ import socket
 import sqlite3
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,28 @@ def test_d11_abused_multipart_is_a_client_error_that_leaves_nothing(client, stat
     assert response.headers["content-type"] == "application/problem+json"
     assert originals(state.settings.data_dir) == []
     assert client.post("/v1/documents", json={"text": "x", "filename": "a.txt"}).status_code == 202
+
+
+# The time of the loop's own thread, not of the clock: a busy machine makes nobody else's request longer
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*SpooledTemporaryFile:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("framing", FRAMINGS)
+async def test_d11_no_piece_of_an_abused_multipart_holds_up_the_event_loop(client, framing):
+    body, stamps = FRAMINGS[framing](), [time.thread_time()]
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(body), 1 << 16):  # as uvicorn reads them from its socket
+            stamps.append(time.thread_time())
+            yield body[at : at + (1 << 16)]
+
+    transport = httpx.ASGITransport(client.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=dict(client.headers)) as direct:
+        response = await direct.post(
+            "/v1/documents", content=pieces(), headers={"Content-Type": "multipart/form-data; boundary=b"}
+        )
+    stamps.append(time.thread_time())
+
+    assert response.status_code in {400, 413, 422}, response.text
+    assert max(later - earlier for earlier, later in pairwise(stamps)) <= 0.1, "seconds between two pieces"
 
 
 @pytest.mark.parametrize("boundary", ["", "; boundary=", "; boundary=" + "b" * 10_000, '; boundary="\u00e9"', "; b=c"])

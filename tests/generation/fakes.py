@@ -29,6 +29,9 @@ class LetterTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(chr(token) for token in ids if token != EOS)
 
+    def piece(self, token_id: int) -> bytes:
+        return b"" if token_id == EOS else chr(token_id).encode()
+
     def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         return ((),) * (len(roles) + 1)
 
@@ -137,6 +140,7 @@ def scripted_engine(
     *,
     max_running: int = 8,
     max_waiting: int = 64,
+    max_waiting_tokens: int = 131_072,
     step_tokens: int = 512,
     context_window: int = 4096,
     reader_grace_s: float = 30.0,
@@ -146,6 +150,7 @@ def scripted_engine(
         model="scripted",
         max_running=max_running,
         max_waiting=max_waiting,
+        max_waiting_tokens=max_waiting_tokens,
         step_tokens=step_tokens,
         reader_grace_s=reader_grace_s,
     )

@@ -12,6 +12,7 @@ from generation.config import EngineConfig
     [
         {"max_running": 0},
         {"max_waiting": 0},
+        {"max_waiting_tokens": 0},
         {"max_running": 9, "step_tokens": 8},
         {"context_window": 1},
         {"kv_cache_bytes": 0},

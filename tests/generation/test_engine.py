@@ -138,6 +138,28 @@ async def test_a_full_line_refuses_at_once_and_takes_more_when_it_has_moved(star
     assert (stats.running, stats.waiting, stats.capacity) == (1, 2, 1)
 
 
+async def test_a_line_of_long_prompts_is_full_before_it_is_long(start: Callable[..., LocalEngine]) -> None:
+    gate = Gate()
+    engine = start(ScriptedRunner(before_step=gate), max_running=1, max_waiting_tokens=10)
+    running = engine.submit(request("running"), observer=RecordingObserver())
+    wait_until(lambda: engine.stats().running == 1)
+    alone = engine.submit(request("alone", prompt=range(12)), observer=RecordingObserver())
+
+    with pytest.raises(EngineFull):
+        engine.submit(request("behind", prompt=[1]), observer=RecordingObserver())
+    waiting = engine.stats().waiting_tokens
+    alone.close()
+    wait_until(lambda: engine.stats().waiting == 0)
+    fits = [engine.submit(request(f"{n}", prompt=range(n)), observer=RecordingObserver()) for n in (4, 6)]
+    with pytest.raises(EngineFull):
+        engine.submit(request("one more", prompt=[1]), observer=RecordingObserver())
+    gate.free()
+    await asyncio.gather(*map(read, [running, *fits]))
+
+    assert waiting == 12, "one that waits alone may be longer than the line"
+    assert engine.stats().waiting_tokens == 0
+
+
 def test_many_threads_submitting_at_once_never_exceed_the_line(start: Callable[..., LocalEngine]) -> None:
     gate = Gate()
     engine = start(ScriptedRunner(before_step=gate), max_running=1, max_waiting=5)

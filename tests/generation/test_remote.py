@@ -35,12 +35,14 @@ def serve() -> Iterator[Start]:
     """Make an engine over a scripted server; both are closed after the test."""
     closers: list[Callable[[], None]] = []
 
-    def start(*scripts: Script, **settings: object) -> tuple[RemoteEngine, CompletionServerStandIn]:
+    def start(
+        *scripts: Script, traceparent: Callable[[], str | None] = lambda: None, **settings: object
+    ) -> tuple[RemoteEngine, CompletionServerStandIn]:
         server = CompletionServerStandIn(*scripts)
         closers.append(server.close)
         settings = {"reader_grace_s": 30.0, "api_key": SECRET, "read_timeout_s": 10.0} | settings
         config = RemoteConfig(base_url=server.url, model="served", **settings)  # type: ignore[arg-type]
-        engine = RemoteEngine(config, LetterTokenizer(), context_window=4096)
+        engine = RemoteEngine(config, LetterTokenizer(), context_window=4096, traceparent=traceparent)
         closers.append(engine.close)
         return engine, server
 
@@ -61,6 +63,17 @@ async def read(stream: TokenStream) -> tuple[list[Delta], Completion]:
 
 def outcome(done: Completion) -> tuple[FinishReason, str, int]:
     return done.finish_reason, done.text, done.generated_tokens
+
+
+async def test_the_trace_at_hand_when_a_request_is_submitted_goes_on_at_the_server(serve: Start) -> None:
+    headers = iter(["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", None])
+    engine, server = serve(like_vllm("abc"), traceparent=lambda: next(headers))
+
+    for _ in range(2):
+        await read(engine.submit(request(max_tokens=3), observer=RecordingObserver()))
+
+    sent = [reply.headers.get("traceparent") for reply in server.replies]
+    assert sent == ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", None]
 
 
 async def test_a_server_that_tells_ids_gives_the_local_engines_completion(serve: Start) -> None:
@@ -413,6 +426,23 @@ def test_the_waiting_line_is_bounded(serve: Start) -> None:
         engine.submit(request(), observer=RecordingObserver())
 
     assert caught.value.retry_after_s >= 1
+
+
+def test_the_waiting_line_is_bounded_by_the_length_of_its_prompts(serve: Start) -> None:
+    engine, server = serve(silent, max_running=1, max_waiting_tokens=10)
+    engine.submit(request(), observer=RecordingObserver())
+    server.asked()
+    alone = engine.submit(request(prompt=range(12)), observer=RecordingObserver())
+
+    with pytest.raises(EngineFull):
+        engine.submit(request(prompt=[1]), observer=RecordingObserver())
+    assert engine.stats().waiting_tokens == 12, "one that waits alone may be longer than the line"
+    alone.close()
+    wait_until(lambda: engine.stats().waiting == 0)
+    for length in (4, 6):
+        engine.submit(request(prompt=range(length)), observer=RecordingObserver())
+    with pytest.raises(EngineFull):
+        engine.submit(request(prompt=[1]), observer=RecordingObserver())
 
 
 async def test_no_more_than_max_running_are_at_the_server_and_users_take_turns(serve: Start) -> None:

@@ -171,6 +171,7 @@ def test_what_is_not_the_protocol_is_refused(data: str) -> None:
         {"context_window": 1},
         {"max_running": 0},
         {"max_waiting": 0},
+        {"max_waiting_tokens": 0},
         {"connect_timeout_s": 0.0},
         {"read_timeout_s": float("nan")},
         {"retry_s": -1.0},

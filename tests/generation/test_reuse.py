@@ -90,7 +90,7 @@ async def test_a_prompt_asked_again_is_found_but_for_its_end(serving: LocalEngin
     assert stats.prefill_tokens == 41 + 1, "each token of the two prompts was either computed or found"
 
 
-async def test_another_tenant_finds_nothing_though_the_same_tenant_does(serving: LocalEngine) -> None:
+async def test_e5_another_tenant_finds_nothing_though_the_same_tenant_does(serving: LocalEngine) -> None:
     """Paired: without the first half this would pass with the cache switched off."""
     asked = request(prompt=tokens(41, seed=1))
     await ask(serving, replace(asked, salt="acme"))

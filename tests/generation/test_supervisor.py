@@ -350,7 +350,8 @@ def test_watching_costs_next_to_no_processor_time(supervise: Callable[..., Super
     assert engine.alive()
 
 
-PRESENT = {"waiting", "running", "capacity", "free_blocks", "used_blocks", "cached_blocks", "block_tokens"}
+BLOCKS = {"free_blocks", "used_blocks", "cached_blocks", "block_tokens"}
+PRESENT = {"waiting", "waiting_tokens", "running", "capacity"} | BLOCKS
 LATENCIES = {"first_token_s", "inter_token_s"}
 TOTALS = {field.name for field in fields(EngineStats)} - PRESENT - LATENCIES
 totals = st.fixed_dictionaries({name: st.integers(0, 10**6) for name in sorted(TOTALS)})

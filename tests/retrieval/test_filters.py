@@ -94,6 +94,12 @@ def test_what_is_wrong_is_named(raw: object, named: str) -> None:
     str(caught.value).encode()  # fit to send
 
 
+@pytest.mark.parametrize("raw", [{"$" + "x" * 500: 1}, {"a": {"$" + "x" * 500: 1}}])
+def test_an_unknown_operator_is_named_in_forty_characters(raw: object) -> None:
+    with pytest.raises(InvalidFilter, match=r'^Unknown operator "\$x{38}…"'):
+        parse_filter(raw)
+
+
 def nested(levels: int, *, inside: object) -> object:
     for _ in range(levels):
         inside = {"$not": inside}

@@ -55,6 +55,18 @@ def test_a_question_asked_again_is_not_computed_and_costs_nothing() -> None:
     np.testing.assert_array_equal(first.vector, again.vector)
 
 
+def test_e5_a_question_another_tenant_asked_is_computed_though_the_same_tenants_is_remembered() -> None:
+    embedder = CountingEmbedder()
+    cache = QueryCache(embedder, size=4)
+    cache.embed_counted("a question", salt="acme")
+
+    same, other = (cache.embed_counted("a question", salt=salt) for salt in ("acme", "rival"))
+
+    assert same.tokens == 0
+    assert other.tokens == embedder.count_query("a question")
+    assert len(embedder.asked) == 2, "what the rival waits for is computed for it"
+
+
 def test_the_question_unused_for_longest_is_forgotten_first() -> None:
     embedder = CountingEmbedder()
     cache = QueryCache(embedder, size=2)

@@ -4,7 +4,7 @@ import re
 from typing import Any, Literal
 from zoneinfo import available_timezones
 
-from pydantic import Field, StrictInt
+from pydantic import Field
 
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.db.alerts import Alert
@@ -24,7 +24,25 @@ _WEBHOOK = (
 )
 
 
-class NewBudget(RequestBody):
+class Terms(RequestBody):
+    """What a budget says, whomever it is for."""
+
+    unit: Literal["tokens", "cost"] = Field(
+        default="tokens", description="tokens counts input and output; cost what they cost when they were settled."
+    )
+    limit: int | str = Field(description=_LIMIT, examples=[1_000_000, "25.50"])
+    period: Literal["minute", "day", "month", "total"] = Field(description="What it is for; total never ends.")
+    tz: str | None = Field(
+        default=None, max_length=100, description="IANA zone of its days and months; null is the reporting zone."
+    )
+    enforcement: Literal["hard", "soft"] = Field(
+        default="hard", description="hard refuses calls that might not fit; soft only counts and tells."
+    )
+    thresholds: list[int] = Field(default=[], max_length=20, description=_THRESHOLDS, examples=[[80, 100]])
+    webhook_url: str = Field(default="", max_length=2048, description=_WEBHOOK)
+
+
+class NewBudget(Terms):
     """A budget to set."""
 
     scope_type: Literal["tenant", "user", "key", "collection"] = Field(
@@ -37,27 +55,14 @@ class NewBudget(RequestBody):
         max_length=200,
         description="Id of the user, key or collection; null for the tenant.",
     )
-    unit: Literal["tokens", "cost"] = Field(
-        default="tokens", description="tokens counts input and output; cost what they cost when they were settled."
-    )
-    limit: StrictInt | str = Field(description=_LIMIT, examples=[1_000_000, "25.50"])
-    period: Literal["minute", "day", "month", "total"] = Field(description="What it is for; total never ends.")
-    tz: str | None = Field(
-        default=None, max_length=100, description="IANA zone of its days and months; null is the reporting zone."
-    )
-    enforcement: Literal["hard", "soft"] = Field(
-        default="hard", description="hard refuses calls that might not fit; soft only counts and tells."
-    )
-    thresholds: list[StrictInt] = Field(default=[], max_length=20, description=_THRESHOLDS, examples=[[80, 100]])
-    webhook_url: str = Field(default="", max_length=2048, description=_WEBHOOK)
 
 
 class BudgetPatch(RequestBody):
     """What to change; fields left out stay. Scope, unit, period and zone are the budget's own: make another."""
 
-    limit: StrictInt | str | None = Field(default=None, description=_LIMIT)
+    limit: int | str | None = Field(default=None, description=_LIMIT)
     enforcement: Literal["hard", "soft"] | None = Field(default=None, description="hard or soft.")
-    thresholds: list[StrictInt] | None = Field(default=None, max_length=20, description=_THRESHOLDS)
+    thresholds: list[int] | None = Field(default=None, max_length=20, description=_THRESHOLDS)
     webhook_url: str | None = Field(default=None, max_length=2048, description=_WEBHOOK)
 
 

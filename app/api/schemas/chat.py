@@ -1,11 +1,12 @@
-"""Bodies of the OpenAI-shaped routes."""
+"""Bodies of chat completions, OpenAI-shaped."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.api.schemas.search import FILTER
-from app.api.schemas.shape import RequestBody, ResponseBody
+from app.api.schemas.shape import RequestBody
+from app.api.schemas.unsupported import refuse_content, refuse_message, refuse_parameters
 
 
 class TextPart(RequestBody):
@@ -15,24 +16,60 @@ class TextPart(RequestBody):
     text: str = Field(description="The text.")
 
 
+class RefusalPart(RequestBody):
+    """A part of an assistant's message that said no."""
+
+    type: Literal["refusal"] = Field(description="Always `refusal`.")
+    refusal: str = Field(description="What it said.")
+
+
 class ChatMessage(RequestBody):
-    """A turn of the conversation."""
+    """A turn of the conversation, also one that came out of a completion."""
 
     role: Literal["system", "developer", "user", "assistant"] = Field(description="Who speaks.")
-    content: str | list[TextPart] = Field(description="What is said.", examples=["How did revenue develop?"])
+    content: str | list[TextPart | RefusalPart] | None = Field(
+        default=None, description="What is said; null only beside a `refusal`.", examples=["How did revenue develop?"]
+    )
     name: str | None = Field(default=None, description="Accepted; not used.")
+    refusal: str | None = Field(default=None, description="Of an assistant: stands for a `content` of null.")
+    annotations: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="Of an assistant: accepted, so that a completion's message can be sent back; not used.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unsupported(cls, data: object) -> object:
+        if isinstance(data, dict):
+            refuse_content(data)
+            return refuse_message(data)
+        return data
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.content is None and self.refusal is None:
+            raise ValueError("a message needs content")
+        return self
 
     @property
     def text(self) -> str:
         """The content as one string."""
-        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        if self.content is None:
+            return self.refusal or ""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text if isinstance(part, TextPart) else part.refusal for part in self.content)
 
 
 class StreamOptions(RequestBody):
     """How to stream."""
 
     include_usage: bool = Field(default=False, description="Send a last chunk with the usage.")
-    include_obfuscation: bool = Field(default=False, description="Accepted; nothing is padded.")
+    include_obfuscation: bool = Field(
+        default=False,
+        description="Give chunks with text an `obfuscation` field of random characters, so that their lengths tell "
+        "less of what they say to who sees the connection.",
+    )
 
 
 class FootnoteOptions(RequestBody):
@@ -78,50 +115,106 @@ class JsonSchemaFormat(RequestBody):
 
 
 ResponseFormat = Annotated[TextFormat | JsonObjectFormat | JsonSchemaFormat, Field(discriminator="type")]
+_Label = Annotated[str, StringConstraints(max_length=512)]
+_TokenId = Annotated[int, Field(ge=0, lt=2**31)]
+_Bias = Annotated[float, Field(ge=-100, le=100)]
 
 
 class ChatCompletionRequest(RequestBody):
-    """OpenAI's chat completion request. A parameter that is not listed here is a 400 that names it."""
+    """OpenAI's chat completion request. What is not honoured is a 400 that names it, never ignored."""
 
     model: str = Field(description="`footnote`, or `footnote:NAME` to ask one collection.", examples=["footnote"])
-    messages: list[ChatMessage] = Field(min_length=1, max_length=1000, description="The last one is the question.")
-    stream: bool = Field(default=False, description="Answer as server-sent events.")
+    messages: list[ChatMessage] = Field(
+        min_length=1,
+        max_length=1000,
+        description="The last one is the question.",
+        examples=[[{"role": "user", "content": "How did revenue develop?"}]],
+    )
+    stream: bool | None = Field(default=None, description="Answer as server-sent events.")
     stream_options: StreamOptions | None = Field(default=None, description="How to stream.")
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="Most tokens to generate.")
     max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="The same, newer name.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="Default 0: greedy and reproducible.")
     top_p: float | None = Field(default=None, gt=0, le=1, description="Nucleus sampling.")
-    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63, description="Makes a sampled answer reproducible.")
+    presence_penalty: float | None = Field(
+        default=None, ge=-2, le=2, description="Subtracted from the logits of tokens that the answer has already."
+    )
+    frequency_penalty: float | None = Field(
+        default=None, ge=-2, le=2, description="The same, for every time that the answer has them."
+    )
+    logit_bias: dict[_TokenId, _Bias] | None = Field(
+        default=None,
+        max_length=1024,
+        description="Added to the logits of tokens, by the generator's token id.",
+        json_schema_extra={"propertyNames": {"pattern": "^[0-9]{1,9}$"}},
+    )
+    seed: int | None = Field(
+        default=None,
+        ge=-(2**63),
+        lt=2**63,
+        description="Makes sampled answers reproducible; choice i has `seed` + i.",
+    )
     stop: str | Annotated[list[Annotated[str, StringConstraints(min_length=1)]], Field(max_length=4)] | None = Field(
         default=None, description="Up to four strings that end the answer."
+    )
+    logprobs: bool | None = Field(
+        default=None,
+        description="Give the log probability of every token as the model generated it, before footnotes are set: null "
+        "where nothing was generated. 400 where only verified sentences are shown, or nothing generates.",
+    )
+    top_logprobs: int | None = Field(
+        default=None, ge=0, le=20, description="And so many of the likeliest tokens in its place; needs `logprobs`."
+    )
+    n: int | None = Field(
+        default=None,
+        ge=1,
+        le=8,
+        description="How many answers to generate from the same sources; `usage` is the sum, the prompt counted for "
+        "each.",
     )
     response_format: ResponseFormat | None = Field(
         default=None,
         description="`text`, `json_object` or `json_schema`. A JSON answer has no footnotes; where the documents hold "
         "none, `content` is null and `refusal` says so.",
     )
-    n: Literal[1] | None = Field(default=None, description="One choice is made; other values are refused.")
+    modalities: list[Literal["text"]] | None = Field(default=None, description="Only `text`.")
+    tools: list[dict[str, Any]] | None = Field(
+        default=None, description='Accepted and not used with `tool_choice: "none"`; 400 otherwise.'
+    )
+    tool_choice: Literal["none"] | None = Field(default=None, description="Only `none`.")
+    functions: list[dict[str, Any]] | None = Field(
+        default=None, description='Accepted and not used with `function_call: "none"`; 400 otherwise.'
+    )
+    function_call: Literal["none"] | None = Field(default=None, description="Only `none`.")
+    parallel_tool_calls: bool | None = Field(default=None, description="Accepted; no tools are called.")
+    store: Literal[False] | None = Field(default=None, description="Only false: completions are not stored.")
+    service_tier: Literal["auto", "default"] | None = Field(default=None, description="There is one tier.")
+    metadata: Annotated[dict[_Label, _Label], Field(max_length=16)] | None = Field(
+        default=None, description="Accepted; not kept."
+    )
     user: str | None = Field(default=None, description="Accepted; the ledger goes by the key.")
+    safety_identifier: str | None = Field(default=None, description="Accepted; the ledger goes by the key.")
+    prompt_cache_key: str | None = Field(
+        default=None, description="Accepted; prompts of one tenant find what they have in common by themselves."
+    )
+    prompt_cache_retention: Literal["in_memory"] | None = Field(default=None, description="Only `in_memory`.")
     footnote: FootnoteOptions = Field(default_factory=FootnoteOptions, description="Footnote's own options.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _unsupported(cls, data: object) -> object:
+        return refuse_parameters(data) if isinstance(data, dict) else data
 
-class ModelBody(ResponseBody):
-    """A model that can be asked."""
+    @model_validator(mode="after")
+    def _asks_for_logprobs(self) -> Self:
+        if self.top_logprobs is not None and not self.logprobs:
+            raise ValueError("top_logprobs needs logprobs to be true")
+        return self
 
-    id: str = Field(description="Pass as `model`.", examples=["footnote"])
-    object: Literal["model"] = Field(default="model", description="Always `model`.")
-    created: int = Field(description="Unix seconds.")
-    owned_by: str = Field(default="footnote", description="Always `footnote`.")
-    generator: str = Field(description="The language model behind it.", examples=["SmolLM2-135M-Instruct"])
-    embedder: str = Field(description="The embedding model behind it.", examples=["all-MiniLM-L6-v2"])
-    context_window: int = Field(description="Tokens of prompt and answer together.", examples=[8192])
-
-
-class ModelList(ResponseBody):
-    """Models that can be asked."""
-
-    object: Literal["list"] = Field(default="list", description="Always `list`.")
-    data: list[ModelBody] = Field(description="`footnote`, and one per collection.")
+    @property
+    def reported_logprobs(self) -> int | None:
+        """How many of the likeliest tokens to report beside each one's log probability, None for no report."""
+        return (self.top_logprobs or 0) if self.logprobs else None
 
 
 class ChatCompletionBody(BaseModel):
@@ -133,25 +226,12 @@ class ChatCompletionBody(BaseModel):
     object: Literal["chat.completion"] = Field(default="chat.completion", description="Always `chat.completion`.")
     created: int = Field(description="Unix seconds.")
     model: str = Field(description="The model that was asked.")
+    system_fingerprint: str = Field(
+        description="Changes with what may change a seeded answer: models, tokenizer, device, arithmetic, release.",
+        examples=["fp_0f3a51c2d4e6"],
+    )
     choices: list[dict[str, Any]] = Field(
-        description="One choice: `message.content`, `message.annotations` (file_citation objects with the "
-        "citation's fields), `finish_reason`."
+        description="`message.content`, `message.annotations` (file_citation objects with the citation's fields), "
+        "`logprobs`, `finish_reason`; `n` of them."
     )
-    usage: dict[str, Any] = Field(description="As in /v1/ask: true counts, components included.")
-
-
-class TokenCountRequest(RequestBody):
-    """What to count."""
-
-    text: str = Field(description="The text.", examples=["How did revenue develop?"])
-    tokenizer: Literal["generator", "embedder"] = Field(
-        default="generator", description="By the generator's tokenizer, or the embedder's (special tokens included)."
-    )
-
-
-class TokenCountBody(ResponseBody):
-    """A count."""
-
-    object: Literal["token_count"] = Field(default="token_count", description="Always `token_count`.")
-    model: str = Field(description="Whose tokens.", examples=["SmolLM2-135M-Instruct"])
-    tokens: int = Field(description="How many.", examples=[6])
+    usage: dict[str, Any] = Field(description="As in /v1/ask: true counts, components included, of all choices.")

@@ -74,9 +74,10 @@ class PriceBody(ResponseBody):
 class NewRerating(RequestBody):
     """Which calls to re-rate."""
 
-    start_time: int = Field(strict=True, ge=0, le=LATEST_S, description="Settled from, Unix seconds, inclusive.")
-    end_time: int = Field(strict=True, ge=0, le=LATEST_S, description="Settled before, Unix seconds, exclusive.")
+    start_time: int = Field(ge=0, le=LATEST_S, description="Settled from, Unix seconds, inclusive.")
+    end_time: int = Field(ge=0, le=LATEST_S, description="Settled before, Unix seconds, exclusive.")
     models: list[str] | None = Field(default=None, max_length=100, description="Only these models; null is all.")
+    tenant_id: str | None = Field(default=None, max_length=200, description="Whose; null is the caller's tenant.")
     reason: str = Field(min_length=1, max_length=500, description="Kept with every adjustment.")
     dry_run: bool = Field(default=True, strict=True, description="Only say what would change; nothing is written.")
 

@@ -1,9 +1,11 @@
 """What every body has in common."""
 
 from datetime import UTC, datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+
+from app.api.schemas.json_kinds import refuse_other_kinds
 
 Item = TypeVar("Item")
 
@@ -12,6 +14,13 @@ class RequestBody(BaseModel):
     """A request body: fields we do not know are refused, so that a typo is never ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def of_their_kinds(cls, values: Any) -> Any:
+        """The values, if they are of the kinds that the description says."""
+        refuse_other_kinds(values, cls)
+        return values
 
 
 class ResponseBody(BaseModel):
@@ -43,7 +52,14 @@ class Problem(ResponseBody):
     instance: str = Field(description="The request's id, also in `X-Request-Id`.", examples=["req_01j8x4"])
 
 
-Metadata = dict[str, Any]
+_SCALAR = {"type": ["string", "number", "boolean", "null"]}
+Metadata = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {"type": "object", "additionalProperties": {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}}
+    ),
+]
+"""Your own fields: scalars and lists of them, which is what filters compare."""
 
 
 def rfc3339(seconds: float) -> str:
@@ -51,12 +67,15 @@ def rfc3339(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+PROBLEM_SCHEMA = "#/components/schemas/Problem"
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"description": text, "content": {"application/problem+json": {"schema": Problem.model_json_schema()}}}
+    status: {"description": text, "content": {"application/problem+json": {"schema": {"$ref": PROBLEM_SCHEMA}}}}
     for status, text in {
+        400: "Malformed, or asks for something that is not supported; `param` names it.",
         401: "No usable API key.",
         403: "The key's role or collections do not allow this.",
         404: "No such thing, or not for this key.",
+        408: "The body came too slowly.",
         409: "Contradicts what is there.",
         413: "Larger than the limit.",
         415: "Not a type we read; decided by the bytes.",

@@ -1,8 +1,8 @@
 """Bodies of uploads."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from app.api.schemas.shape import Metadata, RequestBody
 
@@ -64,3 +64,9 @@ class FileFields(UploadFields):
     """The fields beside a multipart `file`."""
 
     password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
+
+    @model_validator(mode="before")
+    @classmethod
+    def of_their_kinds(cls, values: Any) -> Any:
+        """Whatever they are: a form has nothing but texts."""
+        return values

@@ -157,6 +157,7 @@ class RebuildBody(RequestBody):
 
     start_time: int = Field(description="Unix seconds, inclusive.")
     end_time: int = Field(description="Unix seconds, exclusive; at most 31 days later.")
+    tenant_id: str | None = Field(default=None, max_length=200, description="Whose; null is the caller's tenant.")
 
 
 class RebuiltBody(ResponseBody):

@@ -11,6 +11,7 @@ from app.bootstrap import build
 from app.main import create_app
 from app.settings import Settings
 from app.state import State
+from tests.app.api.openai_server import Service, openai_server
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
 
@@ -27,3 +28,10 @@ def client(state: State) -> Iterator[TestClient]:
     app = create_app(lambda: nullcontext(state), version=state.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def openai_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server for OpenAI's client, shared: tests find their own things in it by collections of their own."""
+    with openai_server(tmp_path_factory.mktemp("openai") / "data") as service:
+        yield service

@@ -1,11 +1,20 @@
-"""Every public route, for every role and for another tenant. A route that is not in the matrix fails the build."""
+"""Every route, for every role and another tenant, with a key and a session. One not in the matrix fails the build."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.access.policy import is_public
+from app.access.cookie import COOKIE, CSRF_HEADER, csrf_token
+from app.access.policy import is_public, needs_operator
+from app.bootstrap import build
+from app.identifiers import new_id
+from app.main import create_app
+from app.settings import Settings
 from app.state import State
-from app.types import Role, Settlement, UsageStatus
+from app.types import Principal, Role, Settlement, UsageStatus
+from tests.app.api.conftest import ADMIN_KEY
 from tests.app.usage.samples import reservation
 
 # (method, path template): the least role that may call it.
@@ -41,6 +50,28 @@ MATRIX = {
     ("POST", "/v1/ask"): Role.READER,
     ("POST", "/v1/requests/{id}/cancel"): Role.READER,
     ("POST", "/v1/chat/completions"): Role.READER,
+    ("POST", "/v1/embeddings"): Role.READER,
+    ("POST", "/v1/files"): Role.MEMBER,
+    ("GET", "/v1/files"): Role.READER,
+    ("GET", "/v1/files/{file_id}"): Role.READER,
+    ("GET", "/v1/files/{file_id}/content"): Role.READER,
+    ("DELETE", "/v1/files/{file_id}"): Role.MEMBER,
+    ("POST", "/v1/vector_stores"): Role.MEMBER,
+    ("GET", "/v1/vector_stores"): Role.READER,
+    ("GET", "/v1/vector_stores/{vector_store_id}"): Role.READER,
+    ("POST", "/v1/vector_stores/{vector_store_id}"): Role.MEMBER,
+    ("DELETE", "/v1/vector_stores/{vector_store_id}"): Role.MEMBER,
+    ("POST", "/v1/vector_stores/{vector_store_id}/search"): Role.READER,
+    ("POST", "/v1/vector_stores/{vector_store_id}/files"): Role.MEMBER,
+    ("GET", "/v1/vector_stores/{vector_store_id}/files"): Role.READER,
+    ("GET", "/v1/vector_stores/{vector_store_id}/files/{file_id}"): Role.READER,
+    ("POST", "/v1/vector_stores/{vector_store_id}/files/{file_id}"): Role.MEMBER,
+    ("DELETE", "/v1/vector_stores/{vector_store_id}/files/{file_id}"): Role.MEMBER,
+    ("GET", "/v1/vector_stores/{vector_store_id}/files/{file_id}/content"): Role.READER,
+    ("POST", "/v1/vector_stores/{vector_store_id}/file_batches"): Role.MEMBER,
+    ("GET", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}"): Role.READER,
+    ("POST", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel"): Role.MEMBER,
+    ("GET", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/files"): Role.READER,
     ("GET", "/v1/models"): Role.READER,
     ("GET", "/v1/models/{model}"): Role.READER,
     ("POST", "/v1/tokens/count"): Role.READER,
@@ -62,6 +93,19 @@ MATRIX = {
     ("GET", "/v1/admin/keys/{key_id}"): Role.ADMIN,
     ("PATCH", "/v1/admin/keys/{key_id}"): Role.ADMIN,
     ("DELETE", "/v1/admin/keys/{key_id}"): Role.ADMIN,
+    ("POST", "/v1/admin/keys/{key_id}/rotate"): Role.ADMIN,
+    ("POST", "/v1/admin/users"): Role.ADMIN,
+    ("GET", "/v1/admin/users"): Role.ADMIN,
+    ("GET", "/v1/admin/users/{user_id}"): Role.ADMIN,
+    ("PATCH", "/v1/admin/users/{user_id}"): Role.ADMIN,
+    ("DELETE", "/v1/admin/users/{user_id}"): Role.ADMIN,
+    ("POST", "/v1/admin/tenants"): Role.ADMIN,
+    ("GET", "/v1/admin/tenants"): Role.ADMIN,
+    ("GET", "/v1/admin/tenants/{tenant_id}"): Role.ADMIN,
+    ("PATCH", "/v1/admin/tenants/{tenant_id}"): Role.ADMIN,
+    ("POST", "/v1/admin/tenants/{tenant_id}/keys"): Role.ADMIN,
+    ("GET", "/v1/session"): Role.READER,
+    ("DELETE", "/v1/session"): Role.READER,
     ("POST", "/v1/admin/reconcile"): Role.ADMIN,
     ("POST", "/v1/admin/budgets"): Role.ADMIN,
     ("GET", "/v1/admin/budgets"): Role.ADMIN,
@@ -70,13 +114,44 @@ MATRIX = {
     ("DELETE", "/v1/admin/budgets/{budget_id}"): Role.ADMIN,
     ("GET", "/v1/admin/budgets/{budget_id}/windows"): Role.ADMIN,
     ("POST", "/v1/admin/budgets/{budget_id}/reset"): Role.ADMIN,
+    ("GET", "/v1/admin/limits"): Role.ADMIN,
+    ("GET", "/v1/admin/limits/keys/{key_id}"): Role.ADMIN,
+    ("PUT", "/v1/admin/limits/keys/{key_id}"): Role.ADMIN,
+    ("DELETE", "/v1/admin/limits/keys/{key_id}"): Role.ADMIN,
+    ("GET", "/v1/admin/limits/tenants/{tenant_id}"): Role.ADMIN,
+    ("PUT", "/v1/admin/limits/tenants/{tenant_id}"): Role.ADMIN,
+    ("DELETE", "/v1/admin/limits/tenants/{tenant_id}"): Role.ADMIN,
     ("GET", "/v1/admin/alerts"): Role.ADMIN,
     ("GET", "/v1/admin/usage/reconciliation"): Role.ADMIN,
     ("GET", "/v1/admin/generations"): Role.ADMIN,
     ("POST", "/v1/admin/generations/{generation_id}/confirm"): Role.ADMIN,
     ("POST", "/v1/admin/generations/{generation_id}/rollback"): Role.ADMIN,
 }
-PUBLIC = {"/healthz", "/readyz", "/metrics"}
+PUBLIC = {
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
+    ("POST", "/v1/session"),
+    ("GET", "/v1/session/oidc/login"),
+    ("GET", "/v1/session/oidc/callback"),
+}
+# What concerns every tenant: administrators of other tenants than the first may not.
+OPERATOR = {
+    ("PUT", "/v1/admin/limits/tenants/{tenant_id}"),
+    ("DELETE", "/v1/admin/limits/tenants/{tenant_id}"),
+    ("POST", "/v1/admin/tenants"),
+    ("GET", "/v1/admin/tenants"),
+    ("GET", "/v1/admin/tenants/{tenant_id}"),
+    ("PATCH", "/v1/admin/tenants/{tenant_id}"),
+    ("POST", "/v1/admin/tenants/{tenant_id}/keys"),
+    ("POST", "/v1/admin/prices"),
+    ("POST", "/v1/admin/prices/rerate"),
+    ("POST", "/v1/admin/reconcile"),
+    ("POST", "/v1/admin/usage/rebuild"),
+    ("GET", "/v1/admin/usage/reconciliation"),
+    ("POST", "/v1/admin/generations/{generation_id}/confirm"),
+    ("POST", "/v1/admin/generations/{generation_id}/rollback"),
+}
 BODIES = {
     "/v1/collections": {"name": "made"},
     "/v1/collections/{collection_id}": {"name": "renamed"},
@@ -86,18 +161,47 @@ BODIES = {
     "/v1/search": {"query": "x"},
     "/v1/ask": {"question": "x"},
     "/v1/chat/completions": {"model": "footnote", "messages": [{"role": "user", "content": "x"}]},
+    "/v1/embeddings": {"model": "footnote", "input": "x"},
+    "/v1/vector_stores": {"name": "made"},
+    "/v1/vector_stores/{vector_store_id}": {"name": "renamed"},
+    "/v1/vector_stores/{vector_store_id}/search": {"query": "x"},
+    "/v1/vector_stores/{vector_store_id}/files": {"file_id": "doc_x"},
+    "/v1/vector_stores/{vector_store_id}/files/{file_id}": {"attributes": {}},
+    "/v1/vector_stores/{vector_store_id}/file_batches": {"file_ids": ["doc_x"]},
     "/v1/tokens/count": {"text": "x"},
     "/v1/admin/keys": {"name": "new"},
+    "/v1/admin/keys/{key_id}/rotate": {"overlap_s": 0},
+    "/v1/admin/users": {"id": "new"},
+    "/v1/admin/users/{user_id}": {"name": "renamed"},
+    "/v1/admin/tenants": {"id": "made", "name": "Made"},
+    "/v1/admin/tenants/{tenant_id}": {"name": "Renamed"},
+    "/v1/admin/tenants/{tenant_id}/keys": {},
     "/v1/admin/prices": {"model": "m1", "meter": "input", "price_per_million": "0.15"},
     "/v1/admin/prices/rerate": {"start_time": 0, "end_time": 1, "reason": "x"},
     "/v1/admin/reconcile": {"repair": False},
     "/v1/admin/usage/rebuild": {"start_time": 0, "end_time": 86400},
-    "/v1/admin/budgets": {"limit": 1000, "period": "day"},
-    "/v1/admin/budgets/{budget_id}": {"limit": 2000},
+    "/v1/admin/budgets": {"limit": 10**9, "period": "day"},
+    "/v1/admin/budgets/{budget_id}": {"limit": 2 * 10**9},
+    "/v1/admin/limits/keys/{key_id}": {"requests_per_minute": 1000},
+    "/v1/admin/limits/tenants/{tenant_id}": {"requests_per_minute": 1000},
     "/v1/admin/keys/{key_id}": {"name": "renamed"},
 }
 REPORTS = {"/v1/admin/costs", *(f"/v1/admin/usage/{of}" for of in ("completions", "embeddings", "rerank", "documents"))}
-IDS = {"document_id", "collection_id", "conversation_id", "job_id", "key_id", "budget_id", "event_id"}
+OPENAI_IDS = {"vector_store_id", "file_id", "batch_id"}
+IDS = {
+    "document_id",
+    "collection_id",
+    "conversation_id",
+    "job_id",
+    "key_id",
+    "budget_id",
+    "event_id",
+    "user_id",
+    "vector_store_id",
+    "file_id",
+    "batch_id",
+} | OPENAI_IDS
+RANKS = [Role.READER, Role.MEMBER, Role.ADMIN]
 
 
 def key_of(
@@ -109,18 +213,38 @@ def key_of(
     return {"Authorization": f"Bearer {secret}"}
 
 
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[State]:
+    """One application for the whole matrix: every call has things of its own."""
+    data_dir = tmp_path_factory.mktemp("matrix") / "data"
+    with build(Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None), with_models=False) as state:
+        yield state
+
+
+@pytest.fixture(scope="module")
+def client(state: State) -> Iterator[TestClient]:
+    app = create_app(lambda: nullcontext(state), version=state.version)
+    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+        yield client
+
+
 @pytest.fixture
 def owned(client: TestClient, state: State) -> dict[str, str]:
     """Ids of one tenant's things."""
-    collection = client.post("/v1/collections", json={"name": "private"}).json()
+    mark = new_id("own").replace("_", "-")
+    collection = client.post("/v1/collections", json={"name": mark}).json()
     document = client.post(
-        "/v1/documents", json={"text": "Secret.", "filename": "s.txt", "collection_id": collection["id"]}
+        "/v1/documents", json={"text": f"Secret. {mark}", "filename": "s.txt", "collection_id": collection["id"]}
     ).json()
     key = client.post("/v1/admin/keys", json={"name": "victim"}).json()
+    client.post("/v1/admin/users", json={"id": mark, "name": "Secret."})
+    client.post("/v1/admin/tenants", json={"id": mark, "name": "Secret."})
     conversation = client.post("/v1/conversations", json={"title": "Secret."}).json()
+    files = {"file_ids": [document["id"]]}
+    batch = client.post(f"/v1/vector_stores/{collection['id']}/file_batches", json=files).json()
     budget = client.post("/v1/admin/budgets", json={"limit": 10**9, "period": "day"}).json()
-    state.ledger.reserve(reservation("req_owned:1", tenant_id="default"))
-    state.ledger.settle("req_owned:1", Settlement(status=UsageStatus.COMPLETED))
+    state.ledger.reserve(reservation(f"{mark}:1", tenant_id="default"))
+    state.ledger.settle(f"{mark}:1", Settlement(status=UsageStatus.COMPLETED))
     return {
         "collection_id": collection["id"],
         "document_id": document["id"],
@@ -128,10 +252,15 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
         "job_id": document["job_id"],
         "key_id": key["id"],
         "budget_id": budget["id"],
-        "event_id": "req_owned:1",
+        "event_id": f"{mark}:1",
+        "user_id": mark,
+        "tenant_id": mark,
         "id": "req_1",
         "generation_id": "1",
         "number": "1",
+        "vector_store_id": collection["id"],
+        "file_id": document["id"],
+        "batch_id": batch["id"],
         "model": "footnote",
     }
 
@@ -144,37 +273,78 @@ def call(client: TestClient, method: str, template: str, ids: dict[str, str], he
     if (method, template) == ("PUT", "/v1/documents/{document_id}"):
         body = {"text": "New text.", "filename": "s.txt"}
     params = {"start_time": "0", "end_time": "86400"} if template in REPORTS else None
-    return client.request(method, path, json=body, headers=headers, params=params)
+    request = client.build_request(method, path, json=body, headers=headers, params=params)
+    if "Authorization" not in headers:
+        del request.headers["Authorization"]
+    return client.send(request)
+
+
+def session_of(state: State, role: Role, *, tenant: str = "default") -> dict[str, str]:
+    """The headers of our own page, signed in."""
+    user_id = f"{tenant}-{role}"
+    key, _ = state.keys.create(tenant_id=tenant, user_id=user_id, name=role, role=role)
+    _, secret = state.sessions.open(Principal(tenant, user_id, key.id, role), with_key=True)
+    return {"Cookie": f"{COOKIE}={secret}", CSRF_HEADER: csrf_token(secret), "Sec-Fetch-Site": "same-origin"}
 
 
 def test_the_matrix_names_every_route_and_no_other(client):
     paths = client.get("/openapi.json").json()["paths"]
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
 
-    assert {path for _, path in routes if is_public(path)} == PUBLIC
-    assert {route for route in routes if not is_public(route[1])} == set(MATRIX)
+    assert {(method, path) for method, path in routes if is_public(path, method)} == PUBLIC
+    assert routes - PUBLIC == set(MATRIX)
 
 
 @pytest.mark.parametrize(("method", "template"), MATRIX)
-def test_without_a_key_every_route_is_401(client, owned, method, template):
-    assert call(client, method, template, owned, {"Authorization": ""}).status_code == 401
+def test_e1_without_a_key_every_route_is_401(client, method, template):
+    assert call(client, method, template, {}, {}).status_code == 401
 
 
 @pytest.mark.parametrize(("method", "template"), MATRIX)
 def test_a_role_below_the_least_is_403_and_the_least_is_not(client, state, owned, method, template):
-    ranks = [Role.READER, Role.MEMBER, Role.ADMIN]
-    least = ranks.index(MATRIX[method, template])
-    for role in ranks[:least]:
+    least = RANKS.index(MATRIX[method, template])
+    for role in RANKS[:least]:
         response = call(client, method, template, owned, key_of(state, role))
         assert response.status_code == 403, role
     if not template.endswith("/events"):  # a stream that waits for a worker this application has not
-        assert call(client, method, template, owned, key_of(state, ranks[least])).status_code not in {401, 403}
+        assert call(client, method, template, owned, key_of(state, RANKS[least])).status_code not in {401, 403}
+
+
+@pytest.mark.parametrize(("method", "template"), MATRIX)
+def test_a_session_may_what_its_key_may(client, state, owned, method, template):
+    least = RANKS.index(MATRIX[method, template])
+    if least:
+        assert call(client, method, template, owned, session_of(state, RANKS[least - 1])).status_code == 403
+    if template.endswith("/events"):
+        return
+    signed_in = session_of(state, RANKS[least])
+    if method not in {"GET", "HEAD"}:
+        forged = call(client, method, template, owned, {"Cookie": signed_in["Cookie"]})
+        assert (forged.status_code, forged.json()["type"]) == (403, "urn:footnote:problem:csrf")
+    assert call(client, method, template, owned, signed_in).status_code not in {401, 403}
+
+
+@pytest.mark.parametrize("with_session", [False, True])
+@pytest.mark.parametrize(("method", "template"), OPERATOR)
+def test_what_concerns_every_tenant_is_the_operators(client, state, owned, method, template, with_session):
+    sign_in = session_of if with_session else key_of
+    rival = sign_in(state, Role.ADMIN, tenant="rival")
+    limited = key_of(state, Role.ADMIN, collections=(owned["collection_id"],))
+
+    for headers in (rival, limited):
+        response = call(client, method, template, owned, headers)
+        assert response.status_code == 403
+        assert "Secret" not in response.text
+
+
+def test_the_policy_names_the_operators_routes_and_no_other():
+    assert {route for route in MATRIX if needs_operator(*route)} == OPERATOR
 
 
 @pytest.mark.parametrize(
     ("method", "template"), [route for route in MATRIX if any("{" + name + "}" in route[1] for name in IDS)]
 )
-def test_another_tenants_things_do_not_exist(client, state, owned, method, template):
+def test_e2_another_tenants_things_do_not_exist(client, state, owned, method, template):
     response = call(client, method, template, owned, key_of(state, Role.ADMIN, tenant="rival"))
 
     assert response.status_code == 404
@@ -186,11 +356,11 @@ def test_another_tenants_things_do_not_exist(client, state, owned, method, templ
     [
         route
         for route in MATRIX
-        if "{document_id}" in route[1] or "{collection_id}" in route[1] or "{job_id}" in route[1]
+        if any("{" + name + "}" in route[1] for name in ("document_id", "collection_id", "job_id", *OPENAI_IDS))
     ],
 )
 def test_a_key_limited_to_another_collection_does_not_reach_them(client, state, owned, method, template):
-    other = client.post("/v1/collections", json={"name": "other"}).json()["id"]
+    other = client.post("/v1/collections", json={"name": f"other-{owned['document_id']}"}).json()["id"]
 
     assert call(client, method, template, owned, key_of(state, Role.MEMBER, collections=(other,))).status_code == 404
 
@@ -203,7 +373,7 @@ def test_lists_show_only_the_callers_tenant(client, state, owned):
     assert owned["key_id"] not in client.get("/v1/admin/keys", headers=rival).text
 
 
-def test_a_revoked_key_is_refused_at_once_and_its_secret_is_nowhere(client, state):
+def test_e10_a_revoked_key_is_refused_at_once_and_its_secret_is_nowhere(client, state):
     made = client.post("/v1/admin/keys", json={"name": "short-lived"}).json()
     headers = {"Authorization": f"Bearer {made['secret']}"}
     assert client.get("/v1/usage", headers=headers).status_code == 200

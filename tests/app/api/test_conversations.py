@@ -66,6 +66,9 @@ class RecordingSearch:
     def __init__(self) -> None:
         self.questions: list[str] = []
 
+    def remembered(self, query: str, *, tenant_id: str) -> None:
+        """Nothing is."""
+
     def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
         self.questions.append(question)
         return SearchResult(tuple(HITS), embedding_tokens=3)

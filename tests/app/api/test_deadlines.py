@@ -1,31 +1,27 @@
 """An answer that takes too long is cut at its deadline, says so in its protocol, and is our abort on the bill."""
 
-import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from app.state import State
 from app.types import Components, Operation
-from generation.config import EngineConfig
-from generation.constraints import TokenConstraint
-from generation.engine import Constraints, LocalEngine
 from generation.ports import Engine, Observer
 from generation.types import (
     Completion,
-    Constraint,
     Delta,
     FinishReason,
     GenerationRequest,
     ModelInfo,
     Timings,
 )
+from tests.app.api.caller import Caller, slow_engine
 from tests.app.api.unhurried import EMBEDDING_TOKENS, Finding, Service, served
 from tests.app.idle_engine import IdleEngine
-from tests.generation.fakes import Gate, LetterTokenizer, Plan, ScriptedRunner, names, wait_until
+from tests.generation.fakes import Gate, Plan, names, wait_until
 
 QUESTION = {"question": "How did revenue do?"}
 CHAT = {"model": "footnote", "messages": [{"role": "user", "content": "How did revenue do?"}]}
@@ -70,29 +66,6 @@ class LateEngine(IdleEngine):
         return LateStream(request, observer)
 
 
-class Anything:
-    """A constraint that forbids nothing."""
-
-    def compile(self, constraint: Constraint) -> TokenConstraint:
-        return cast(TokenConstraint, self)
-
-    def advance(self, token_id: int) -> None:
-        """Every token may come."""
-
-
-def slow_engine(before_step: Any, *, max_running: int = 8) -> LocalEngine:
-    """The engine itself over a scripted model that waits before each step."""
-    return LocalEngine(
-        ScriptedRunner("abcdefghij" * 300, before_step=before_step),
-        LetterTokenizer(),
-        EngineConfig(model="slow", max_running=max_running),
-        info=ModelInfo(model="slow", revision="0", context_window=9000, device="cpu", dtype="float32"),
-        eos_ids=frozenset({0}),
-        vocab_size=0x110000,
-        constraints=cast(Constraints, Anything()),
-    )
-
-
 @pytest.fixture
 def late(state: State) -> Iterator[Service]:
     with served(state, cast(Engine, LateEngine())) as service:
@@ -100,7 +73,7 @@ def late(state: State) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize(("route", "body"), [("/v1/ask", QUESTION), ("/v1/chat/completions", CHAT)])
-def test_a_late_answer_is_a_504_problem_and_our_abort_in_the_ledger(late, route, body):
+def test_c10_a_late_answer_is_a_504_problem_and_our_abort_in_the_ledger(late, route, body):
     response = late.http.post(route, json=body)
     problem = response.json()
     row = late.row(response.headers["x-request-id"])
@@ -127,13 +100,14 @@ def test_a_late_stream_keeps_what_it_said_tells_the_usage_and_ends_with_the_erro
 
 
 @pytest.mark.parametrize("include_usage", [False, True])
-def test_a_late_chat_stream_ends_with_openais_error_after_the_usage_it_was_asked_for(late, include_usage):
+def test_c10_a_late_chat_stream_ends_with_openais_error_and_what_it_cost(late, include_usage):
     body = {**CHAT, "stream": True, "stream_options": {"include_usage": include_usage}}
     lines = [line for line in late.http.post("/v1/chat/completions", json=body).text.splitlines() if line]
     chunks = [json.loads(line.removeprefix("data: ")) for line in lines]
 
-    assert chunks[-1] == {"error": {"message": LATE, "type": "server_error", "code": "deadline", "param": None}}
-    assert [bool(chunk.get("usage")) for chunk in chunks[-2:]] == [include_usage, False]
+    assert chunks[-1]["error"] == {"message": LATE, "type": "server_error", "code": "deadline", "param": None}
+    assert chunks[-1]["usage"]["completion_tokens"] == 2
+    assert not any(chunk.get("usage") for chunk in chunks[:-1]), "it is told once"
     assert not any("[DONE]" in line for line in lines)
 
 
@@ -162,7 +136,7 @@ def test_a_search_that_takes_too_long_is_answered_while_it_lasts_and_nothing_is_
     assert engine.deadlines == []
 
 
-def test_the_engine_itself_is_stopped_at_the_deadline_and_its_slot_is_free(state):
+def test_c10_the_engine_itself_is_stopped_at_the_deadline_and_its_slot_is_free(state):
     pause = threading.Event()
     engine = slow_engine(lambda plan: pause.wait(0.02))
     with served(state, engine, deadline_s=1.0) as service:
@@ -177,59 +151,8 @@ def test_the_engine_itself_is_stopped_at_the_deadline_and_its_slot_is_free(state
     assert running == 0
 
 
-class Caller:
-    """One request to /v1/ask spoken in ASGI, whose client may hang up."""
-
-    def __init__(self, service: Service, **fields: object) -> None:
-        self._service = service
-        self._body: bytes | None = json.dumps({**QUESTION, **fields}).encode()
-        self._gone = asyncio.Event()
-        self._received: list[bytes] = []
-        self._scope: dict[str, Any] = {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.4"},
-            "http_version": "1.1",
-            "method": "POST",
-            "scheme": "http",
-            "path": "/v1/ask",
-            "raw_path": b"/v1/ask",
-            "root_path": "",
-            "query_string": b"",
-            "headers": [
-                (b"authorization", service.http.headers["authorization"].encode()),
-                (b"content-type", b"application/json"),
-            ],
-            "client": ("testclient", 1),
-            "server": ("testserver", 80),
-        }
-
-    async def _receive(self) -> dict[str, object]:
-        if self._body is not None:
-            body, self._body = self._body, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Any) -> None:
-        self._received.append(message.get("body", b""))
-
-    async def __call__(self) -> None:
-        await self._service.http.app(self._scope, self._receive, self._send)
-
-    @property
-    def request_id(self) -> str:
-        return str(self._scope["state"]["request_id"])
-
-    @property
-    def answer(self) -> Any:
-        return json.loads(b"".join(self._received))
-
-    def hang_up(self) -> None:
-        self._service.portal.call(self._gone.set)
-
-
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_leaves_the_waiting_line_pays_for_the_embedding_alone(state, stream):
+def test_c1_a_client_that_leaves_the_waiting_line_pays_for_the_embedding_alone(state, stream):
     gate, seen = Gate(), set()
 
     def before_step(plan: Plan) -> None:

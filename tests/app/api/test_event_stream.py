@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import pytest
+from fastapi import FastAPI
 
 from app.api.event_stream import ClientGone, EventStream, sse, unless_disconnected, with_terminal_error
+from app.api.middleware import RequestGate
 
 SCOPE: dict[str, Any] = {"type": "http", "asgi": {"spec_version": "2.4"}}
 
@@ -101,6 +104,7 @@ async def test_work_is_cancelled_when_its_client_hangs_up():
     connection, cancelled = Connection(), []
 
     class Request:
+        scope: ClassVar[dict[str, Any]] = {"state": {}}
         receive = staticmethod(connection.receive)
 
     async def work() -> int:
@@ -120,6 +124,7 @@ async def test_work_is_cancelled_when_its_client_hangs_up():
 
 async def test_work_that_is_done_or_fails_is_passed_on():
     class Request:
+        scope: ClassVar[dict[str, Any]] = {"state": {}}
         receive = staticmethod(Connection().receive)
 
     async def fails() -> int:
@@ -131,3 +136,55 @@ async def test_work_that_is_done_or_fails_is_passed_on():
     assert await unless_disconnected(Request(), done) == 7  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="as it is"):
         await unless_disconnected(Request(), fails)  # type: ignore[arg-type]
+
+
+async def test_c13_work_under_an_idempotency_key_goes_on_when_its_client_hangs_up():
+    connection = Connection()
+    connection.gone.set()
+
+    class Request:
+        scope: ClassVar[dict[str, Any]] = {"state": {"idempotency": object()}}
+        receive = staticmethod(connection.receive)
+
+    async def work() -> int:
+        await asyncio.sleep(0.02)
+        return 7
+
+    assert await unless_disconnected(Request(), work) == 7  # type: ignore[arg-type]
+
+
+async def test_c2_a_reader_who_takes_nothing_is_given_up_and_its_source_closed_without_being_read_ahead(state):
+    """A server blocks `send` while its buffer is full; what that reader does not take is not generated into memory."""
+    made: list[int] = []
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        for number in range(1000):
+            made.append(number)
+            yield b"x" * 1000
+
+    taken: list[bytes] = []
+    closed: list[int] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await EventStream(events(), on_close=lambda: closed.append(1))(scope, receive, send)
+
+    async def send(message: Any) -> None:
+        taken.append(message.get("body", b""))
+        if len(taken) > 4:  # above the high-water mark, and nobody drains it
+            await asyncio.Event().wait()
+
+    patient = replace(state, settings=state.settings.model_copy(update={"write_timeout_s": 0.05}))
+    scope = {
+        **SCOPE,
+        "method": "GET",
+        "path": "/healthz",
+        "headers": [],
+        "query_string": b"",
+        "client": ("192.0.2.1", 1),
+        "app": FastAPI(),
+    }
+    scope["app"].state.footnote = patient
+    await asyncio.wait_for(RequestGate(app)(scope, Connection().receive, send), timeout=5)
+
+    assert closed == [1]
+    assert len(made) <= 6, "a bounded buffer"

@@ -11,16 +11,19 @@ import sqlalchemy as sa
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.testclient import TestClient
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.access.authenticator import Caller
 from app.api.errors import install_error_handlers, problem_of, problem_response
 from app.api.idempotency import Idempotency
 from app.db.tables import idempotent_request
 from app.errors import AppError
 from app.state import State
-from app.types import Role
+from app.types import Principal, Role
 
 Handler = Callable[[Request], Awaitable[Response]]
+ADA = Principal("default", "ada", "key_1", Role.MEMBER)
 
 
 class Admitted:
@@ -30,7 +33,8 @@ class Admitted:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["principal"] = object()
+        secret = Headers(scope=scope).get("authorization", "")
+        scope.setdefault("state", {}).update(principal=ADA, caller=Caller(ADA, secret, by_cookie=False))
         try:
             await self._app(scope, receive, send)
         except AppError as error:
@@ -221,7 +225,7 @@ async def test_a_reader_who_leaves_a_stream_frees_the_key(state):
         "query_string": b"",
         "headers": [(b"idempotency-key", b"k"), (b"authorization", b"Bearer fn_x")],
         "app": app,
-        "state": {"principal": object()},
+        "state": {"principal": ADA, "caller": Caller(ADA, "fn_x", by_cookie=False)},
     }
     sent: list[Any] = []
 
@@ -327,4 +331,5 @@ def test_every_post_describes_the_header(client: TestClient):
 
     assert posts
     for operation in posts:
-        assert "Idempotency-Key" in [parameter["name"] for parameter in operation["parameters"]]
+        if operation["security"]:  # signing in is a new session each time, and its secret is not kept
+            assert "Idempotency-Key" in [parameter["name"] for parameter in operation["parameters"]]

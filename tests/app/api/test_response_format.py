@@ -86,6 +86,9 @@ class FixedSearch:
     def __init__(self, hits: tuple[Hit, ...]) -> None:
         self._hits = hits
 
+    def remembered(self, query: str, *, tenant_id: str) -> None:
+        """Nothing is."""
+
     def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
         return SearchResult(self._hits, embedding_tokens=3)
 

@@ -46,6 +46,9 @@ class Finding:
     def __init__(self, wait: Any = lambda: None) -> None:
         self._wait = wait
 
+    def remembered(self, query: str, *, tenant_id: str) -> None:
+        """Nothing is."""
+
     def search(self, question: str, **_: object) -> SearchResult:
         self._wait()
         return SearchResult(tuple(source.hit for source in SOURCES), embedding_tokens=EMBEDDING_TOKENS)

@@ -19,6 +19,15 @@ from tests.app.db.samples import Library
 from tests.app.models.fetched import fetched
 
 
+def test_before_the_first_start_the_database_is_empty_and_not_wrong(tmp_path: Path) -> None:
+    environment = {"FOOTNOTE_DATA_DIR": str(tmp_path / "none"), "FOOTNOTE_MODELS_DIR": str(tmp_path), "COLUMNS": "400"}
+
+    shown = CliRunner().invoke(cli, ["check"], env=environment).output
+
+    (database,) = (line.split() for line in shown.splitlines() if line.startswith("database"))
+    assert database[1:3] == ["ok", "empty;"]
+
+
 def test_a_damaged_adapter_is_wrong_and_a_sound_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     fetched(SMOLLM2_135M_INSTRUCT, tmp_path / "models")

@@ -76,7 +76,7 @@ def gullible(tmp_path_factory: pytest.TempPathFactory) -> list[Attacked]:
         )
 
 
-def test_a_model_that_says_every_canary_it_reads_is_taken_over_by_those_and_by_no_other(
+def test_e7_a_model_that_says_every_canary_it_reads_is_taken_over_by_those_and_by_no_other(
     gullible: list[Attacked],
 ) -> None:
     rates = {rate.family: rate for rate in injection_rates(gullible)}

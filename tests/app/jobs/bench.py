@@ -16,7 +16,7 @@ from app.files import FileStore
 from app.index import LiveIndex
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
-from app.telemetry import Metrics
+from app.metrics import Metrics
 from app.types import Document
 from app.usage.events import UsageEvent
 from app.usage.ledger import Ledger

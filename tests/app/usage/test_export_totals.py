@@ -113,7 +113,7 @@ def test_the_total_of_the_raw_file_is_that_of_the_lines_and_of_its_json(database
         assert json.loads(json.dumps(one)) == one
 
 
-def test_a_name_that_would_be_a_formula_is_disarmed_in_every_file(sqlite_database):
+def test_e12_a_name_that_would_be_a_formula_is_disarmed_in_every_file(sqlite_database):
     hostile = Line(at=START * 10**6, user_id="=HYPERLINK(1)", model='a,"b"', cost=-5, status="adjustment")
     books = Books(sqlite_database, [hostile])
     batches = RawLedger(sqlite_database).batches(

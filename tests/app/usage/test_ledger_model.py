@@ -26,7 +26,7 @@ from app.db.tables_budgets import budget, budget_hold, budget_window
 from app.db.tables_ledger import usage_event
 from app.db.tables_prices import price
 from app.errors import BudgetExceeded, StoreUnavailable
-from app.telemetry import Metrics
+from app.metrics import Metrics
 from app.types import Components, Operation, Settlement, UsageStatus
 from app.usage.budgets import Budgets
 from app.usage.engine_counters import EngineCounters

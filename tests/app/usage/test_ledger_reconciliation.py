@@ -19,7 +19,7 @@ from app.db.tables_rollups import (
     usage_rollup_zone,
 )
 from app.errors import Conflict
-from app.telemetry import Metrics
+from app.metrics import Metrics
 from app.types import DocumentShare, Operation, Settlement, UsageStatus
 from app.usage.check import Check
 from app.usage.engine_counters import EngineCounters

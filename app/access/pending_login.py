@@ -1,0 +1,82 @@
+"""What a browser keeps between being sent to an OpenID provider and coming back: sealed, for ten minutes, for once."""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from app.errors import Unauthenticated
+
+LIFETIME_S = 600
+_MOST_SPENT = 10_000
+_FAILED = "This sign-in is over; begin again."
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLogin:
+    """One attempt: `state` ties the answer to the browser, `nonce` the token to the attempt, `verifier` is PKCE's."""
+
+    state: str
+    nonce: str
+    verifier: str
+    next_path: str
+    expires_at: float
+
+
+class PendingLogins:
+    """Seals attempts with a key of this process (HMAC-SHA256), so that none has to be stored for strangers.
+
+    Those that came back are remembered until they expire, so that none comes back twice. Safe to use from any thread.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._key = secrets.token_bytes(32)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._spent: OrderedDict[str, float] = OrderedDict()
+
+    def begin(self, next_path: str) -> tuple[PendingLogin, str]:
+        """A new attempt, and what its cookie holds."""
+        made = PendingLogin(
+            state=secrets.token_urlsafe(32),
+            nonce=secrets.token_urlsafe(32),
+            verifier=secrets.token_urlsafe(48),
+            next_path=next_path,
+            expires_at=self._clock() + LIFETIME_S,
+        )
+        payload = base64.urlsafe_b64encode(json.dumps(asdict(made)).encode()).decode().rstrip("=")
+        return made, f"{payload}.{self._seal(payload)}"
+
+    def finish(self, cookie: str | None, state: str) -> PendingLogin:
+        """The attempt that `state` belongs to, which is over with this.
+
+        Raises:
+            Unauthenticated: The cookie is not ours, is another attempt's, is too old, or was used before.
+        """
+        payload, _, seal = (cookie or "").partition(".")
+        if not hmac.compare_digest(seal.encode("utf-8", "surrogatepass"), self._seal(payload).encode()):
+            raise Unauthenticated(_FAILED)
+        found = PendingLogin(**json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
+        now = self._clock()
+        same = hmac.compare_digest(found.state.encode(), state.encode("utf-8", "surrogatepass"))
+        if not same or found.expires_at <= now or not self._spend(found, now):
+            raise Unauthenticated(_FAILED)
+        return found
+
+    def _spend(self, found: PendingLogin, now: float) -> bool:
+        with self._lock:
+            while self._spent and (len(self._spent) >= _MOST_SPENT or next(iter(self._spent.values())) <= now):
+                self._spent.popitem(last=False)
+            if found.state in self._spent:
+                return False
+            self._spent[found.state] = found.expires_at
+            return True
+
+    def _seal(self, payload: str) -> str:
+        return hmac.new(self._key, payload.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

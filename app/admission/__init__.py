@@ -1,0 +1,1 @@
+"""Who may come in, how much they may take, and where they wait."""

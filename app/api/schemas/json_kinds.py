@@ -1,0 +1,67 @@
+"""What JSON keeps apart and pydantic would not: a number, a boolean, and a text that spells one of them."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+_NUMBERS = frozenset({int, float})
+_SPELLED = frozenset({int, float, bool})  # what pydantic reads from a text, too
+
+
+def refuse_other_kinds(values: object, model: type[BaseModel]) -> None:
+    """Refuse `true` for a number, `1` for a boolean and `"1"` for either, in a field of `model` or in its list.
+
+    A number without a fraction is an integer however it is written: `5.0` is 5.
+
+    The description at `/openapi.json` says that they do not fit (JSON Schema 2020-12, Validation, section 6.1.1); what
+    does not fit is refused, not guessed at. `values` are a body's as they came; what is no object is not looked at.
+
+    Raises:
+        ValidationError: A value is of another kind than its field.
+    """
+    if not isinstance(values, Mapping):
+        return
+    wrong = [
+        InitErrorDetails(type=PydanticCustomError("other_kind", expected), loc=(name,), input=values[name])
+        for name, kinds in _fields_of(model).items()
+        if name in values and (expected := _expected(values[name], kinds)) is not None
+    ]
+    if wrong:
+        raise ValidationError.from_exception_data(model.__name__, wrong)
+
+
+def _expected(value: object, kinds: frozenset[type]) -> Any:
+    """What a value should have been, in a sentence; None where pydantic is to judge it."""
+    for item in value if isinstance(value, list) else (value,):
+        if isinstance(item, bool) and bool not in kinds:
+            return "Input should not be a boolean"
+        if isinstance(item, int | float) and not isinstance(item, bool) and not kinds & _NUMBERS:
+            return "Input should not be a number"
+        if isinstance(item, str) and kinds <= _SPELLED:
+            return "Input should not be a string"
+    return None
+
+
+@cache
+def _fields_of(model: type[BaseModel]) -> dict[str, frozenset[type]]:
+    """The fields that may be numbers or booleans, or lists of them, by the name they have in a body."""
+    every = {field.alias or name: frozenset(_kinds(field.annotation)) for name, field in model.model_fields.items()}
+    return {name: kinds for name, kinds in every.items() if kinds & _SPELLED and object not in kinds}
+
+
+def _kinds(annotation: Any) -> set[type]:
+    """The plain types of a value or of its list's items, `None` left out."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _kinds(arguments[0])
+    if origin is Literal:
+        return {type(value) for value in arguments}
+    if origin in {Union, UnionType, list, tuple}:
+        return set[type]().union(*(_kinds(argument) for argument in arguments))
+    if annotation is None or annotation is type(None) or annotation is Ellipsis:
+        return set()
+    return {annotation if isinstance(annotation, type) else object}

@@ -1,0 +1,59 @@
+"""Bodies of sessions."""
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from app.access.cookie import csrf_token
+from app.api.schemas.shape import RequestBody, ResponseBody, rfc3339
+from app.db.sessions import Session
+from app.types import Principal, Role
+
+
+class NewSession(RequestBody):
+    """Who signs in, unless the Authorization header says."""
+
+    key: SecretStr = Field(max_length=1000, description="An API key, `fn_…`.")
+
+
+class SessionBody(ResponseBody):
+    """Who is signed in."""
+
+    object: Literal["session"] = Field(default="session", description="Always `session`.")
+    tenant_id: str = Field(description="The tenant.", examples=["default"])
+    user_id: str = Field(description="The user.", examples=["ada"])
+    role: Role = Field(description="What the user may do.")
+    operator: bool = Field(description="Whether this is an administrator of the whole installation.")
+    collections: list[str] | None = Field(description="Collections the session is limited to; null is all.")
+    expires_at: str | None = Field(description="When the session ends, RFC 3339 UTC; null for a request with a key.")
+    csrf_token: str | None = Field(
+        description="To be sent as `X-Footnote-CSRF` with every POST, PUT, PATCH and DELETE that comes with the "
+        "session's cookie; null for a request with a key, which needs none."
+    )
+
+    @classmethod
+    def of(cls, session: Session, secret: str) -> "SessionBody":
+        """The body for a session; the token is made from its secret."""
+        return cls(**_fields(session.principal), expires_at=rfc3339(session.expires_at), csrf_token=csrf_token(secret))
+
+    @classmethod
+    def of_key(cls, principal: Principal) -> "SessionBody":
+        """The body for a request with a key."""
+        return cls(**_fields(principal), expires_at=None, csrf_token=None)
+
+
+class SignedOut(ResponseBody):
+    """A session that has ended."""
+
+    object: Literal["session.deleted"] = Field(default="session.deleted", description="Always `session.deleted`.")
+    deleted: Literal[True] = Field(default=True, description="Always true.")
+
+
+def _fields(principal: Principal) -> dict[str, object]:
+    return {
+        "tenant_id": principal.tenant_id,
+        "user_id": principal.user_id,
+        "role": principal.role,
+        "operator": principal.is_operator,
+        "collections": list(principal.collections) if principal.collections is not None else None,
+    }

@@ -1,0 +1,66 @@
+"""Routes of tenants, for the operator. A tenant is disabled and never removed: the ledger names it."""
+
+from fastapi import APIRouter
+
+from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep
+from app.api.keys import expiry_of
+from app.api.schemas.keys import NewKeyBody
+from app.api.schemas.shape import Page, problems
+from app.api.schemas.tenants import NewTenant, NewTenantKey, TenantBody, TenantPatch
+from app.db.patch import KEEP
+from app.identifiers import new_id
+
+router = APIRouter(prefix="/v1/admin/tenants", tags=["administration"])
+
+
+@router.post("", status_code=201, summary="Make a tenant", responses=problems(409, 422))
+def create_tenant(body: NewTenant, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> TenantBody:
+    """Its documents, keys and bills are its own. Make its first key next: POST /v1/admin/tenants/{id}/keys."""
+    record = state.audit.recording(principal, "tenant.created", request_id=request_id)
+    return TenantBody.of(state.tenants.create(body.id or new_id("tenant"), name=body.name, record=record))
+
+
+@router.get("", summary="List tenants", responses=problems(422))
+def list_tenants(state: StateDep, limit: Limit = 100, cursor: Cursor = None) -> Page[TenantBody]:
+    """Oldest first, disabled ones too."""
+    found, following = state.tenants.list(limit=limit, cursor=cursor)
+    data = [TenantBody.of(tenant) for tenant in found]
+    return Page(data=data, has_more=following is not None, next_cursor=following)
+
+
+@router.get("/{tenant_id}", summary="A tenant", responses=problems(404))
+def read_tenant(tenant_id: str, state: StateDep) -> TenantBody:
+    """Its name, and whether it is let in."""
+    return TenantBody.of(state.tenants.get(tenant_id))
+
+
+@router.patch("/{tenant_id}", summary="Change a tenant", responses=problems(404, 409, 422))
+def patch_tenant(
+    tenant_id: str, body: TenantPatch, state: StateDep, principal: PrincipalDep, request_id: RequestId
+) -> TenantBody:
+    """Rename it, or refuse all its keys and sessions from now on; what it has stays."""
+    changed = state.tenants.update(
+        tenant_id,
+        name=body.name if body.name is not None else KEEP,
+        disabled=body.disabled if body.disabled is not None else KEEP,
+        record=state.audit.recording(principal, "tenant.changed", request_id=request_id),
+    )
+    return TenantBody.of(changed)
+
+
+@router.post("/{tenant_id}/keys", status_code=201, summary="Make a tenant's key", responses=problems(404, 422))
+def create_tenant_key(
+    tenant_id: str, body: NewTenantKey, state: StateDep, principal: PrincipalDep, request_id: RequestId
+) -> NewKeyBody:
+    """An administrator's, unless you say otherwise; the tenant makes its others itself. The secret is shown once."""
+    tenant = state.tenants.get(tenant_id)
+    key, secret = state.keys.create(
+        tenant_id=tenant.id,
+        user_id=body.user_id,
+        name=body.name,
+        role=body.role,
+        collections=None,
+        expires_at=expiry_of(body),
+        record=state.audit.recording(principal, "tenant.key_created", request_id=request_id),
+    )
+    return NewKeyBody.created(key, secret)

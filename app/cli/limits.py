@@ -1,0 +1,63 @@
+"""`footnote limits list|set|remove`."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.connection import connect
+from app.cli.remote_collection import pages
+from app.errors import InvalidRequest
+
+commands = typer.Typer(help="What keys and tenants may take in a minute, and at once.", no_args_is_help=True)
+
+_Key = Annotated[str | None, typer.Option("--api-key", help="Of a key, by its id.")]
+_Tenant = Annotated[str | None, typer.Option(help="Of a tenant, over all its keys.")]
+
+
+@commands.command("list")
+def list_limits(context: typer.Context) -> None:
+    """List limits that were set; all others have the server's defaults."""
+    table = Table("whose", "requests a minute", "tokens a minute", "at once", "since", box=None, pad_edge=False)
+    with connect(context.obj) as client:
+        for found in pages(client, "/v1/admin/limits", {"limit": 500}):
+            table.add_row(Text(f"{found['scope_type']} {found['id']}"), *_said(found), found["updated_at"])
+    Console().print(table if table.row_count else "The server's defaults apply to everybody.")
+
+
+@commands.command("set")
+def change(
+    context: typer.Context,
+    key: _Key = None,
+    tenant: _Tenant = None,
+    requests: Annotated[int | None, typer.Option(min=1, help="Requests a minute; default: no limit.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Tokens a minute; default: no limit.")] = None,
+    concurrent: Annotated[int | None, typer.Option(min=1, help="Requests at once; default: no limit.")] = None,
+) -> None:
+    """Set a key's or a tenant's limits, in place of the defaults; they hold within a second."""
+    body = {"requests_per_minute": requests, "tokens_per_minute": tokens, "concurrent_requests": concurrent}
+    with connect(context.obj) as client:
+        found = client.call("PUT", _path(key, tenant), json=body)
+    Console().print("{} requests and {} tokens a minute, {} at once".format(*_said(found)), soft_wrap=True)
+
+
+@commands.command()
+def remove(context: typer.Context, key: _Key = None, tenant: _Tenant = None) -> None:
+    """Let the server's defaults apply again."""
+    with connect(context.obj) as client:
+        client.call("DELETE", _path(key, tenant))
+    Console().print("The defaults apply.")
+
+
+def _path(key: str | None, tenant: str | None) -> str:
+    if (key is None) == (tenant is None):
+        raise InvalidRequest("Limits are of one key or one tenant: give --api-key or --tenant.")
+    return f"/v1/admin/limits/keys/{key}" if key is not None else f"/v1/admin/limits/tenants/{tenant}"
+
+
+def _said(found: dict[str, Any]) -> tuple[str, str, str]:
+    names = ("requests_per_minute", "tokens_per_minute", "concurrent_requests")
+    requests, tokens, concurrent = ("any" if found[name] is None else f"{found[name]:,}" for name in names)
+    return requests, tokens, concurrent

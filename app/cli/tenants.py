@@ -1,0 +1,63 @@
+"""`footnote tenants list|add|key|disable|enable`."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.connection import connect
+from app.cli.remote_collection import pages
+
+commands = typer.Typer(help="Tenants of the installation.", no_args_is_help=True)
+
+_Id = Annotated[str, typer.Argument(help="The tenant's id.")]
+
+
+@commands.command("list")
+def list_tenants(context: typer.Context) -> None:
+    """List tenants."""
+    table = Table("id", "name", "created", "state", box=None, pad_edge=False)
+    with connect(context.obj) as client:
+        for tenant in pages(client, "/v1/admin/tenants", {"limit": 500}):
+            state = f"disabled {tenant['disabled_at']}" if tenant["disabled_at"] else "works"
+            table.add_row(tenant["id"], Text(tenant["name"]), tenant["created_at"], state)
+    Console().print(table)
+
+
+@commands.command()
+def add(
+    context: typer.Context,
+    tenant_id: _Id,
+    name: Annotated[str | None, typer.Option(help="For your own orientation; default: the id.")] = None,
+) -> None:
+    """Make a tenant and its first admin key, whose secret is shown once."""
+    with connect(context.obj) as client:
+        client.call("POST", "/v1/admin/tenants", json={"id": tenant_id, "name": name or tenant_id})
+        key = client.call("POST", f"/v1/admin/tenants/{tenant_id}/keys", json={})
+    Console().print(f"{key['id']}  {key['role']}\n{key['secret']}", soft_wrap=True)
+
+
+@commands.command()
+def key(context: typer.Context, tenant_id: _Id) -> None:
+    """Make another admin key of a tenant, and show its secret once."""
+    with connect(context.obj) as client:
+        made = client.call("POST", f"/v1/admin/tenants/{tenant_id}/keys", json={"name": "another admin key"})
+    Console().print(f"{made['id']}  {made['role']}\n{made['secret']}", soft_wrap=True)
+
+
+@commands.command()
+def disable(context: typer.Context, tenant_id: _Id) -> None:
+    """Let nobody of a tenant in; what it has stays."""
+    with connect(context.obj) as client:
+        client.call("PATCH", f"/v1/admin/tenants/{tenant_id}", json={"disabled": True})
+    Console().print("Disabled.")
+
+
+@commands.command()
+def enable(context: typer.Context, tenant_id: _Id) -> None:
+    """Let a tenant's people in again."""
+    with connect(context.obj) as client:
+        client.call("PATCH", f"/v1/admin/tenants/{tenant_id}", json={"disabled": False})
+    Console().print("Enabled.")

@@ -1,0 +1,195 @@
+"""Rows of OpenAI's files, vector stores and batches: documents and collections seen through that protocol."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.db.cancellation import CANCELLED
+from app.db.document_rows import DOCUMENTS, to_document
+from app.db.listing import Listed, Place
+from app.db.session import Database
+from app.db.tables import collection, document, document_version, job
+from app.db.tables_openai import file_batch, unattached_file
+from app.errors import NotFound
+from app.openai_file import WORKING, FileBatch, FileState, StoreSize, UnattachedFile
+from app.types import Collection, Document, DocumentStatus, Principal
+from retrieval.types import Metadata
+
+_ADD = {
+    "sqlite": sqlite.insert(unattached_file).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(unattached_file).on_conflict_do_nothing(),
+}
+_is_document = sa.exists().where(document.c.id == unattached_file.c.id)
+_CANCELLED = sa.and_(document.c.status == DocumentStatus.FAILED, job.c.error_code == CANCELLED)
+_STATES: Mapping[FileState, sa.ColumnElement[bool]] = {
+    FileState.IN_PROGRESS: document.c.status.in_(WORKING),
+    FileState.COMPLETED: document.c.status == DocumentStatus.INDEXED,
+    FileState.CANCELLED: _CANCELLED,
+    FileState.FAILED: sa.and_(
+        document.c.status == DocumentStatus.FAILED, sa.func.coalesce(job.c.error_code, "") != CANCELLED
+    ),
+}
+_STATE = sa.case(*((condition, state.value) for state, condition in _STATES.items()), else_="")
+
+
+class OpenAIFileRepository:
+    """Files of all tenants. What a principal's tenant or collections do not hold does not exist: NotFound."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def add(self, file: UnattachedFile) -> None:
+        """Keep a file that is no document; one that is kept already stays as it is."""
+        with self._database.write() as connection:
+            row = {column.name: getattr(file, column.name) for column in unattached_file.c}
+            connection.execute(_ADD[connection.dialect.name], row)
+
+    def add_all(self, files: Sequence[UnattachedFile]) -> None:
+        """Keep several, in one transaction."""
+        rows = [{column.name: getattr(file, column.name) for column in unattached_file.c} for file in files]
+        if rows:
+            with self._database.write() as connection:
+                connection.execute(_ADD[connection.dialect.name], rows)
+
+    def unattached(self, file_id: str, *, principal: Principal) -> UnattachedFile:
+        """A file that is no document.
+
+        Raises:
+            NotFound: No such file.
+        """
+        query = sa.select(unattached_file).where(unattached_file.c.id == file_id, *_reached(principal), ~_is_document)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            raise NotFound("There is no such file.")
+        return UnattachedFile(**row._mapping)
+
+    def remove(self, file_id: str) -> None:
+        """Forget a file that is no document; one that is gone already is fine."""
+        with self._database.write() as connection:
+            connection.execute(sa.delete(unattached_file).where(unattached_file.c.id == file_id))
+
+    def files(
+        self, principal: Principal, place: Place, *, purpose: str | None, of_documents: str
+    ) -> Listed[Document | UnattachedFile]:
+        """Documents, whose purpose is `of_documents`, and files that are none."""
+        documents = sa.select(document.c.id).where(*_held(principal))
+        others = sa.select(unattached_file.c.id).where(*_reached(principal), ~_is_document)
+        if purpose is not None:
+            documents = documents.where(sa.literal(purpose) == of_documents)
+            others = others.where(unattached_file.c.purpose == purpose)
+        both = sa.union_all(documents, others).subquery()
+        with self._database.read() as connection:
+            ids = connection.execute(place.applied(sa.select(both.c.id), both.c.id)).scalars().all()
+            found: dict[str, Document | UnattachedFile] = {
+                row.id: to_document(row) for row in connection.execute(DOCUMENTS.where(document.c.id.in_(ids)))
+            }
+            rest = [file_id for file_id in ids if file_id not in found]
+            for row in connection.execute(sa.select(unattached_file).where(unattached_file.c.id.in_(rest))):
+                found[row.id] = UnattachedFile(**row._mapping)
+        return place.listed([found[file_id] for file_id in ids if file_id in found])
+
+    def documents(
+        self, collection_id: str, place: Place, *, state: FileState | None = None, among: Sequence[str] | None = None
+    ) -> Listed[Document]:
+        """Documents of a collection that the caller may see, perhaps only those `among` some ids."""
+        query = DOCUMENTS.where(document.c.collection_id == collection_id)
+        if state is not None:
+            query = query.where(_STATES[state])
+        if among is not None:
+            query = query.where(document.c.id.in_(among))
+        with self._database.read() as connection:
+            return place.listed([to_document(row) for row in connection.execute(place.applied(query, document.c.id))])
+
+    def metadata_of(self, document_ids: Set[str]) -> dict[str, Metadata]:
+        """The metadata of documents that the caller may see, by id."""
+        query = sa.select(document.c.id, document.c.metadata).where(document.c.id.in_(document_ids))
+        with self._database.read() as connection:
+            return {row.id: row.metadata for row in connection.execute(query)}
+
+    def stores(self, principal: Principal, place: Place) -> Listed[Collection]:
+        """The collections a principal reaches, with no count of documents: see `sizes`."""
+        query = sa.select(collection).where(collection.c.tenant_id == principal.tenant_id)
+        if principal.collections is not None:
+            query = query.where(collection.c.id.in_(principal.collections))
+        with self._database.read() as connection:
+            rows = connection.execute(place.applied(query, collection.c.id)).all()
+        return place.listed([Collection(**row._mapping, documents=0) for row in rows])
+
+    def sizes(self, collection_ids: Sequence[str], *, among: Sequence[str] | None = None) -> dict[str, StoreSize]:
+        """How many documents collections hold by state, their bytes, and when one changed last, by collection."""
+        newest = document_version
+        query = (
+            sa.select(
+                document.c.collection_id,
+                _STATE.label("state"),
+                sa.func.count().label("files"),
+                sa.func.coalesce(sa.func.sum(newest.c.bytes), 0).label("bytes"),
+                sa.func.max(document.c.updated_at).label("updated_at"),
+            )
+            .join(newest, sa.and_(newest.c.document_id == document.c.id, newest.c.version == document.c.version))
+            .join(job, job.c.id == document.c.job_id)
+            .where(document.c.collection_id.in_(collection_ids))
+            .group_by(document.c.collection_id, sa.literal_column("state"))
+        )
+        if among is not None:
+            query = query.where(document.c.id.in_(among))
+        found = {collection_id: StoreSize() for collection_id in collection_ids}
+        with self._database.read() as connection:
+            for row in connection.execute(query):
+                found[row.collection_id] = found[row.collection_id].with_files(
+                    row.state, row.files, size=int(row.bytes), updated_at=row.updated_at
+                )
+        return found
+
+    def add_batch(self, batch: FileBatch) -> None:
+        """Keep which files a batch attached."""
+        with self._database.write() as connection:
+            connection.execute(
+                sa.insert(file_batch).values(
+                    id=batch.id,
+                    collection_id=batch.collection_id,
+                    created_at=batch.created_at,
+                    file_ids=list(batch.file_ids),
+                )
+            )
+
+    def batch(self, batch_id: str, *, collection_id: str) -> FileBatch:
+        """A batch of a collection that the caller may see.
+
+        Raises:
+            NotFound: No such batch.
+        """
+        query = sa.select(file_batch).where(file_batch.c.id == batch_id, file_batch.c.collection_id == collection_id)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            raise NotFound("There is no such batch.")
+        return FileBatch(row.id, row.collection_id, row.created_at, row.cancelled_at, tuple(row.file_ids))
+
+    def cancel_batch(self, batch_id: str) -> None:
+        """Note that a batch was cancelled; the first time counts."""
+        with self._database.write() as connection:
+            connection.execute(
+                sa.update(file_batch)
+                .where(file_batch.c.id == batch_id, file_batch.c.cancelled_at.is_(None))
+                .values(cancelled_at=self._clock())
+            )
+
+
+def _held(principal: Principal) -> list[sa.ColumnElement[bool]]:
+    mine = [document.c.tenant_id == principal.tenant_id]
+    if principal.collections is not None:
+        mine.append(document.c.collection_id.in_(principal.collections))
+    return mine
+
+
+def _reached(principal: Principal) -> list[sa.ColumnElement[bool]]:
+    """A key that is limited to collections reaches what it uploaded itself: in none of them it is nobody else's."""
+    mine = [unattached_file.c.tenant_id == principal.tenant_id]
+    if principal.collections is not None:
+        mine.append(unattached_file.c.key_id == principal.key_id)
+    return mine

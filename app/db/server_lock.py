@@ -1,0 +1,109 @@
+"""One server per PostgreSQL database: a lock that lasts as long as a connection."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import sqlalchemy as sa
+
+from app.db.advisory_lock import lock_number
+from app.db.session import Database
+from app.errors import AppError, SetupError
+from app.telemetry import logger
+
+_WATCH_SECONDS = 5.0
+_TAKE = sa.text("SELECT pg_try_advisory_lock(:number)")
+_NUMBER = {"number": lock_number("server")}
+
+
+def stop_this_process() -> None:
+    """End as an operator would end it."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def server_lock(
+    database: Database, *, on_loss: Callable[[], None] = stop_this_process, watch_s: float = _WATCH_SECONDS
+) -> Iterator[None]:
+    """Hold the database for this process; nothing on SQLite, whose file is in a data dir that is held.
+
+    A start closes what another process left open, and what is searched in memory follows what this process writes:
+    two servers would settle each other's calls and search past each other's documents. PostgreSQL lets go when the
+    connection ends. It is looked at every `watch_s` seconds and taken again after a restart of PostgreSQL; where
+    another was faster, `on_loss` is called.
+
+    Raises:
+        SetupError: Another process has it.
+        StoreUnavailable: PostgreSQL cannot be reached.
+    """
+    if database.dialect != "postgresql":
+        yield
+        return
+    held = _Held(database)
+    if not held.take():
+        held.release()
+        raise SetupError(
+            "Another Footnote process is using this database. Stop it, give FOOTNOTE_DATABASE_URL another database, "
+            "or talk to the running server with --url and --key."
+        )
+    stop = threading.Event()
+    watch = threading.Thread(
+        target=_watch, args=(held, stop, watch_s, on_loss), name="footnote-server-lock", daemon=True
+    )
+    watch.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        watch.join()
+        held.release()
+
+
+class _Held:
+    """The connection that has the lock, one after the other."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._stack = ExitStack()
+        self._connection: sa.Connection | None = None
+
+    def take(self) -> bool:
+        """Whether the lock is ours, by a connection of its own."""
+        self._connection = self._stack.enter_context(self._database.session())
+        return bool(self._connection.scalar(_TAKE, _NUMBER))
+
+    def lost(self) -> bool:
+        """Whether the connection has ended, and the lock with it."""
+        assert self._connection is not None, "it was taken"
+        try:
+            self._connection.execute(sa.text("SELECT 1"))
+        except sa.exc.DBAPIError:
+            return True
+        return False
+
+    def release(self) -> None:
+        """End the connection for good: one that went back into the pool would keep the lock."""
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection = None
+        self._stack.close()
+
+
+def _watch(held: _Held, stop: threading.Event, seconds: float, on_loss: Callable[[], None]) -> None:
+    away = False
+    while not stop.wait(seconds):
+        if not away and not held.lost():
+            continue
+        away = True
+        try:
+            held.release()
+            if not held.take():
+                logger().error("database.taken_by_another")
+                on_loss()
+                return
+        except AppError:  # PostgreSQL is still away
+            continue
+        away = False
+        logger().warning("database.lock_renewed")

@@ -1,0 +1,1 @@
+"""What support would ask for, without names, texts or secrets."""

@@ -1,0 +1,167 @@
+"""The database, read and never written: it may belong to a server that runs."""
+
+import time
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from app.db.migration import current_revision, head_revision, knows
+from app.db.session import Database
+from app.db.tables import api_key, chunk, collection, document, index_generation, job, tenant
+from app.db.tables_ledger import usage_event
+from app.db.tables_prices import price
+from app.doctor.redaction import tame
+from app.doctor.report import Facts, Finding, Level, Report
+from app.errors import AppError
+from app.settings import Settings
+from app.types import JobStatus, UsageStatus
+from app.usage.book_checks import budget_checks, row_checks
+from app.usage.check import Check
+from app.usage.rollup_checks import rollup_checks
+
+_DAYS_US = 2 * 86_400 * 1_000_000
+_AHEAD_US = 60 * 1_000_000  # a ledger that is so far ahead of the clock was written with another one
+_COUNTED = (tenant, collection, document, chunk, api_key)
+
+
+def look_at_database(report: Report, settings: Settings) -> None:
+    """Schema, counts, jobs, generations and the ledger."""
+    url = sa.make_url(settings.resolved_database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():  # opening would make it
+        report.add("database", {"exists": False})
+        return
+    try:
+        database = Database.open(settings.resolved_database_url)
+    except AppError as error:
+        report.add("database", {}, _unreadable(error))
+        return
+    try:
+        _look(report, settings, database)
+    except AppError as error:
+        report.add("database", {"dialect": database.dialect}, _unreadable(error))
+    except sa.exc.SQLAlchemyError as error:  # a schema of another version
+        report.findings.append(_unreadable(AppError(type(error).__name__)))
+    finally:
+        database.close()
+
+
+def _look(report: Report, settings: Settings, database: Database) -> None:
+    current, head = current_revision(database), head_revision()
+    facts: Facts = {"dialect": database.dialect, "schema": current, "schema_wanted": head}
+    report.add("database", facts)
+    if current != head:
+        newer = current is not None and not knows(current)
+        report.findings.append(
+            Finding(
+                Level.ERROR if newer else Level.WARNING,
+                "schema-newer" if newer else "schema-older",
+                f"The schema is {current or 'empty'}, this version works with {head}.",
+                "Install the version that wrote it." if newer else "The next start brings it up; make a backup first.",
+            )
+        )
+        return
+    with database.read() as connection:
+        facts["version"] = ".".join(map(str, connection.dialect.server_version_info or ()))
+        facts["rows"] = {
+            table.name: connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+            for table in _COUNTED
+        }
+        facts["generations"] = [
+            {**row._mapping, "model": tame(row.model)}
+            for row in connection.execute(
+                sa.select(
+                    index_generation.c.id,
+                    index_generation.c.model,
+                    index_generation.c.revision,
+                    index_generation.c.dim,
+                    index_generation.c.status,
+                )
+            )
+        ]
+        _jobs(report, connection)
+        _ledger(report, connection)
+    _reconciliation(report, database, ZoneInfo(settings.reporting_zone))
+
+
+def _jobs(report: Report, connection: sa.Connection) -> None:
+    counted = sa.select(job.c.status, sa.func.count()).group_by(job.c.status)
+    why = (
+        sa.select(job.c.error_code, sa.func.count()).where(job.c.status == JobStatus.FAILED).group_by(job.c.error_code)
+    )
+    reasons = {str(code): count for code, count in connection.execute(why)}
+    facts: Facts = {
+        "by_status": dict(connection.execute(counted).all()),
+        "failed_by_code": reasons,
+    }
+    findings = []
+    if reasons:
+        listed = ", ".join(f"{code} {count}" for code, count in sorted(reasons.items()))
+        findings.append(
+            Finding(
+                Level.NOTE,
+                "failed-jobs",
+                f"Documents that could not be ingested: {listed}.",
+                "`footnote documents` says why; upload them again or retry.",
+            )
+        )
+    report.add("jobs", facts, *findings)
+
+
+def _ledger(report: Report, connection: sa.Connection) -> None:
+    by_status = sa.select(usage_event.c.status, sa.func.count()).group_by(usage_event.c.status)
+    prices = connection.execute(sa.select(sa.func.count()).select_from(price)).scalar_one()
+    newest = connection.execute(sa.select(sa.func.max(usage_event.c.settled_at))).scalar()
+    rows: dict[str, int] = dict(connection.execute(by_status).all())
+    findings = []
+    if not prices:
+        findings.append(
+            Finding(
+                Level.NOTE,
+                "no-price",
+                "No model has a price: usage is counted in tokens alone, and budgets in money admit nothing.",
+                "`footnote prices set`.",
+            )
+        )
+    if newest is not None and newest > time.time() * 1_000_000 + _AHEAD_US:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "clock-behind",
+                "The ledger has entries from later than this machine's clock says it is.",
+                "Set the clock, and keep it by NTP.",
+            )
+        )
+    report.add("ledger", {"rows": rows, "reserved": rows.get(UsageStatus.RESERVED, 0), "prices": prices}, *findings)
+
+
+def _reconciliation(report: Report, database: Database, zone: ZoneInfo) -> None:
+    """Two days of the books against each other; what only the process that wrote them knows is left to it."""
+    now = round(time.time() * 1_000_000)
+    with database.read() as connection:
+        checks: list[Check] = [
+            *row_checks(connection, since=now - _DAYS_US),
+            *budget_checks(connection, since=now - _DAYS_US, totals=False),
+        ]
+    checks.extend(rollup_checks(database, zone, since=now - _DAYS_US, now=now))
+    failed = sorted({check.name for check in checks if not check.ok})
+    findings = []
+    if failed:
+        findings.append(
+            Finding(
+                Level.ERROR,
+                "ledger-mismatch",
+                f"The ledger and its sums disagree: {', '.join(failed)}.",
+                "`footnote usage reconcile` shows where; report it, with this report.",
+            )
+        )
+    report.add("reconciliation", {"checks": len(checks), "failed": failed}, *findings)
+
+
+def _unreadable(error: AppError) -> Finding:
+    return Finding(
+        Level.ERROR,
+        "database-unreadable",
+        f"The database cannot be read: {tame(str(error))}",
+        "See that it runs and that FOOTNOTE_DATABASE_URL leads to it.",
+    )

@@ -1,0 +1,49 @@
+"""An examination: every look, one after the other, none of which changes anything."""
+
+import httpx
+
+from app.doctor.books import look_at_database
+from app.doctor.machine import (
+    look_at_data_dir,
+    look_at_exposure,
+    look_at_extras,
+    look_at_machine,
+    look_at_versions,
+)
+from app.doctor.models import look_at_index, look_at_models
+from app.doctor.redaction import shown
+from app.doctor.report import Report
+from app.doctor.server import look_at_server
+from app.settings import Settings
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what listens there answers here
+
+
+def examine(settings: Settings) -> Report:
+    """Look at this machine, its data dir and the server that may be running on it. The data dir is not locked."""
+    report = Report()
+    look_at_versions(report)
+    report.add("settings", shown(settings))
+    look_at_machine(report, settings)
+    look_at_extras(report, settings)
+    look_at_exposure(report, settings)
+    look_at_data_dir(report, settings)
+    look_at_database(report, settings)
+    look_at_index(report, settings)
+    look_at_models(report, settings)
+    with httpx.Client(base_url=_own_address(settings), trust_env=False, verify=False) as http:  # noqa: S501 - ourselves
+        look_at_server(report, http, expected=False)
+    return report
+
+
+def examine_server(http: httpx.Client) -> Report:
+    """Look at a server elsewhere, by what it shows, and at what is installed here to talk to it."""
+    report = Report()
+    look_at_versions(report)
+    look_at_server(report, http, expected=True)
+    return report
+
+
+def _own_address(settings: Settings) -> str:
+    host = _EVERYWHERE.get(settings.host, settings.host)
+    return f"{'https' if settings.tls_cert else 'http'}://{f'[{host}]' if ':' in host else host}:{settings.port}"

@@ -1,0 +1,210 @@
+"""The machine and what is installed on it."""
+
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+
+from app.doctor.report import Facts, Finding, Level, Report
+from app.settings import Settings
+from ingestion.child_extractor import find_soffice
+
+_PACKAGES = (
+    "footnote-rag", "torch", "transformers", "sentence-transformers", "tokenizers", "faiss-cpu", "faiss-gpu", "tantivy",
+    "sqlalchemy", "psycopg", "fastapi", "starlette", "uvicorn", "pydantic", "httpx", "prometheus-client", "rapidocr",
+    "mcp", "opentelemetry-sdk", "torchao", "numpy",
+)  # fmt: skip
+_FLAGS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "sve")
+_SAFE_SQLITE = (3, 51, 3)  # before it a checkpoint could race with a writer and lose a commit (sqlite.org/wal.html)
+_LEAST_DISK = 1 << 30
+_LEAST_MEMORY = 1 << 30
+_TIGHT = 0.1
+_GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def look_at_versions(report: Report) -> None:
+    """Python, SQLite and the packages that matter."""
+    found: Facts = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    findings = []
+    if tuple(map(int, sqlite3.sqlite_version.split("."))) < _SAFE_SQLITE:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "old-sqlite",
+                f"Python carries SQLite {sqlite3.sqlite_version}, in which a commit can be lost when a checkpoint and "
+                "a writer meet.",
+                "Use a Python with SQLite 3.51.3 or newer, or PostgreSQL.",
+            )
+        )
+    report.add("versions", found, *findings)
+
+
+def look_at_machine(report: Report, settings: Settings) -> None:
+    """Processor, memory and disk."""
+    memory, folder = psutil.virtual_memory(), _existing(settings.data_dir)
+    disk = shutil.disk_usage(folder)
+    facts: Facts = {
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "cpus_usable": len(os.sched_getaffinity(0)),
+        "cpu_flags": _flags(),
+        "memory_bytes": memory.total,
+        "memory_available_bytes": memory.available,
+        "disk_bytes": disk.total,
+        "disk_free_bytes": disk.free,
+        "open_files_limit": _open_files(),
+    }
+    findings = []
+    if disk.free < _LEAST_DISK:
+        findings.append(
+            Finding(
+                Level.ERROR,
+                "disk-full",
+                f"{disk.free >> 20} MiB are free where the data is.",
+                "Make room: uploads are refused and nothing is indexed on a full disk.",
+            )
+        )
+    elif disk.free < disk.total * _TIGHT:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "disk-low",
+                f"{disk.free >> 20} MiB of {disk.total >> 20} are free where the data is.",
+                "Make room, or move FOOTNOTE_DATA_DIR to a larger disk.",
+            )
+        )
+    if memory.available < _LEAST_MEMORY:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "memory-low",
+                f"{memory.available >> 20} MiB of memory are available.",
+                "Stop what else runs, set FOOTNOTE_KV_CACHE_MB, or use a smaller generator.",
+            )
+        )
+    report.add("machine", facts, *findings)
+
+
+def look_at_extras(report: Report, settings: Settings) -> None:
+    """What can be read and sent with what is installed."""
+    with_ocr = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
+    with_office, with_otel = find_soffice() is not None, find_spec("opentelemetry") is not None
+    findings = []
+    if not with_ocr and settings.ocr == "auto":
+        findings.append(
+            Finding(Level.NOTE, "no-ocr", "Scanned pages are not read.", "Install the extra `ocr`: footnote-rag[ocr].")
+        )
+    if not with_office:
+        findings.append(
+            Finding(Level.NOTE, "no-libreoffice", "Files of .doc, .xls and .ppt are refused.", "Install LibreOffice.")
+        )
+    facts: Facts = {"ocr": with_ocr, "libreoffice": with_office, "opentelemetry": with_otel}
+    report.add("extras", facts, *findings)
+
+
+def look_at_exposure(report: Report, settings: Settings) -> None:
+    """What others on this machine and on the network could reach."""
+    findings = []
+    if settings.host not in {"127.0.0.1", "::1", "localhost"} and settings.tls_cert is None:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "no-tls",
+                f"The server listens on {settings.host} without TLS: keys and documents cross the network readable.",
+                "Put a reverse proxy in front and listen on 127.0.0.1, or set FOOTNOTE_TLS_CERT and FOOTNOTE_TLS_KEY.",
+            )
+        )
+    if settings.admin_key is not None:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "admin-key-set",
+                "FOOTNOTE_ADMIN_KEY is set: whoever reads the environment is an administrator.",
+                "It is read at the first start alone: remove it, and rotate the key with `footnote keys`.",
+            )
+        )
+    mode = settings.data_dir.stat().st_mode if settings.data_dir.is_dir() else 0
+    if mode & _GROUP_OR_OTHERS:
+        findings.append(
+            Finding(
+                Level.NOTE,
+                "data-dir-open",
+                "Other users of this machine may enter the data dir.",
+                "chmod 700 the folder, if none of them needs it.",
+            )
+        )
+    report.add(
+        "exposure", {"host": settings.host, "port": settings.port, "tls": settings.tls_cert is not None}, *findings
+    )
+
+
+def look_at_data_dir(report: Report, settings: Settings) -> None:
+    """How large its parts are."""
+    folder = settings.data_dir
+    facts: Facts = {"exists": folder.is_dir()}
+    if folder.is_dir():
+        for entry in sorted(folder.iterdir()):
+            facts[entry.name] = _size(entry)
+    journal = folder / "settlements.jsonl"
+    findings = []
+    if journal.is_file() and journal.stat().st_size > 0:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "settlements-waiting",
+                "Settlements wait beside the database, which could not take them.",
+                "They are settled by the running server or at its next start; look at the disk and the database.",
+            )
+        )
+    report.add("data_dir", facts, *findings)
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _size(entry: Path) -> int:
+    """Bytes of a file or of all files in a folder; what goes away meanwhile counts nothing."""
+    if entry.is_symlink() or not entry.exists():
+        return 0
+    paths = entry.rglob("*") if entry.is_dir() else iter([entry])
+    total = 0
+    for path in paths:
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def _flags() -> list[str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return []
+    lines = (line for line in text.splitlines() if line.startswith(("flags", "Features")))
+    present = set(next(lines, "").split())
+    return [flag for flag in _FLAGS if flag in present]
+
+
+def _open_files() -> int | None:
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -1,0 +1,83 @@
+"""A server that runs, as it shows itself: its readiness, its version and its gauges."""
+
+import time
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+from app.doctor.report import Facts, Finding, Level, Report
+
+_SECONDS = 5.0
+_SKEW_SECONDS = 5.0
+_LEFT_OUT = ("_bucket", "_created", "_sum", "_count")
+
+
+def look_at_server(report: Report, http: httpx.Client, *, expected: bool) -> None:
+    """Ask the server at the client's address.
+
+    Args:
+        report: Takes what is seen.
+        http: A client of that server.
+        expected: Whether somebody said that one runs there; else that none answers is a fact, no finding.
+    """
+    try:
+        health = http.get("/healthz", timeout=_SECONDS)
+        ready = http.get("/readyz", timeout=_SECONDS).json()
+        metrics = http.get("/metrics", timeout=_SECONDS)
+        version = health.json()["version"]
+    except (httpx.HTTPError, ValueError, KeyError) as error:
+        findings = [] if not expected else [_silent(type(error).__name__)]
+        report.add("server", {"answers": False}, *findings)
+        return
+    facts: Facts = {"answers": True, "version": version, "ready": ready, "metrics": _gauges(metrics.text)}
+    findings = []
+    if not ready.get("ready"):
+        findings.append(
+            Finding(
+                Level.ERROR,
+                "not-ready",
+                f"The server is not ready: {'; '.join(map(str, ready.get('reasons', [])))}.",
+                "Its log says more; while models load, wait.",
+            )
+        )
+    skew = _skew(health.headers.get("Date"))
+    if skew is not None:
+        facts["clock_skew_s"] = round(skew, 1)
+        if abs(skew) > _SKEW_SECONDS:
+            findings.append(
+                Finding(
+                    Level.WARNING,
+                    "clock-skew",
+                    f"The server's clock and this machine's differ by {abs(skew):.0f} seconds.",
+                    "Keep both by NTP: keys expire and budgets begin by the server's clock.",
+                )
+            )
+    report.add("server", facts, *findings)
+
+
+def _silent(error: str) -> Finding:
+    return Finding(
+        Level.ERROR,
+        "no-answer",
+        f"No Footnote server answers at --url ({error}).",
+        "See that it runs and is reachable.",
+    )
+
+
+def _gauges(text: str) -> Facts:
+    """Numbers of the metrics page without its histograms."""
+    facts: Facts = {}
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if line.startswith("#") or not name or name.partition("{")[0].endswith(_LEFT_OUT):
+            continue
+        facts[name] = float(value)
+    return facts
+
+
+def _skew(date: str | None) -> float | None:
+    """Seconds the server's clock is ahead of ours; headers count whole seconds."""
+    try:
+        return parsedate_to_datetime(date).timestamp() - time.time() if date else None
+    except ValueError:
+        return None

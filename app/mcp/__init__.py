@@ -1,0 +1,1 @@
+"""Footnote for assistants: an MCP server over the HTTP contract."""

@@ -1,0 +1,94 @@
+"""Passages as assistants get them: numbered text to read, and the same as data."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, Field
+
+
+class Quote(BaseModel):
+    """An exact passage of a document."""
+
+    number: int = Field(description="The number in the text's marker, `[1]`.")
+    document_id: str = Field(description="The document.")
+    version: int = Field(description="The version of it that the offsets refer to.")
+    filename: str = Field(description="The document's name.")
+    page_start: int | None = Field(description="First page, from 1; null where the format has none.")
+    page_end: int | None = Field(description="Last page.")
+    start: int = Field(description="First character in the document's canonical text (Unicode code points).")
+    end: int = Field(description="One past the last character.")
+    text: str = Field(description="Exactly those characters.")
+    verified: bool | None = Field(description="Whether it was found to support the sentence; null for what was found.")
+    url: str = Field(description="Where the passage can be read; needs the API key.")
+
+
+class Found(BaseModel):
+    """What a search found."""
+
+    passages: list[Quote] = Field(description="Best first.")
+
+
+class Answered(BaseModel):
+    """An answer and its footnotes."""
+
+    answered: bool = Field(description="Whether the documents answer the question.")
+    reason: str | None = Field(description="Why not, when not.")
+    text: str = Field(description="The answer with its markers.")
+    citations: list[Quote] = Field(description="The passages that the markers name.")
+    request_id: str = Field(description="Names the request in the ledger.")
+
+
+class Collection(BaseModel):
+    """A collection of documents."""
+
+    id: str = Field(description="Its id.")
+    name: str = Field(description="Its name.")
+    documents: int = Field(description="Documents in it.")
+
+
+class Collections(BaseModel):
+    """The collections the key reaches."""
+
+    collections: list[Collection] = Field(description="In no particular order.")
+
+
+class Excerpt(BaseModel):
+    """A stretch of a document's canonical text."""
+
+    document_id: str = Field(description="The document.")
+    version: int = Field(description="The version that was read.")
+    start: int = Field(description="First character.")
+    end: int = Field(description="One past the last character.")
+    total: int = Field(description="Characters of the whole text.")
+    text: str = Field(description="Exactly those characters.")
+
+
+def quote(body: dict[str, Any], *, number: int, base: str) -> Quote:
+    """A hit or a citation of the API as a passage; `base` is the server's address."""
+    where = {"version": body["version"], "start": body["start_char"], "end": body["end_char"]}
+    return Quote(
+        number=number,
+        document_id=body["document_id"],
+        version=body["version"],
+        filename=body["filename"],
+        page_start=body["page_start"],
+        page_end=body["page_end"],
+        start=body["start_char"],
+        end=body["end_char"],
+        text=body["cited_text"] if "cited_text" in body else body["text"],
+        verified=body.get("verified"),
+        url=f"{base.rstrip('/')}/v1/documents/{body['document_id']}/content?{urlencode(where)}",
+    )
+
+
+def listed(quotes: list[Quote]) -> str:
+    """Passages as text, each under its number."""
+    return "\n\n".join(f"{_heading(each)}\n{each.text}" for each in quotes)
+
+
+def _heading(passage: Quote) -> str:
+    page = f", page {passage.page_start}" if passage.page_start is not None else ""
+    doubt = " (not verified)" if passage.verified is False else ""
+    name = " ".join(passage.filename.split())
+    where = f"document {passage.document_id} version {passage.version}, characters {passage.start}-{passage.end}"
+    return f"[{passage.number}] {name}{page}{doubt} ({where})"

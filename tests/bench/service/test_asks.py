@@ -1,0 +1,62 @@
+"""The service around the model loses nothing, and speaks little SQL, whatever the clock says."""
+
+import asyncio
+from contextlib import nullcontext
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from app.db.tables_ledger import answer_citation, usage_event
+from app.main import create_app
+from app.state import State
+from tests.bench.ledger.client import Client, Reply
+from tests.bench.service.library import questions_of
+from tests.bench.service.served import serving
+from tests.bench.service.stations import Statements
+
+_CHUNKS = 100
+_ASKS = 60
+_QUESTIONS = 10
+_CLIENTS = 8
+_MOST_STATEMENTS = 40
+"""For one ask, from authentication to its citations; transactions' beginnings and ends are among them."""
+
+
+def test_every_ask_is_answered_and_settled_once_with_few_statements(tmp_path: Path) -> None:
+    questions = questions_of(None, _QUESTIONS)
+    said = Statements()
+    with serving(tmp_path / "data", chunks=_CHUNKS, small=True) as state:
+        asyncio.run(_ask_all(state, questions))  # their vectors are remembered from here on
+        said.listen()
+        try:
+            replies = asyncio.run(_ask_all(state, [questions[number % _QUESTIONS] for number in range(_ASKS)]))
+        finally:
+            said.close()
+        with state.database.read() as connection:
+            rows = connection.execute(
+                sa.select(usage_event.c.request_id, usage_event.c.status, usage_event.c.operation)
+            ).all()
+            cited = set(connection.execute(sa.select(answer_citation.c.request_id)).scalars())
+    answered = [reply.request_id for reply in replies if reply.status == 200]
+    chats = [row.request_id for row in rows if row.operation == "chat" and row.status == "completed"]
+    assert len(answered) == _ASKS
+    assert sorted(chats) == sorted(set(chats)), "one settled row a request"
+    assert set(answered) <= set(chats)
+    assert set(answered) <= cited
+    assert {row.status for row in rows} == {"completed"}, "nothing is left open"
+    assert sum(row.operation == "embed_query" for row in rows) <= 2 * _QUESTIONS, "a known question calls no model"
+    assert sum(said.said.values()) / _ASKS <= _MOST_STATEMENTS, dict(said.said)
+
+
+async def _ask_all(state: State, questions: list[str]) -> list[Reply]:
+    app = create_app(lambda: nullcontext(state), version="0")
+    left, replies = iter(questions), []
+
+    async def ask(client: Client) -> None:
+        for question in left:
+            replies.append(await client.ask({"question": question, "stream": False}))
+
+    async with app.router.lifespan_context(app):
+        client = Client(app)
+        await asyncio.gather(*(ask(client) for _ in range(_CLIENTS)))
+    return replies

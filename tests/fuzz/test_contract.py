@@ -1,0 +1,66 @@
+"""The contract under fuzz, small: the long form is `python -m tests.fuzz --requests 20000`."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.types import Role
+from tests.fuzz.application import Served, served
+from tests.fuzz.campaign import Campaign, run_campaign
+
+pytestmark = [
+    # Hypothesis' own threads and the server's connections end after the test that was using them
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.xdist_group("fuzz"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("fuzz") / "data") as server:
+        yield server
+
+
+def campaign(server: Served, secret: str, **chosen) -> Campaign:
+    return run_campaign(server.url, secret=secret, spared=server.ids_of(secret), seed=1, **chosen)
+
+
+def told(found: Campaign) -> list[str]:
+    return [f"{one.operation} {one.check}: {one.said}\n{one.curl}" for one in found.broken.values()] + found.errors
+
+
+def test_every_answer_to_an_example_is_as_the_description_says(server):
+    found = campaign(server, server.key(Role.ADMIN), examples=1, phases=("examples",))
+
+    assert told(found) == []
+    assert found.requests > 40
+
+
+def test_every_answer_to_boundary_values_is_as_the_description_says(server):
+    asking = campaign(
+        server,
+        server.key(Role.ADMIN),
+        examples=1,
+        phases=("coverage",),
+        only=r"^/v1/(search|collections)$",
+    )
+
+    assert told(asking) == []
+    assert asking.requests > 150
+
+
+def test_chains_of_requests_with_real_ids_are_as_the_description_says(server):
+    found = campaign(server, server.key(Role.ADMIN), examples=8, phases=("stateful",))
+
+    assert told(found) == []
+    assert any(status == 200 and "{" in operation for operation, status in found.by_status), "no id was a real one"
+
+
+@pytest.mark.parametrize("tenant", [None, "rival"])
+def test_a_readers_refusals_are_as_the_description_says(server, tenant):
+    secret = server.key(Role.READER, tenant_id=tenant)
+    found = campaign(server, secret, examples=1, phases=("examples",), only=r"^/v1/(search|conversations|admin/.*)$")
+
+    assert told(found) == []
+    assert {status for _, status in found.by_status} >= {200, 403}
