@@ -12,6 +12,7 @@ from app.api.schemas.usage_reconciliation import ReconciliationBody
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 _DEFAULT_DAYS = 2
+_LATEST = 32_503_680_000  # the year 3000: calendars end in 9999, and a range is looked at in whole days and months
 
 
 @router.get("/usage/reconciliation", summary="Do the books agree", responses=problems(409, 422, 503))
@@ -19,10 +20,9 @@ def reconcile_ledger(
     state: StateDep,
     start_time: Annotated[
         int | None,
-        Query(ge=0, le=253402300799, description="Unix seconds; 0 is everything, by default the last two days."),
+        Query(ge=0, le=_LATEST, description="Unix seconds; 0 is everything, by default the last two days."),
     ] = None,
 ) -> ReconciliationBody:
     """Reads every row of the range: minutes for years of use. The server looks at two days every few minutes."""
-    now = int(time.time())
-    since = min(start_time, now) if start_time is not None else now - _DEFAULT_DAYS * 86_400
+    since = start_time if start_time is not None else int(time.time()) - _DEFAULT_DAYS * 86_400
     return ReconciliationBody.of(state.ledger_reconciliation.run(since=since * 1_000_000))

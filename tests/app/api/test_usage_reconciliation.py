@@ -54,6 +54,13 @@ def test_a_mismatch_shows_in_the_report_in_readyz_and_in_the_metrics(client: Tes
     assert 'footnote_ledger_mismatches{check="components"} 0.0' in counted
 
 
+def test_a_start_that_calendars_do_not_reach_is_refused_and_the_last_one_is_not(client: TestClient) -> None:
+    path, latest = "/v1/admin/usage/reconciliation", 32_503_680_000
+
+    assert client.get(path, params={"start_time": latest}).json()["ok"]
+    assert client.get(path, params={"start_time": latest + 1}).status_code == 422
+
+
 def test_only_what_happened_after_the_start_is_looked_at(client: TestClient, state: State) -> None:
     spend(state)
     with state.database.write() as connection:
