@@ -17,6 +17,7 @@ _INSIDE = re.compile(
     r"|/(tmp|dev|home|usr|root|work)/|\b0x[0-9a-f]{6,}|<class |<[\w.]+ object"
 )
 # Without a second embedder there is nothing to change to, and these say so (503).
+_KEPT = re.compile(r"/v1/admin/(keys|users)/.*")  # the ledger names them: ended, and still shown
 _NOT_SERVED = re.compile(r"/v1/admin/generations/\{generation_id\}/(confirm|rollback)")
 _OPENAI = ("/v1/chat/completions", "/v1/models", "/v1/embeddings", "/v1/files", "/v1/vector_stores")
 
@@ -24,6 +25,8 @@ _OPENAI = ("/v1/chat/completions", "/v1/models", "/v1/embeddings", "/v1/files", 
 load_all_checks()
 _accepts = cast(CheckFunction, REGISTERED.get_one("positive_data_acceptance"))
 _refuses_methods = cast(CheckFunction, REGISTERED.get_one("unsupported_method"))
+_refuses_misfits = cast(CheckFunction, REGISTERED.get_one("negative_data_rejection"))
+_forgets = cast(CheckFunction, REGISTERED.get_one("use_after_free"))
 _available = cast(CheckFunction, REGISTERED.get_one("ensure_resource_availability"))
 
 
@@ -63,6 +66,23 @@ def what_was_made_is_there(ctx: CheckContext, response: Response, case: Case[Any
         if made is not None and "idempotent-replayed" in made.headers:
             return None
         raise
+
+
+@schemathesis.check
+def misfits_are_refused(ctx: CheckContext, response: Response, case: Case[Any]) -> bool | None:
+    """What does not fit the document is refused; a real id may have taken the place of the only thing that did not."""
+    try:
+        return bool(_refuses_misfits(ctx, response, case))
+    except Failure as failure:
+        if "Invalid component: positive test case" in failure.message:
+            return None
+        raise
+
+
+@schemathesis.check
+def what_was_deleted_is_gone(ctx: CheckContext, response: Response, case: Case[Any]) -> bool | None:
+    """Nothing answers under the id of what was deleted, but for what the ledger names."""
+    return None if _KEPT.fullmatch(case.path) else bool(_forgets(ctx, response, case))
 
 
 @schemathesis.check
@@ -139,14 +159,14 @@ CHECKS = [
     "content_type_conformance",
     "response_headers_conformance",
     "response_schema_conformance",
-    "negative_data_rejection",
-    "use_after_free",
     "ignored_auth",
     "missing_required_header",
     "allow_header_conformance",
     nothing_breaks.__name__,
     fitting_requests_are_read.__name__,
     what_was_made_is_there.__name__,
+    misfits_are_refused.__name__,
+    what_was_deleted_is_gone.__name__,
     other_methods_are_refused.__name__,
     failures_are_problems.__name__,
     failures_give_nothing_away.__name__,
