@@ -184,12 +184,12 @@ def test_the_official_openai_client_streams_and_annotations_come_last(server, do
 
 def test_an_unsupported_parameter_is_a_400_that_names_it(server, document):
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY) as client:
-        with pytest.raises(openai.BadRequestError, match="logit_bias") as refused:
+        with pytest.raises(openai.BadRequestError, match="reasoning_effort") as refused:
             client.chat.completions.create(
-                model="footnote", messages=[{"role": "user", "content": "Hi"}], logit_bias={"1": 5}
+                model="footnote", messages=[{"role": "user", "content": "Hi"}], reasoning_effort="low"
             )
 
-    assert refused.value.param == "logit_bias"
+    assert refused.value.param == "reasoning_effort"
 
 
 def test_models_are_listed_per_collection(server, document):
