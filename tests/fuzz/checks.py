@@ -16,7 +16,8 @@ _INSIDE = re.compile(
     r"Traceback|\.py\b|line \d+, in |site-packages|sqlalchemy|sqlite3?\.|psycopg|pydantic"
     r"|/(tmp|dev|home|usr|root|work)/|\b0x[0-9a-f]{6,}|<class |<[\w.]+ object"
 )
-_KEPT = re.compile(r"/v1/admin/(keys|users)/.*")  # the ledger names them: ended, and still shown
+# The ledger names keys and users: ended, and still shown. A limit that is deleted gives way to the default.
+_KEPT = re.compile(r"/v1/admin/(keys|users|limits/keys|limits/tenants)/.*")
 # Without a second embedder there is nothing to change to, and these say so (503).
 _NOT_SERVED = re.compile(r"/v1/admin/generations/\{generation_id\}/(confirm|rollback)")
 _OPENAI = ("/v1/chat/completions", "/v1/models", "/v1/embeddings", "/v1/files", "/v1/vector_stores")
