@@ -54,6 +54,13 @@ class AwayDatabase(Database):
         with super().write() as connection:
             yield connection
 
+    @contextmanager
+    def write_shortly(self) -> Iterator[sa.Connection]:
+        if self.away:
+            raise StoreUnavailable("The database cannot be reached or is locked; try again in a moment.")
+        with super().write_shortly() as connection:
+            yield connection
+
 
 class Engine:
     """Says what a test says it did."""
