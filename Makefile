@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
+.PHONY: run test check check-types check-style bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -29,12 +29,17 @@ run: $(VENV)/.installed-$(EXTRA) $(VENV)/.models
 	@$(BIN)/footnote serve
 
 test: $(VENV)/.installed-dev $(VENV)/.models
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory -j2 --output-sync=target check-types check-style
+
+check-types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+check-style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/contracts
 

@@ -1,6 +1,28 @@
-"""What holds for every test: properties are judged by what they find, never by how long an example takes."""
+"""What holds for every test: how properties are judged, and which tests one process runs."""
 
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
+# By what they find, never by how long an example takes.
 settings.register_profile("footnote", deadline=None)
 settings.load_profile("footnote")
+
+_SHARING = ("tests/e2e", "tests/ingestion")  # a server that takes long to start, and libraries that take long to import
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests run in one process, so that what they share is made once, and so do those of some folders.
+
+    Not by xdist's groups: it writes them into tests' ids, where pytest 9.2 does not see them.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in _SHARING if file.startswith(f"{folder}/")), file)
+
+    return Together(config, log)

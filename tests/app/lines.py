@@ -36,6 +36,7 @@ from tests.app.api.conftest import ADMIN_KEY
 from tests.app.stations import ANY_EVIDENCE
 from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece
+from tests.installation import installed
 from tests.retrieval.fakes import HashingEmbedder
 
 BLOCK = 4
@@ -104,7 +105,7 @@ def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[
 
     `configured` is what its settings ask for, `others` are on the machine, too.
     """
-    settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None)
+    settings = Settings(data_dir=installed(data_dir), admin_key=ADMIN_KEY, _env_file=None)
     with ExitStack() as stack:
         state = stack.enter_context(build(settings, with_models=False))
         stations = Stations()

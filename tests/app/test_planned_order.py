@@ -34,6 +34,7 @@ from retrieval.search import Search
 from retrieval.types import Hit, Scope, SearchMode, SearchResult
 from tests.app.stations import ANY_EVIDENCE, stations
 from tests.generation.tiny import tiny_model, tiny_tokenizer
+from tests.installation import installed
 from tests.retrieval.fakes import chunk, hit
 
 torch.set_num_threads(1)
@@ -85,7 +86,9 @@ def answerer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Answere
         vocab_size=vocab_size,
         constraints=ConstraintCompiler(tokenizer, eos_ids=tokenizer.eos_ids, vocab_size=vocab_size),
     )
-    settings = Settings(data_dir=tmp_path / "data", admin_key="fn_test_admin_key_of_the_suite", _env_file=None)
+    settings = Settings(
+        data_dir=installed(tmp_path / "data"), admin_key="fn_test_admin_key_of_the_suite", _env_file=None
+    )
     with build(settings, with_models=False) as state:
         search = cast(Search, Rankings())
         yield stations(state, engine, tokenizer=tokenizer, search=search, limits=ANY_EVIDENCE).answerer

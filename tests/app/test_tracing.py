@@ -37,6 +37,7 @@ from tests.app.test_web_pages import PUBLIC, Names, Wire
 from tests.app.test_web_pages import answer as reply
 from tests.generation.completion_server import CompletionServerStandIn, like_vllm
 from tests.generation.fakes import LetterTokenizer
+from tests.installation import installed
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TEXT = "Two ships passed the canary light house in March."
@@ -153,7 +154,7 @@ def test_the_trace_of_a_question_goes_on_at_the_server_that_generates(tmp_path: 
     server = CompletionServerStandIn(like_vllm("Two ships [1].", finish_reason="stop"))
     config = RemoteConfig(base_url=server.url, model="served")
     engine = RemoteEngine(config, LetterTokenizer(), context_window=8192, traceparent=traceparent)
-    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
+    settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     traced = Traced()
     with build(settings, with_models=False) as state:
         state.instruments = traced.instruments
@@ -204,7 +205,9 @@ def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
 
 def test_the_whole_path_is_sent_to_a_collector_without_a_word_of_what_was_said(tmp_path: Path, collector):
     endpoint, taken = collector
-    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, otlp_endpoint=endpoint, _env_file=None)
+    settings = Settings(
+        data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, otlp_endpoint=endpoint, _env_file=None
+    )
     engine = cast(Engine, TalkingEngine(says="Two ships passed the canary light house [1]."))
     with build(settings, with_models=False) as state:
         models = stations(state, engine, tokenizer=CharacterTokenizer(), limits=ANY_EVIDENCE)

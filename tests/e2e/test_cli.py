@@ -12,8 +12,6 @@ import pytest
 
 from tests.server import ADMIN_KEY, Server, require_default_models
 
-pytestmark = pytest.mark.xdist_group("e2e")
-
 NOTE = "The lighthouse keeper of Skagen counted 412 ships in May.\n\nHer dog is called Admiral.\n"
 
 

@@ -8,8 +8,6 @@ import pytest
 from tests.e2e.test_first_answer import REPORT
 from tests.server import Server
 
-pytestmark = pytest.mark.xdist_group("e2e")
-
 
 @pytest.fixture(scope="module")
 def document_id(server: Server) -> str:

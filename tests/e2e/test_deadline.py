@@ -10,8 +10,6 @@ import pytest
 
 from tests.server import Server
 
-pytestmark = pytest.mark.xdist_group("e2e")
-
 LIST = {"type": "array", "items": {"type": "string", "minLength": 20}, "minItems": 1000}
 ENDLESS: dict[str, Any] = {
     "model": "footnote",

@@ -10,8 +10,6 @@ import pytest
 
 from tests.server import ADMIN_KEY, Server
 
-pytestmark = pytest.mark.xdist_group("e2e")
-
 REPORT = """# Northwind annual report
 
 ## Revenue

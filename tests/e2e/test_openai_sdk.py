@@ -3,11 +3,8 @@
 from typing import Any
 
 import openai
-import pytest
 
 from tests.server import ADMIN_KEY
-
-pytestmark = pytest.mark.xdist_group("e2e")
 
 
 def test_file_search_from_upload_to_a_cited_answer(server):

@@ -1,11 +1,7 @@
 """The same server on PostgreSQL: one setting, the same answers."""
 
-import pytest
-
 from tests.postgres import empty_postgres
 from tests.server import Server
-
-pytestmark = pytest.mark.xdist_group("e2e")
 
 
 def test_a_document_is_found_cited_and_deleted_on_postgresql(tmp_path):

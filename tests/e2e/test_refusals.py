@@ -10,8 +10,6 @@ import pytest
 
 from tests.server import Server
 
-pytestmark = pytest.mark.xdist_group("e2e")
-
 PDF = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
     b"2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF"

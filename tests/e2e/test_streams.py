@@ -10,8 +10,6 @@ import pytest
 
 from tests.server import Server
 
-pytestmark = pytest.mark.xdist_group("e2e")
-
 LONG = {
     "question": "Tell me everything about rivers, in detail.",
     "max_output_tokens": 400,

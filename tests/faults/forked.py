@@ -86,6 +86,13 @@ class ForkedServer:
                 time.sleep(0.02)
         raise AssertionError("the server does not answer")
 
+    @property
+    def pid(self) -> int:
+        """Of the process that serves."""
+        assert self._process is not None
+        assert self._process.pid is not None
+        return self._process.pid
+
     def alive(self) -> bool:
         """Whether it still runs."""
         return self._process is not None and self._process.is_alive()
@@ -103,9 +110,7 @@ class ForkedServer:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, and do not wait for what comes of it."""
-        assert self._process is not None
-        assert self._process.pid is not None
-        os.kill(self._process.pid, number)
+        os.kill(self.pid, number)
 
     def ended(self, *, seconds: float = 60.0) -> int | None:
         """The exit status once it ended (a signal's number, negative, where one ended it), None while it lives."""

@@ -22,7 +22,7 @@ from app.files import FileStore
 from app.settings import Settings
 from tests.faults.forked import ForkedServer, KillPoint
 
-pytestmark = [pytest.mark.xdist_group("forked"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 WORDS = ("harbour", "lamp", "keeper", "ship", "tide", "pilot", "buoy", "ferry", "anchor", "fog")
 QUERIES = [f"{first} {second}" for first in WORDS for second in WORDS]  # 100, the same ones always

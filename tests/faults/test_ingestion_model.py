@@ -88,7 +88,6 @@ class Ingestion(RuleBasedStateMachine):
             assert self.server.http.get("/healthz").status_code == 200
 
 
-@pytest.mark.xdist_group("forked")
 @pytest.mark.timeout(600)
 def test_whatever_happens_to_it_the_server_holds_what_it_acknowledged() -> None:
     run_state_machine_as_test(

@@ -23,12 +23,25 @@ NEVER = "01m8000000zzzzzzzzzzzzzzzz"
 """The end of an id that nobody was given."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenancies]:
+@pytest.fixture(scope="module")
+def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenancies]:
+    with tenancies(tmp_path_factory.mktemp("tenancies") / "data", tenants=3, documents=2) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def on_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenancies]:
     with ExitStack() as stack:
-        url = stack.enter_context(empty_postgres()) if request.param == "postgresql" else ""
-        folder = tmp_path_factory.mktemp("tenancies")
+        url, folder = stack.enter_context(empty_postgres()), tmp_path_factory.mktemp("tenancies")
         yield stack.enter_context(tenancies(folder / "data", database_url=url, tenants=3, documents=2))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def made(request: pytest.FixtureRequest) -> Tenancies:
+    """Both stay for the whole module: tests come in random order, and each takes seconds to settle in."""
+    found = request.getfixturevalue(f"on_{request.param}")
+    assert isinstance(found, Tenancies)
+    return found
 
 
 def caller_of(made: Tenancies, tenant: int, role: Role = Role.ADMIN, part: str | None = None) -> Caller:

@@ -12,7 +12,7 @@ from tests.faults.kill_points import POINTS
 
 QUICK = POINTS[::3]  # `make faults-ingest` goes through all of them
 
-pytestmark = [pytest.mark.xdist_group("forked"), pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 
 def test_every_point_is_a_function_there_is() -> None:

@@ -105,7 +105,6 @@ def asked_and_locked_before_the_end(server: ForkedServer) -> Iterator[tuple[str,
             yield response.headers["x-request-id"], usage
 
 
-@pytest.mark.xdist_group("forked")
 @pytest.mark.timeout(300)
 def test_f4_a_settlement_the_database_cannot_take_is_settled_later_exactly_once_also_after_a_kill(
     server: ForkedServer,
@@ -134,7 +133,6 @@ def test_f4_a_settlement_the_database_cannot_take_is_settled_later_exactly_once_
     server.stop()
 
 
-@pytest.mark.xdist_group("forked")
 @pytest.mark.timeout(300)
 def test_a3_a_stream_that_is_killed_is_billed_from_its_last_checkpoint_and_others_exactly(server: ForkedServer) -> None:
     """Invariant 9: nothing stays reserved."""
@@ -162,7 +160,6 @@ def test_a3_a_stream_that_is_killed_is_billed_from_its_last_checkpoint_and_other
     server.stop()
 
 
-@pytest.mark.xdist_group("forked")
 @pytest.mark.timeout(300)
 def test_killed_at_random_moments_of_a_mixed_load_the_books_agree_each_time(tmp_path: Path) -> None:
     """Invariants 5, 6, 9, 10, 11 and 17, by the command's own look; 2 kills here, hundreds by the command."""
@@ -174,7 +171,6 @@ def test_killed_at_random_moments_of_a_mixed_load_the_books_agree_each_time(tmp_
     assert accounts.bills
 
 
-@pytest.mark.xdist_group("forked")
 @pytest.mark.timeout(300)
 def test_the_look_of_that_test_finds_a_bill_that_differs(tmp_path: Path) -> None:
     accounts = killed_at_random(tmp_path, kills=1, seed=12, report=lambda *_: None)

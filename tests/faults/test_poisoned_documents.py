@@ -22,8 +22,6 @@ from tests.ingestion.pdf_file import pdf_bytes
 from tests.ingestion.small_tokenizer import word_piece
 from tests.ingestion.zip_file import ooxml_bytes, with_declared_sizes, zip_bytes
 
-pytestmark = pytest.mark.xdist_group("docling")  # one process pays for importing it
-
 MIB = 1 << 20
 LIMITS = ExtractionLimits(expanded_bytes=16 * MIB)
 ODT: dict[str, str | bytes] = {"mimetype": "application/vnd.oasis.opendocument.text"}

@@ -12,7 +12,6 @@ pytestmark = [
     # Hypothesis' own threads and the server's connections end after the test that was using them
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.xdist_group("fuzz"),
 ]
 
 

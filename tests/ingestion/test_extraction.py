@@ -12,8 +12,6 @@ from tests.ingestion.epub_file import book
 from tests.ingestion.office_files import docx_bytes, pptx_bytes, xlsx_bytes
 from tests.ingestion.pdf_file import pdf_bytes
 
-pytestmark = pytest.mark.xdist_group("docling")  # one process pays for importing it
-
 WHOLE = {
     "a.pdf": pdf_bytes([["One", "two"], ["three"]]),
     "a.docx": docx_bytes(),

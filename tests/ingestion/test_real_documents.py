@@ -16,7 +16,6 @@ DOCUMENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "documents
 
 pytestmark = [
     pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the shared documents do not lie beside this checkout"),
-    pytest.mark.xdist_group("docling"),  # one process pays for importing it
 ]
 
 # One or two of every kind, small enough for every run, and the least share of known words each must give back.

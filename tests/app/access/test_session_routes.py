@@ -13,6 +13,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.state import State
 from tests.app.access.provider import CLIENT_ID, CLIENT_SECRET, Provider, serving
+from tests.installation import installed
 
 KEY = "fn_test_admin_key_of_the_suite"
 
@@ -27,7 +28,7 @@ def provider() -> Iterator[Provider]:
 def state(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterator[State]:
     data_dir: Path = tmp_path_factory.mktemp("sessions") / "data"
     settings = Settings(
-        data_dir=data_dir,
+        data_dir=installed(data_dir),
         admin_key=KEY,
         oidc_issuer=provider.issuer,
         oidc_client_id=CLIENT_ID,

@@ -12,13 +12,14 @@ from app.main import create_app
 from app.settings import Settings
 from app.state import State
 from tests.app.api.openai_server import Service, openai_server
+from tests.installation import installed
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
+    settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as state:
         yield state
 

@@ -21,6 +21,7 @@ from app.settings import Settings
 from app.types import Settlement, UsageStatus
 from app.usage.ledger import Ledger
 from tests.app.usage.samples import reservation
+from tests.installation import installed
 from tests.server import ADMIN_KEY
 
 
@@ -54,7 +55,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
+    settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as state:
         app = create_app(lambda: nullcontext(state), version=state.version)
         with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:

@@ -57,7 +57,6 @@ def test_of_alternatives_the_plain_text_is_read(tmp_path: Path) -> None:
     assert "rich" not in text
 
 
-@pytest.mark.xdist_group("docling")
 def test_html_is_read_where_there_is_no_plain_text(tmp_path: Path) -> None:
     made = message(body=None)
     made.set_content("<style>p{}</style><p>rich <b>words</b></p><img src='cid:logo'>", subtype="html")

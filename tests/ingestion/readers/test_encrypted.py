@@ -11,8 +11,6 @@ from ingestion.extraction import LocalExtractor
 from ingestion.types import Extraction
 from tests.ingestion.office_files import docx_bytes, xlsx_bytes
 
-pytestmark = pytest.mark.xdist_group("docling")  # one process pays for importing it
-
 
 def sealed(data: bytes, password: str) -> bytes:
     """An OOXML document under agile encryption ([MS-OFFCRYPTO] §2.3.4.10)."""

@@ -9,8 +9,6 @@ from ingestion.types import BlockKind, MediaType
 from tests.ingestion.epub_file import PACKAGE, book
 from tests.ingestion.readers.reading import blocks, paths, read
 
-pytestmark = pytest.mark.xdist_group("docling")  # one process pays for importing it
-
 
 @pytest.mark.parametrize("mimetype_first", [True, False])
 def test_chapters_come_in_the_order_of_the_spine(tmp_path: Path, mimetype_first: bool) -> None:

@@ -8,8 +8,6 @@ from ingestion.errors import LimitExceeded, NoText
 from ingestion.types import BlockKind, MediaType
 from tests.ingestion.readers.reading import blocks, paths, read
 
-pytestmark = pytest.mark.xdist_group("docling")  # one process pays for importing it
-
 PAGE = """<!doctype html><html><head><title>The &amp; title</title><style>p {color: red}</style>
 <script>alert("no")</script></head><body>
 <p>Before any heading.</p>

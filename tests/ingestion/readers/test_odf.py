@@ -10,8 +10,6 @@ from tests.ingestion.open_documents import odp_bytes, ods_bytes, odt_bytes
 from tests.ingestion.readers.reading import blocks, paths, read
 from tests.ingestion.zip_file import zip_bytes
 
-pytestmark = pytest.mark.xdist_group("docling")  # one process pays for importing it
-
 
 def test_a_text_has_headings_lists_tables_and_its_notes_at_the_end(tmp_path: Path) -> None:
     extraction = read(tmp_path, "a.odt", odt_bytes())

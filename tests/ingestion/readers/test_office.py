@@ -12,8 +12,6 @@ from tests.ingestion.office_files import docx_bytes, pptx_bytes, xlsx_bytes
 from tests.ingestion.readers.reading import blocks, paths, read
 from tests.ingestion.zip_file import ooxml_bytes
 
-pytestmark = pytest.mark.xdist_group("docling")  # one process pays for importing it
-
 
 def test_a_word_document_has_headings_lists_and_rows(tmp_path: Path) -> None:
     extraction = read(tmp_path, "a.docx", docx_bytes())
