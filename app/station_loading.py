@@ -1,6 +1,5 @@
 """Everything that needs weights: loaded over an application that keeps its books already, and closed before it."""
 
-import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.assembly import Assembly
+from app.collector import leave_loaded_alone
 from app.cutover import Cutover
 from app.db.chunks import ChunkRepository
 from app.db.vectors import VectorRepository
@@ -16,6 +16,7 @@ from app.loading import load_embedder, load_entailment, load_generator, load_rer
 from app.passwords import Passwords
 from app.reconciliation import NightlyReconciliation
 from app.reembedding import Reembedder
+from app.settings import Settings
 from app.state import State, Stations
 from app.usage.alert_delivery import AlertDelivery
 from app.usage.engine_counters import EngineCounters
@@ -106,8 +107,7 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         stack.callback(foundation.delivery.stop)
         _watch(foundation, stack)
         cutover.start(standing)
-        gc.enable()  # the command line turns it off while it imports
-        gc.freeze()  # what is loaded now stays: collections need not look at it again
+        leave_loaded_alone()
         yield
 
 
@@ -131,11 +131,7 @@ def _assembly(
     )
     lexical.start()
     stack.callback(lexical.close)
-    limits = ExtractionLimits(
-        seconds=settings.parse_seconds,
-        memory_bytes=settings.parse_memory_mb << 20,
-        ocr_pages=0 if settings.ocr == "off" else ExtractionLimits().ocr_pages,
-    )
+    limits = extraction_limits(settings)
     parsers = settings.parsers or min(2, len(os.sched_getaffinity(0)))
     extractor = ExtractorPool([ChildExtractor(limits, soffice=find_soffice()) for _ in range(parsers)])
     stack.callback(extractor.close)
@@ -157,6 +153,15 @@ def _assembly(
         generator=generator,
         reranker=load_reranker(settings),
         entailment=load_entailment(settings),
+    )
+
+
+def extraction_limits(settings: Settings) -> ExtractionLimits:
+    """What one file may take, by the settings."""
+    return ExtractionLimits(
+        seconds=settings.parse_seconds,
+        memory_bytes=settings.parse_memory_mb << 20,
+        ocr_pages=0 if settings.ocr == "off" else ExtractionLimits().ocr_pages,
     )
 
 
