@@ -12,6 +12,7 @@ from app.access.first_key import ensure_first_key
 from app.access.known import KnownPrincipals
 from app.access.local_key import LocalKey
 from app.access.openid import open_id
+from app.address import address_of
 from app.admission.quotas import OverriddenQuotas
 from app.admission.rates import Rates
 from app.admission.sizing import default_quotas, sized_admission
@@ -46,12 +47,13 @@ from app.lock import data_dir_lock
 from app.metrics import Metrics, TokenCounts
 from app.openai_files import OpenAIFiles
 from app.otel import open_tracer
+from app.passage_boxes import PassageBoxes
 from app.passwords import Passwords
 from app.reconciliation import Reconciler
 from app.reindexing import Reindexer
 from app.settings import Settings
 from app.state import State, Stations
-from app.station_loading import STEPS, Foundation, loaded
+from app.station_loading import STEPS, Foundation, extraction_limits, loaded
 from app.telemetry import logger
 from app.usage.adjustments import Adjustments
 from app.usage.alert_delivery import AlertDelivery
@@ -155,7 +157,7 @@ def _founded(settings: Settings, local_secret: str | None) -> Iterator[Foundatio
         known = KnownPrincipals()
         keys, collections = KeyRepository(database, on_change=known.forget), CollectionRepository(database)
         sessions = SessionRepository(database, hours=settings.session_hours, on_change=known.forget)
-        ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT)
+        ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT, address=address_of(settings))
         files = FileStore(settings.data_dir / "files")
         files.clear_incoming()
         remove_strays(files, documents)
@@ -190,6 +192,9 @@ def _founded(settings: Settings, local_secret: str | None) -> Iterator[Foundatio
             documents=documents,
             collections=collections,
             contents=ContentRepository(database),
+            passage_boxes=stack.enter_context(
+                PassageBoxes(ContentRepository(database), files, limits=extraction_limits(settings))
+            ),
             conversations=ConversationRepository(database),
             jobs=jobs,
             generations=generations,

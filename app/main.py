@@ -11,6 +11,7 @@ from app.api import (
     admin,
     answers,
     audit,
+    boxes,
     budgets,
     chat_completions,
     collections,
@@ -36,6 +37,7 @@ from app.api import (
     users,
     vector_store_files,
     vector_stores,
+    web_page,
 )
 from app.api.drain_gate import DrainGate
 from app.api.errors import install_error_handlers
@@ -99,6 +101,7 @@ def create_app(
         documents,
         jobs,
         contents,
+        boxes,
         collections,
         search,
         answers,
@@ -124,8 +127,10 @@ def create_app(
         reconciliation,
         usage_reconciliation,
         health,
+        web_page,
     ):
         app.include_router(module.router)
+    web_page.serve_assets(app)
     app.state.drain = drain
     install_error_handlers(app)
     app.add_middleware(Idempotency)

@@ -31,6 +31,7 @@ from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.metrics import Metrics
 from app.openai_files import OpenAIFiles
+from app.passage_boxes import PassageBoxes
 from app.reconciliation import Reconciler
 from app.reindexing import Reindexer
 from app.settings import Settings
@@ -78,6 +79,7 @@ class State:
     documents: DocumentRepository
     collections: CollectionRepository
     contents: ContentRepository
+    passage_boxes: PassageBoxes
     conversations: ConversationRepository
     jobs: JobRepository
     generations: GenerationRepository

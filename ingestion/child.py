@@ -16,10 +16,20 @@ from typing import BinaryIO
 
 from ingestion.errors import IngestionError, LimitExceeded
 from ingestion.extraction import LocalExtractor, load_reader
-from ingestion.messages import Loaded, Reply, Request, Scanning, framed, pack_reply, read_message, unpack_request
+from ingestion.messages import (
+    Loaded,
+    Located,
+    Reply,
+    Request,
+    Scanning,
+    framed,
+    pack_reply,
+    read_message,
+    unpack_request,
+)
 from ingestion.ports import Extractor
 from ingestion.sniff import sniff
-from ingestion.types import ExtractionLimits
+from ingestion.types import Extraction, ExtractionLimits
 
 _FILE_BYTES = 256 << 20  # a decrypted document, an attachment, what LibreOffice makes of a document
 _OPEN_FILES = 256
@@ -59,12 +69,18 @@ def serve(
             try:
                 load(request)
                 _send(replies, Loaded())
-                reply = extractor(request.limits, _scan_reporter(replies, request.limits)).extract(
-                    request.path, filename=request.filename, password=request.password
-                )
+                reply = _answer(request, extractor(request.limits, _scan_reporter(replies, request.limits)))
             except IngestionError as error:
                 reply = error
             _send(replies, reply)
+
+
+def _answer(request: Request, extractor: Extractor) -> Extraction | Located:
+    if not request.spans:
+        return extractor.extract(request.path, filename=request.filename, password=request.password)
+    from ingestion.readers.pdf_boxes import read_boxes
+
+    return Located(read_boxes(request.path, request.spans, password=request.password))
 
 
 def _load(request: Request, *, with_office: bool) -> None:

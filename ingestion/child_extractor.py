@@ -2,15 +2,18 @@
 
 import shutil
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock, Timer
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from ingestion.errors import IngestionError
 from ingestion.messages import Request
 from ingestion.parser_process import ParserFailed, ParserProcess
-from ingestion.types import Extraction, ExtractionLimits
+from ingestion.types import Extraction, ExtractionLimits, PageBoxes, PageSpan
+
+_Answer = TypeVar("_Answer")
 
 
 class ChildExtractor:
@@ -60,9 +63,22 @@ class ChildExtractor:
             LimitExceeded: Also when it took too long or too much memory.
             ParserCrashed: The child died on this file; the next one gets a new child.
         """
+        return self._asked(ParserProcess.ask, Request(path.absolute(), filename, self._limits, password))
+
+    def locate(self, path: Path, spans: Sequence[PageSpan], *, password: str | None = None) -> tuple[PageBoxes, ...]:
+        """Where spans of pages stand in a PDF, in their order; a page that cannot be loaded is left out.
+
+        Raises:
+            IngestionError: As `extract`.
+        """
+        assert spans, "there is something to find"
+        request = Request(path.absolute(), "", self._limits, password, tuple(spans))
+        return self._asked(ParserProcess.locate, request).pages
+
+    def _asked(self, ask: Callable[[ParserProcess, Request], _Answer], request: Request) -> _Answer:
         with self._lock:
             try:
-                return self._extract(Request(path.absolute(), filename, self._limits, password))
+                return self._ask(ask, request)
             finally:
                 if self._served >= self._recycle_after:
                     self._stop()
@@ -80,14 +96,14 @@ class ChildExtractor:
                 self._idle = None
             self._stop()
 
-    def _extract(self, request: Request) -> Extraction:
+    def _ask(self, ask: Callable[[ParserProcess, Request], _Answer], request: Request) -> _Answer:
         if self._child and self._child.exited():
             self._stop()
         if self._child is None:
             self._child, self._served = ParserProcess(self._command), 0
         try:
             self._served += 1
-            return self._child.ask(request)
+            return ask(self._child, request)
         except ParserFailed as failure:
             self._stop()
             raise failure.error from None

@@ -5,16 +5,18 @@ reads hostile files, so what it says is decoded field by field into our own type
 """
 
 import json
+import math
 import struct
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ingestion import errors
-from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page
+from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page, PageBoxes, PageSpan
 
 HEADER_BYTES = 4
 MAX_MESSAGE_BYTES = 1 << 30
+_MOST_POINTS = 1 << 31  # far beyond what any page has
 
 _ERRORS: dict[str, type[errors.IngestionError]] = {
     error.code: error
@@ -33,12 +35,13 @@ _ERRORS: dict[str, type[errors.IngestionError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A file to read; the password does not show when a request is printed."""
+    """A file to read, or, with `spans`, a PDF in which to find these; the password does not show when it is printed."""
 
     path: Path
     filename: str
     limits: ExtractionLimits
     password: str | None = field(default=None, repr=False)
+    spans: tuple[PageSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,14 @@ class Scanning:
     of: int
 
 
-Reply = Loaded | Scanning | Extraction | errors.IngestionError
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where the spans of a request stand."""
+
+    pages: tuple[PageBoxes, ...]
+
+
+Reply = Loaded | Scanning | Extraction | Located | errors.IngestionError
 
 
 def framed(message: dict[str, Any]) -> bytes:
@@ -93,13 +103,18 @@ def pack_request(request: Request) -> dict[str, Any]:
         "filename": request.filename,
         "limits": asdict(request.limits),
         "password": request.password,
+        "spans": [(span.number, span.text, span.start, span.end) for span in request.spans],
     }
 
 
 def unpack_request(message: dict[str, Any]) -> Request:
     """The request that `pack_request` packed."""
     return Request(
-        Path(message["path"]), message["filename"], ExtractionLimits(**message["limits"]), message["password"]
+        Path(message["path"]),
+        message["filename"],
+        ExtractionLimits(**message["limits"]),
+        message["password"],
+        tuple(PageSpan(*span) for span in message["spans"]),
     )
 
 
@@ -118,6 +133,8 @@ def pack_reply(reply: Reply) -> dict[str, Any]:
                 "pages": [(page.number, page.start_char, page.end_char) for page in reply.pages],
                 "blocks": [(b.kind, b.start_char, b.end_char, b.page, b.heading_path) for b in reply.blocks],
             }
+        case Located():
+            return {"located": [(p.number, p.width, p.height, p.boxes, p.exact) for p in reply.pages]}
         case errors.IngestionError():
             return {"code": reply.code, "message": str(reply)}
 
@@ -136,6 +153,8 @@ def unpack_reply(body: bytes) -> Reply:
             return Loaded()
         if "scanning" in message:
             return _scanning(*message["scanning"])
+        if "located" in message:
+            return Located(tuple(_page_boxes(*page) for page in message["located"]))
         return Extraction(
             media_type=MediaType(message["media_type"]),
             title=message["title"],
@@ -154,3 +173,18 @@ def _scanning(page: object, of: object) -> Scanning:
     if type(page) is not int or type(of) is not int or not 1 <= page <= of:  # a bool is an int to isinstance
         raise ValueError("these are no page and number of pages")
     return Scanning(page, of)
+
+
+def _page_boxes(number: int, width: float, height: float, boxes: list[list[float]], exact: object) -> PageBoxes:
+    if type(number) is not int or type(exact) is not bool:
+        raise ValueError("these are no boxes of a page")
+    sides = tuple((_points(left), _points(top), _points(right), _points(bottom)) for left, top, right, bottom in boxes)
+    return PageBoxes(number, _points(width), _points(height), sides, exact)
+
+
+def _points(length: object) -> float:
+    if type(length) is int and abs(length) < _MOST_POINTS:
+        return float(length)
+    if type(length) is float and math.isfinite(length):
+        return length
+    raise ValueError("this is no length")

@@ -18,6 +18,7 @@ from ingestion.errors import IngestionError, LimitExceeded, ParserCrashed
 from ingestion.messages import (
     HEADER_BYTES,
     Loaded,
+    Located,
     Reply,
     Request,
     Scanning,
@@ -90,7 +91,20 @@ class ParserProcess:
         return self._process.poll() is not None
 
     def ask(self, request: Request) -> Extraction:
-        """The child's answer; `ParserFailed` where the child is of no more use, else what the file deserves."""
+        """What the file says; `ParserFailed` where the child is of no more use, else what the file deserves."""
+        reply = self._answer(request)
+        if not isinstance(reply, Extraction):
+            raise ParserFailed(_crashed())
+        return reply
+
+    def locate(self, request: Request) -> Located:
+        """Where the request's spans stand; errors as those of `ask`."""
+        reply = self._answer(request)
+        if not isinstance(reply, Located):
+            raise ParserFailed(_crashed())
+        return reply
+
+    def _answer(self, request: Request) -> Extraction | Located:
         limits = request.limits
         try:
             self._requests.write(framed(pack_request(request)))
@@ -106,7 +120,7 @@ class ParserProcess:
                     raise ParserFailed(_too_many_scans(limits))
                 reply = self._next_reply(_scan_deadline(reply, limits), limits)
         match reply:
-            case Extraction():
+            case Extraction() | Located():
                 return reply
             case IngestionError():
                 raise reply

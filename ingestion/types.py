@@ -74,6 +74,31 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
+class PageSpan:
+    """Characters `[start, end)` of `text`, which is the canonical text of page `number` (from 1)."""
+
+    number: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """Where characters stand on page `number` (from 1), which is shown `width` by `height` points of 1/72 inch.
+
+    A box has left, top, right and bottom, counted from the upper left corner of the page as it is shown; there is one
+    for each printed line. `exact` is false where some of the characters were not found.
+    """
+
+    number: int
+    width: float
+    height: float
+    boxes: tuple[tuple[float, float, float, float], ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk before it has an identity: `text == extraction.text[start_char:end_char]`.
 

@@ -10,10 +10,11 @@ from app.types import Role
 _USER = "admin"
 
 
-def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenant_id: str) -> None:
+def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenant_id: str, address: str) -> None:
     """Make an admin key when there is no key at all, and print it once.
 
-    A configured key (`FOOTNOTE_ADMIN_KEY`) becomes that first key and is not printed.
+    A configured key (`FOOTNOTE_ADMIN_KEY`) becomes that first key and is not printed. The link signs a browser in: what
+    follows `#` is sent to no server (RFC 3986, section 3.5), and the page takes it out of the address.
     """
     if keys.list(tenant_id=tenant_id):
         return
@@ -28,5 +29,6 @@ def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenan
     )
     if configured is None:
         # Not through the log: it may be shipped elsewhere, and the key must be seen exactly once.
-        sys.stderr.write(f"\n  First admin key (shown this once): {secret}\n\n")
+        sys.stderr.write(f"\n  First admin key (shown this once): {secret}\n")
+        sys.stderr.write(f"  Open the page with it: {address}/#key={secret}\n\n")
         sys.stderr.flush()

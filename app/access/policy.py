@@ -4,7 +4,7 @@ import re
 
 from app.types import Principal, Role
 
-_PUBLIC = frozenset({"/", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"})
+_PUBLIC = frozenset({"/", "/icon.svg", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"})
 _SIGNING_IN = frozenset(
     {("POST", "/v1/session"), ("GET", "/v1/session/oidc/login"), ("GET", "/v1/session/oidc/callback")}
 )
@@ -42,8 +42,8 @@ _WHOLE_TENANT = re.compile(r"/v1/admin/(?!keys(/|$))")
 
 
 def is_public(path: str, method: str = "GET") -> bool:
-    """Whether a request is served without a key: health, metrics, the API's own documentation, and signing in."""
-    return path in _PUBLIC or path.startswith("/docs/") or (method, path) in _SIGNING_IN
+    """Whether a request is served without a key: health, metrics, the page, the API's documentation, signing in."""
+    return path in _PUBLIC or path.startswith(("/docs/", "/assets/")) or (method, path) in _SIGNING_IN
 
 
 def required_role(method: str, path: str) -> Role:

@@ -73,14 +73,14 @@ def _listen(settings: "Settings", console: Console) -> socket.socket:
     Raises:
         SetupError: The address cannot be bound.
     """
+    from app.address import address_of
+
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         raise SetupError(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.") from None
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    scheme = "http" if settings.tls_cert is None else "https"
-    address = f"{scheme}://{host}:{listener.getsockname()[1]}"
+    address = address_of(settings, port=listener.getsockname()[1])
     console.print(f"Footnote listens on {address}, its API is described at {address}/docs", soft_wrap=True)
     console.print("It answers questions when its models are loaded; /readyz says how far that is.")
     return listener

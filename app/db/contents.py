@@ -75,6 +75,16 @@ class ContentRepository:
         title: str | None = row.title
         return title
 
+    def media_type(self, document_id: str, *, tenant_id: str, version: int | None = None) -> str | None:
+        """What kind of file a version was.
+
+        Raises:
+            NotFound: As `text`.
+        """
+        row = self._version(document_id, tenant_id, None, version, document_version.c.media_type)
+        media_type: str | None = row.media_type
+        return media_type
+
     def structure(
         self,
         document_id: str,

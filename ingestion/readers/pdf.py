@@ -39,7 +39,7 @@ def read_pdf(
     Raises:
         IngestionError: As `ports.Extractor` says.
     """
-    with closing(_opened(path, password)) as document:
+    with closing(opened(path, password)) as document:
         if len(document) > limits.pages:
             raise too_many_pages(limits)
         scanner = PageScanner(limits, on_scan=on_scan)
@@ -68,7 +68,12 @@ def read_pdf(
         raise NoText(scanner.no_text()) from None
 
 
-def _opened(path: Path, password: str | None) -> pypdfium2.PdfDocument:
+def opened(path: Path, password: str | None) -> pypdfium2.PdfDocument:
+    """The document in a file.
+
+    Raises:
+        IngestionError: It needs another password, has no pages, or is damaged.
+    """
     # pdfium tells why it failed by a last error that it sometimes leaves from the file before (a PDF
     # without pages after one with a password). Opening no file at all sets one that cannot be ours.
     pdfium.FPDF_LoadDocument(b"", None)

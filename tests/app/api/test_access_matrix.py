@@ -32,6 +32,7 @@ MATRIX = {
     ("GET", "/v1/documents/{document_id}/content"): Role.READER,
     ("GET", "/v1/documents/{document_id}/pages/{number}"): Role.READER,
     ("GET", "/v1/documents/{document_id}/chunks"): Role.READER,
+    ("GET", "/v1/documents/{document_id}/boxes"): Role.READER,
     ("GET", "/v1/documents/{document_id}/file"): Role.READER,
     ("GET", "/v1/jobs"): Role.READER,
     ("GET", "/v1/jobs/{job_id}"): Role.READER,
@@ -187,6 +188,7 @@ BODIES = {
     "/v1/admin/keys/{key_id}": {"name": "renamed"},
 }
 REPORTS = {"/v1/admin/costs", *(f"/v1/admin/usage/{of}" for of in ("completions", "embeddings", "rerank", "documents"))}
+PARAMS = {"/v1/documents/{document_id}/boxes": {"start": "0", "end": "1"}}
 OPENAI_IDS = {"vector_store_id", "file_id", "batch_id"}
 IDS = {
     "document_id",
@@ -272,7 +274,7 @@ def call(client: TestClient, method: str, template: str, ids: dict[str, str], he
     body = BODIES.get(template) if method in {"POST", "PUT", "PATCH"} else None
     if (method, template) == ("PUT", "/v1/documents/{document_id}"):
         body = {"text": "New text.", "filename": "s.txt"}
-    params = {"start_time": "0", "end_time": "86400"} if template in REPORTS else None
+    params = {"start_time": "0", "end_time": "86400"} if template in REPORTS else PARAMS.get(template)
     request = client.build_request(method, path, json=body, headers=headers, params=params)
     if "Authorization" not in headers:
         del request.headers["Authorization"]

@@ -1,0 +1,54 @@
+import { useQuery } from "@tanstack/react-query";
+import { request } from "../api/http";
+import type { Model } from "../api/types";
+import { t } from "../strings";
+import { countText } from "../ui/numbers";
+import { ProblemNote } from "../ui/ProblemNote";
+import { Generations } from "./Generations";
+import { Reindexings } from "./Reindexings";
+import { Section } from "./Section";
+
+const WORDS = t.admin.models;
+
+/** Which models answer and find, the indexes they made, and reading documents again. */
+export function ModelsSection() {
+  const models = useQuery({
+    queryKey: ["models"],
+    queryFn: ({ signal }) => request<{ data: Model[] }>("v1/models", { signal }),
+  });
+  const asked = models.data?.data.find(({ generator }) => generator !== null);
+  const embedder = models.data?.data.find(({ generator }) => generator === null);
+  return (
+    <>
+      <Section title={WORDS.title}>
+        {models.isPending && <p className="quiet">{t.loading}</p>}
+        {models.isError && <ProblemNote problem={models.error} onRetry={() => void models.refetch()} />}
+        <dl className="facts">
+          {asked !== undefined && (
+            <div>
+              <dt>{WORDS.generator}</dt>
+              <dd>
+                <b>{asked.generator}</b>{" "}
+                <span className="quiet small">{WORDS.window(countText(asked.context_window))}</span>
+              </dd>
+            </div>
+          )}
+          {embedder !== undefined && (
+            <div>
+              <dt>{WORDS.embedder}</dt>
+              <dd>
+                <b>{embedder.id}</b>{" "}
+                <span className="quiet small">
+                  {WORDS.window(countText(embedder.context_window))}
+                  {embedder.dimensions != null && `, ${WORDS.dimensions(countText(embedder.dimensions))}`}
+                </span>
+              </dd>
+            </div>
+          )}
+        </dl>
+      </Section>
+      <Generations />
+      <Reindexings />
+    </>
+  );
+}

@@ -1,0 +1,83 @@
+/** Names for the bodies of the HTTP contract; `schema.d.ts` is made from the server's own description (npm run types). */
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Session = Schemas["SessionBody"];
+export type AskRequest = Schemas["AskRequest"];
+export type Answer = Schemas["AnswerBody"];
+export type Citation = Schemas["CitationBody"];
+export type Sources = Schemas["SourcesBody"];
+export type Usage = Schemas["UsageBody"];
+export type Document = Schemas["DocumentBody"];
+export type Collection = Schemas["CollectionBody"];
+
+/** A list as every route gives it: `next_cursor` asks for what follows. */
+export interface Page<Item> {
+  data: Item[];
+  has_more: boolean;
+  next_cursor: string | null;
+}
+
+export type DocumentStatus = Schemas["DocumentStatus"];
+export type DocumentVersion = Schemas["VersionBody"];
+export type Archive = Schemas["ArchiveBody"];
+/** A document's or a collection's own fields. */
+export type Metadata = Document["metadata"];
+export type Turn = Schemas["TurnBody"];
+export type Conversation = Schemas["ConversationBody"];
+export type WholeConversation = Schemas["WholeConversationBody"];
+export type Hit = Schemas["HitBody"];
+export type SearchResponse = Schemas["SearchResponse"];
+
+/** Usage and administration. */
+export type OwnUsage = Schemas["OwnUsage"];
+export type OwnPeriod = Schemas["OwnPeriod"];
+export type OwnBudget = Schemas["OwnBudget"];
+export type Completions = Schemas["CompletionsResult"];
+export type Embeddings = Schemas["EmbeddingsResult"];
+export type Reranks = Schemas["RerankResult"];
+export type Costs = Schemas["CostsResult"];
+export type DocumentUsage = Schemas["DocumentResult"];
+export type DocumentsPage = Schemas["DocumentsPage"];
+export type LedgerReconciliation = Schemas["ReconciliationBody"];
+export type Readiness = Schemas["Readiness"];
+export type Key = Schemas["KeyBody"];
+export type NewKey = Schemas["NewKey"];
+export type KeyWithSecret = Schemas["NewKeyBody"];
+export type Role = Schemas["Role"];
+export type User = Schemas["UserBody"];
+export type Tenant = Schemas["TenantBody"];
+export type Price = Schemas["PriceBody"];
+export type Rerating = Schemas["ReratingBody"];
+export type Budget = Schemas["app__api__schemas__budgets__BudgetBody"];
+export type BudgetTerms = Schemas["Terms"];
+export type Limits = Schemas["LimitsBody"];
+export type NewLimits = Schemas["NewLimits"];
+export type Model = Schemas["ModelBody"];
+export type Generation = Schemas["GenerationBody"];
+export type Reindexing = Schemas["ReindexBody"];
+export type AuditEvent = Schemas["AuditBody"];
+export type Findings = Schemas["FindingsBody"];
+
+export type Boxes = Schemas["BoxesBody"];
+
+/** Characters `[start, end)` of a version's canonical text; offsets count code points. */
+export interface Content {
+  document_id: string;
+  version: number;
+  start: number;
+  end: number;
+  total: number;
+  text: string;
+}
+
+/** A report's page of buckets, oldest first; `next_page` asks for what follows. */
+export interface ReportPage<Result> {
+  data: { start_time: number; end_time: number; start_local: string; results: Result[] }[];
+  has_more: boolean;
+  next_page: string | null;
+  as_of: number;
+  final: boolean;
+  tz: string;
+}

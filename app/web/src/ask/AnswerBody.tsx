@@ -1,0 +1,70 @@
+/** The text of an answer with its footnotes: marks in it, a card at the mark, and the list below. */
+import { useCallback, useId, useMemo, useState } from "react";
+import type { Citation } from "../api/types";
+import { t } from "../strings";
+import { AnswerText } from "./AnswerText";
+import type { OpenPassage } from "./ConversationView";
+import { FootnoteCard, type Previewed } from "./FootnoteCard";
+import { FootnoteList } from "./FootnoteList";
+import { FootnoteMark, PendingMark } from "./FootnoteMark";
+import { pendingSegmentsOf, type Segment, segmentsOf } from "./segments";
+import { isRunning, type Turn } from "./turn";
+
+export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
+  const { text, citations, ending } = turn;
+  const card = useId();
+  const running = isRunning(turn);
+  const segments = useMemo(
+    () => (running ? pendingSegmentsOf(text) : segmentsOf(text, citations, ending?.uncited)),
+    [running, text, citations, ending],
+  );
+  const [previewed, setPreviewed] = useState<Previewed | null>(null);
+  const hide = useCallback(() => setPreviewed(null), []);
+  const doubtful = citations.some((citation) => !citation.verified);
+
+  function renderMark(mark: Extract<Segment, { kind: "mark" }>) {
+    const citation = mark.citation === null ? undefined : citations[mark.citation];
+    if (citation === undefined) return <PendingMark number={mark.number} />;
+    return (
+      <FootnoteMark
+        citation={citation}
+        onPreview={(mark, delay) => setPreviewed({ citation, mark, delay })}
+        onLeave={(delay) => setPreviewed((one) => (one?.citation === citation ? { ...one, leaving: delay } : one))}
+        onOpen={onOpen === null ? null : () => open(citation)}
+        describedBy={previewed?.citation === citation ? card : undefined}
+      />
+    );
+  }
+
+  function open(citation: Citation) {
+    hide();
+    onOpen?.(citation);
+  }
+
+  return (
+    <>
+      <AnswerText segments={segments} renderMark={renderMark} />
+      {!running && ((ending?.uncited.length ?? 0) > 0 || doubtful) && (
+        <ul className="ask-legend small quiet">
+          {(ending?.uncited.length ?? 0) > 0 && (
+            <li>
+              <span className="ask-uncited">{t.ask.turn.uncited}</span>
+            </li>
+          )}
+          {doubtful && (
+            <li>
+              <span className="ask-mark doubtful" aria-hidden="true">
+                1
+              </span>{" "}
+              {t.ask.turn.unconfirmed}
+            </li>
+          )}
+        </ul>
+      )}
+      {!running && citations.length > 0 && (
+        <FootnoteList citations={citations} onOpen={onOpen === null ? null : open} />
+      )}
+      {previewed !== null && <FootnoteCard id={card} previewed={previewed} onHide={hide} />}
+    </>
+  );
+}

@@ -1,0 +1,123 @@
+/** One conversation: what was asked and answered, and where the next question is written. */
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { Problem, request } from "../api/http";
+import type { Citation, WholeConversation } from "../api/types";
+import { t } from "../strings";
+import { copy } from "../ui/copy";
+import { useNotices } from "../ui/notices";
+import { ProblemNote } from "../ui/ProblemNote";
+import { Composer } from "./Composer";
+import { conversationAddress } from "./places";
+import { type Runs, useDraft, useTurns } from "./runs";
+import { EVERYTHING } from "./scope";
+import { TurnView } from "./TurnView";
+import { isRunning, mergedTurns, type Turn } from "./turn";
+import { useFollowing } from "./useFollowing";
+import { Welcome } from "./Welcome";
+
+/** Opens a passage beside the conversation; null where there is no room and the viewer is gone to. */
+export type OpenPassage = ((citation: Citation) => void) | null;
+
+interface ConversationViewProps {
+  conversation: string | null;
+  runs: Runs;
+  onBegun: (id: string) => void;
+  onOpen: OpenPassage;
+}
+
+export function ConversationView({ conversation, runs, onBegun, onOpen }: ConversationViewProps) {
+  const here = useTurns(runs, conversation);
+  const draft = useDraft(runs, conversation);
+  const kept = useQuery({
+    queryKey: ["conversations", conversation],
+    queryFn: () => request<WholeConversation>(`v1/conversations/${encodeURIComponent(conversation ?? "")}`),
+    enabled: conversation !== null,
+  });
+  const turns = useMemo(() => mergedTurns(kept.data?.data ?? [], here), [kept.data, here]);
+  const last = turns.at(-1);
+  const running = last !== undefined && isRunning(last) ? last : null;
+  const { following, follow } = useFollowing(last, running !== null);
+  const missing = kept.error instanceof Problem && kept.error.status === 404;
+
+  function ask(question: string, instead?: Turn) {
+    follow();
+    const scope = instead?.scope ?? draft.scope;
+    // What an earlier turn has left stays to be read; one that came to nothing is in the way.
+    const replaced =
+      instead !== undefined && instead.text === "" && instead.state !== "done" ? { instead: instead.key } : {};
+    if (instead === undefined) runs.setDraft(conversation, { ...draft, text: "" });
+    void runs.ask({ conversation, question, scope, ...replaced }, onBegun);
+  }
+
+  return (
+    <section className="ask-main" aria-label={t.ask.heading}>
+      {turns.length > 0 && <h1 className="visually-hidden">{t.ask.heading}</h1>}
+      {conversation !== null && turns.length > 0 && <Head conversation={conversation} />}
+      <div className="ask-thread">
+        {conversation !== null && kept.isPending && turns.length === 0 && <p className="centred quiet">{t.loading}</p>}
+        {missing && turns.length === 0 && <p className="centred">{t.ask.conversations.missing}</p>}
+        {kept.isError && !missing && <ProblemNote problem={kept.error} onRetry={() => void kept.refetch()} />}
+        {turns.length === 0 && (conversation === null || kept.isSuccess) && <Welcome />}
+        {turns.map((turn) => (
+          <TurnView
+            key={turn.key}
+            turn={turn}
+            last={turn === last}
+            onOpen={onOpen}
+            onAgain={running === null ? () => ask(turn.question, turn) : null}
+            onEverywhere={running === null ? () => ask(turn.question, { ...turn, scope: EVERYTHING }) : null}
+          />
+        ))}
+      </div>
+      {!missing && (
+        <Composer
+          draft={draft}
+          onDraft={(next) => runs.setDraft(conversation, next)}
+          running={running}
+          followUp={turns.length > 0}
+          onAsk={(question) => ask(question)}
+          onStop={() => running !== null && void runs.stop(running.key)}
+          onLatest={running !== null && !following ? follow : null}
+        />
+      )}
+      <Said turn={last} />
+    </section>
+  );
+}
+
+function Head({ conversation }: { conversation: string }) {
+  const words = t.ask.conversations;
+  const say = useNotices();
+  async function act() {
+    say((await copy(conversationAddress(conversation))) ? words.linkCopied : words.linkFailed);
+  }
+  return (
+    <div className="ask-head">
+      <button type="button" className="plain small" title={words.linkHint} onClick={() => void act()}>
+        {words.copyLink}
+      </button>
+    </div>
+  );
+}
+
+/** What happens, for those who do not see it: the stations and not every word. */
+function Said({ turn }: { turn: Turn | undefined }) {
+  // What the server had kept is no news.
+  const news = turn !== undefined && turn.key !== turn.requestId;
+  return (
+    <p className="visually-hidden" role="status">
+      {news ? wordsOf(turn) : ""}
+    </p>
+  );
+}
+
+function wordsOf(turn: Turn): string {
+  const words = t.ask.turn;
+  if (turn.stopping && isRunning(turn)) return t.ask.composer.stopping;
+  if (turn.state === "searching") return words.starting;
+  if (turn.state === "writing") return words.writing;
+  if (turn.state === "stopped") return turn.text === "" ? words.stoppedEmpty : words.stopped;
+  if (turn.state === "failed") return "";
+  return turn.ending?.answered === false ? t.ask.refusal.title : words.ready(turn.citations.length);
+}

@@ -1,0 +1,71 @@
+/** All footnotes of an answer, one a passage: what the cards show, for those who do not point. */
+import type { Citation } from "../api/types";
+import { t } from "../strings";
+import { Confirmation } from "./Confirmation";
+import { isElsewhere } from "./FootnoteMark";
+import { pageWords, passageHref } from "./places";
+
+interface FootnoteListProps {
+  citations: readonly Citation[];
+  onOpen: ((citation: Citation) => void) | null;
+}
+
+export function FootnoteList({ citations, onOpen }: FootnoteListProps) {
+  const words = t.ask.footnote;
+  const passages = byPassage(citations);
+  const doubtful = citations.filter((citation) => !citation.verified).length;
+  return (
+    <details className="ask-footnotes">
+      <summary>
+        {words.openList(passages.length)}
+        {doubtful > 0 && <span className="badge warn">{words.unconfirmedCount(doubtful)}</span>}
+      </summary>
+      <ol>
+        {passages.map(([citation, ...others]) => (
+          <li key={`${passageHref(citation)} ${citation.index}`}>
+            <a
+              href={passageHref(citation)}
+              onClick={(event) => {
+                if (onOpen === null || isElsewhere(event)) return;
+                event.preventDefault();
+                onOpen(citation);
+              }}
+            >
+              <span className="ask-number">{citation.index}</span> {citation.filename}
+              {pageWords(citation) !== "" && `, ${pageWords(citation)}`}
+            </a>
+            <blockquote>{citation.cited_text}</blockquote>
+            <Verdict citations={[citation, ...others]} />
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+type Several = [Citation, ...Citation[]];
+
+/** What was found about the sentences that name a passage. */
+function Verdict({ citations }: { citations: Several }) {
+  const confirmed = citations.filter((citation) => citation.verified).length;
+  if (confirmed === 0 || confirmed === citations.length) return <Confirmation citation={citations[0]} />;
+  return (
+    <p className="small ask-confirmation">
+      <span className="badge warn">
+        <span aria-hidden="true">⚠</span> {t.ask.footnote.confirmedPartly(confirmed, citations.length)}
+      </span>
+    </p>
+  );
+}
+
+/** The footnotes of each passage together. */
+function byPassage(citations: readonly Citation[]): Several[] {
+  const found = new Map<string, Several>();
+  for (const citation of citations) {
+    const key = `${passageHref(citation)} ${citation.index}`;
+    const known = found.get(key);
+    if (known === undefined) found.set(key, [citation]);
+    else known.push(citation);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,60 @@
+/** The mark of a footnote in an answer: a link to its passage. */
+import type { MouseEvent } from "react";
+import type { Citation } from "../api/types";
+import { t } from "../strings";
+import { pageWords, passageHref } from "./places";
+
+/** Pointing shows the passage after a moment, so that crossing a mark shows nothing. */
+const POINT_MS = 120;
+const LEAVE_MS = 200;
+
+interface FootnoteMarkProps {
+  citation: Citation;
+  onPreview: (mark: HTMLElement, delay: number) => void;
+  onLeave: (delay: number) => void;
+  onOpen: (() => void) | null;
+  describedBy: string | undefined;
+}
+
+export function FootnoteMark({ citation, onPreview, onLeave, onOpen, describedBy }: FootnoteMarkProps) {
+  const words = t.ask.footnote;
+  const label = words.label(citation.index, citation.filename, pageWords(citation));
+  return (
+    <a
+      className={citation.verified ? "ask-mark" : "ask-mark doubtful"}
+      href={passageHref(citation)}
+      aria-label={citation.verified ? label : `${label}, ${words.unconfirmedLabel}`}
+      aria-describedby={describedBy}
+      onPointerEnter={(event) => {
+        if (event.pointerType === "mouse") onPreview(event.currentTarget, POINT_MS);
+      }}
+      onPointerLeave={() => onLeave(LEAVE_MS)}
+      onFocus={(event) => {
+        if (event.currentTarget.matches(":focus-visible")) onPreview(event.currentTarget, 0);
+      }}
+      onBlur={() => onLeave(0)}
+      onClick={(event) => {
+        if (onOpen === null || isElsewhere(event)) return;
+        event.preventDefault();
+        onOpen();
+      }}
+    >
+      {citation.index}
+      {!citation.verified && <span aria-hidden="true">?</span>}
+    </a>
+  );
+}
+
+/** A mark whose footnote has not come yet. */
+export function PendingMark({ number }: { number: number }) {
+  return (
+    <span className="ask-mark pending" title={t.ask.footnote.pending(number)}>
+      {number}
+    </span>
+  );
+}
+
+/** Whether a click asks for another tab or window. */
+export function isElsewhere(event: MouseEvent): boolean {
+  return event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0;
+}

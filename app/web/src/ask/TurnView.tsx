@@ -1,0 +1,113 @@
+/** A question and its answer, with what can be done with it. */
+import { memo, useId } from "react";
+import { t } from "../strings";
+import { CopyButton } from "../ui/CopyButton";
+import { ProblemNote } from "../ui/ProblemNote";
+import { AnswerBody } from "./AnswerBody";
+import type { OpenPassage } from "./ConversationView";
+import { HowMade } from "./HowMade";
+import { answerAsMarkdown } from "./markdownCopy";
+import { Refusal } from "./Refusal";
+import { ScopeChips } from "./ScopeChips";
+import { isEverything } from "./scope";
+import { isRunning, type Turn } from "./turn";
+
+interface TurnViewProps {
+  turn: Turn;
+  last: boolean;
+  onOpen: OpenPassage;
+  /** Asks the same again; null while another answer is written. */
+  onAgain: (() => void) | null;
+  onEverywhere: (() => void) | null;
+}
+
+export const TurnView = memo(TurnBody, (before, after) => {
+  // What is asked again depends on what is shown, so that alone decides whether an old answer is drawn again.
+  const same = before.turn === after.turn && before.last === after.last;
+  return (
+    same &&
+    (before.onAgain === null) === (after.onAgain === null) &&
+    (before.onOpen === null) === (after.onOpen === null)
+  );
+});
+
+function TurnBody({ turn, last, onOpen, onAgain, onEverywhere }: TurnViewProps) {
+  const words = t.ask.turn;
+  const id = useId();
+  const running = isRunning(turn);
+  const refused = turn.ending?.answered === false && turn.state === "done";
+  return (
+    <article className="ask-turn" aria-labelledby={id}>
+      <div className="ask-question">
+        <h2 id={id}>
+          <span className="visually-hidden">{words.you}: </span>
+          {turn.question}
+        </h2>
+        {!isEverything(turn.scope) && (
+          <div className="row small">
+            <span className="quiet">{words.only}</span>
+            <ScopeChips scope={turn.scope} />
+          </div>
+        )}
+      </div>
+      <div className="ask-answer" aria-busy={running}>
+        <h3 className="visually-hidden">{words.answer}</h3>
+        {turn.ending?.standalone != null && <p className="quiet small">{words.understood(turn.ending.standalone)}</p>}
+        {refused ? (
+          <Refusal turn={turn} onEverywhere={last ? onEverywhere : null} />
+        ) : (
+          turn.text !== "" && <AnswerBody turn={turn} onOpen={onOpen} />
+        )}
+        {running && <Waiting turn={turn} />}
+        <Ended turn={turn} onAgain={last ? onAgain : null} />
+        {turn.usage !== null && !running && <HowMade turn={turn} usage={turn.usage} />}
+        {!running && (turn.text !== "" || turn.state === "stopped") && (
+          <div className="ask-actions">
+            {turn.text !== "" && !refused && (
+              <CopyButton
+                className="plain small"
+                text={answerAsMarkdown(turn.text, turn.citations)}
+                label={words.copy}
+              />
+            )}
+            {last && onAgain !== null && turn.state !== "failed" && (
+              <button type="button" className="plain small" onClick={onAgain}>
+                {words.again}
+              </button>
+            )}
+          </div>
+        )}
+      </div>
+    </article>
+  );
+}
+
+function Waiting({ turn }: { turn: Turn }) {
+  const words = t.ask.turn;
+  const what = turn.stopping
+    ? t.ask.composer.stopping
+    : turn.state === "searching"
+      ? words.starting
+      : turn.text === ""
+        ? words.reading(turn.sources?.presented.length ?? 0)
+        : turn.citations.length > 0
+          ? words.checking
+          : words.writing;
+  return (
+    <p className="ask-waiting quiet">
+      <span className="ask-pulse" aria-hidden="true" /> {what}
+    </p>
+  );
+}
+
+/** Why an answer is not whole, where it is not. */
+function Ended({ turn, onAgain }: { turn: Turn; onAgain: (() => void) | null }) {
+  const words = t.ask.turn;
+  if (turn.state === "failed") {
+    return <ProblemNote problem={turn.problem} {...(onAgain !== null ? { onRetry: onAgain } : {})} />;
+  }
+  if (turn.state === "stopped")
+    return <p className="ask-note">{turn.text === "" ? words.stoppedEmpty : words.stopped}</p>;
+  if (turn.ending?.finishReason === "length") return <p className="ask-note">{words.cut}</p>;
+  return null;
+}

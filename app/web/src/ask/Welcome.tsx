@@ -1,0 +1,62 @@
+/** What a newcomer sees before the first question: what to do. */
+import { useQuery } from "@tanstack/react-query";
+import { request } from "../api/http";
+import type { Document, Page } from "../api/types";
+import { useSession } from "../session/session";
+import { t } from "../strings";
+
+const POLL_MS = 3000;
+
+export function Welcome() {
+  const words = t.ask.welcome;
+  const { role } = useSession();
+  const any = useQuery({
+    queryKey: ["documents", { limit: 1 }],
+    queryFn: () => request<Page<Document>>("v1/documents", { query: { limit: 1 } }),
+  });
+  const empty = any.data?.data.length === 0;
+  const ready = useQuery({
+    queryKey: ["documents", { limit: 1, status: "indexed" }],
+    queryFn: () => request<Page<Document>>("v1/documents", { query: { limit: 1, status: "indexed" } }),
+    enabled: any.isSuccess && !empty,
+    refetchInterval: (query) => (query.state.data?.data.length === 0 ? POLL_MS : false),
+  });
+  if (any.isPending) return null;
+  if (empty) {
+    return (
+      <div className="ask-welcome">
+        <h1>{words.emptyTitle}</h1>
+        {role === "reader" ? (
+          <p className="lead">{words.emptyReader}</p>
+        ) : (
+          <>
+            <p className="lead">{words.empty}</p>
+            <a className="button ask-add" href="#/documents">
+              {words.add}
+            </a>
+          </>
+        )}
+      </div>
+    );
+  }
+  if (ready.data?.data.length === 0) {
+    return (
+      <div className="ask-welcome" role="status">
+        <h1>{words.readingTitle}</h1>
+        <p className="lead">{words.reading}</p>
+        <a href="#/documents">{words.progress}</a>
+      </div>
+    );
+  }
+  return (
+    <div className="ask-welcome">
+      <h1>{words.title}</h1>
+      <p className="lead">{words.how}</p>
+      <ul>
+        {words.points.map((point) => (
+          <li key={point}>{point}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}

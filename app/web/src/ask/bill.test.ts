@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import type { Usage } from "../api/types";
+import { countBy, duration, money, sum, timeParts, tokenParts } from "./bill";
+
+const USAGE: Usage = {
+  prompt_tokens: 2311,
+  completion_tokens: 41,
+  total_tokens: 2352,
+  prompt_tokens_details: { cached_tokens: 310 },
+  components: { template: 24, system: 180, history: 0, question: 17, context: 2090 },
+  by_document: { doc_7: 2090 },
+  auxiliary: [{ purpose: "embed_query", tokens: 12 }],
+  cost: { value: "0.000123000000", currency: "usd" },
+  num_unpriced: 0,
+};
+
+test("the parts of the tokens are all of them", () => {
+  const parts = tokenParts(USAGE);
+  expect(sum(parts)).toBe(USAGE.total_tokens);
+  expect(sum(parts.filter((part) => part.name !== "answer"))).toBe(USAGE.prompt_tokens);
+  expect(parts.map((part) => part.name)).toEqual(["context", "question", "system", "template", "answer"]);
+});
+
+test("the parts of the time are all of it", () => {
+  const parts = timeParts({ queue: 2, retrieve: 12, rerank: 0, first_token: 85, total: 640 });
+  expect(parts).toEqual([
+    { name: "retrieve", value: 12 },
+    { name: "queue", value: 2 },
+    { name: "reading", value: 71 },
+    { name: "writing", value: 555 },
+  ]);
+  expect(sum(parts)).toBe(640);
+});
+
+test("where nothing was written the rest of the time has no name", () => {
+  const parts = timeParts({ queue: 0, retrieve: 12, rerank: 3, first_token: null, total: 20 });
+  expect(parts.at(-1)).toEqual({ name: "other", value: 5 });
+  expect(sum(parts)).toBe(20);
+});
+
+test("an amount keeps its digits", () => {
+  expect(money({ value: "0.000123000000", currency: "usd" })).toContain("0.000123");
+  expect(money({ value: "0.000123000000", currency: "usd" })).not.toContain("0.0001230");
+  expect(money({ value: "12", currency: "usd" })).toContain("12.00");
+});
+
+test("reasons are counted", () => {
+  expect([...countBy(["budget", "merged", "budget"])]).toEqual([
+    ["budget", 2],
+    ["merged", 1],
+  ]);
+});
+
+test("times are short", () => {
+  expect(duration(12.3)).toBe("12 ms");
+  expect(duration(1240)).toBe("1.2 sec");
+});

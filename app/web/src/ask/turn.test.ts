@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { Problem } from "../api/http";
+import type { Turn as KeptTurn } from "../api/types";
+import { EVERYTHING } from "./scope";
+import { applied, keptTurn, mergedTurns, newTurn, type Turn } from "./turn";
+
+const CITATION = {
+  index: 1,
+  answer_start: 6,
+  answer_end: 9,
+  document_id: "doc_1",
+  version: 1,
+  filename: "a.pdf",
+  chunk_id: "chk_1",
+  page_start: 4,
+  page_end: null,
+  start_char: 0,
+  end_char: 5,
+  cited_text: "Ships",
+  verified: true,
+  support: 0.9,
+  origin: "model",
+};
+
+function after(events: [string, unknown][]): Turn {
+  const start = newTurn("a", "Ships?", EVERYTHING);
+  return events.reduce((turn, [event, data]) => applied(turn, { event, data: JSON.stringify(data) }), start);
+}
+
+const SOURCES = { retrieved: 8, presented: ["chk_1", "chk_2"], cited: [], compressed: [], summarised: [], dropped: [] };
+const DONE = {
+  answered: true,
+  reason: null,
+  finish_reason: "stop",
+  model: "m",
+  standalone_question: null,
+  abstention: { stage: null },
+  uncited_spans: [],
+  timings_ms: { total: 5 },
+};
+
+test("a stream's events make an answer", () => {
+  const turn = after([
+    ["sources", SOURCES],
+    ["delta", { text: "Ships" }],
+    ["delta", { text: " [1]." }],
+    ["citation", CITATION],
+    ["citation", CITATION],
+    ["done", DONE],
+  ]);
+  expect(turn.text).toBe("Ships [1].");
+  expect(turn.state).toBe("done");
+  expect(turn.sources?.cited).toEqual(["chk_1"]);
+  expect(turn.citations).toHaveLength(2);
+});
+
+test("one that was cancelled is stopped, one with an error has a problem", () => {
+  expect(after([["done", { ...DONE, finish_reason: "cancelled" }]]).state).toBe("stopped");
+  const failed = after([["error", { type: "urn:x:deadline", status: 504, detail: "Too late.", instance: "req_1" }]]);
+  expect(failed.state).toBe("failed");
+  expect(failed.problem).toBeInstanceOf(Problem);
+  expect((failed.problem as Problem).requestId).toBe("req_1");
+});
+
+function kept(request_id: string): KeptTurn {
+  return {
+    ordinal: 1,
+    request_id,
+    question: `kept ${request_id}`,
+    standalone_question: null,
+    answered: true,
+    answer: "x",
+    citations: [CITATION, { index: "broken" }],
+    created_at: "2026-11-21T10:00:00Z",
+  };
+}
+
+function here(requestId: string | null, key = requestId ?? "?"): Turn {
+  return { ...newTurn(key, `here ${key}`, EVERYTHING), requestId };
+}
+
+test("a kept turn keeps the footnotes that are whole", () => {
+  expect(keptTurn(kept("req_1")).citations).toEqual([CITATION]);
+});
+
+test("what is kept and what is here are one thread", () => {
+  const turns = mergedTurns(
+    [kept("req_1"), kept("req_2"), kept("req_4")],
+    [here("req_2"), here("req_3"), here("req_4"), here(null, "now")],
+  );
+  expect(turns.map((turn) => turn.question)).toEqual([
+    "kept req_1",
+    "here req_2",
+    "here req_3",
+    "here req_4",
+    "here now",
+  ]);
+});

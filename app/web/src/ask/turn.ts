@@ -1,0 +1,187 @@
+/** A question and the answer to it, as it comes: each event of the stream makes the next state. */
+import type { ServerEvent } from "../api/events";
+import { Problem } from "../api/http";
+import type { Citation, Turn as KeptTurn, Sources, Usage } from "../api/types";
+import type { Scope } from "./scope";
+import { EVERYTHING } from "./scope";
+import type { Span } from "./segments";
+
+export type Stage = "retrieval" | "reader" | "model" | "verifier";
+
+/** How an answer ended; null for what a kept one does not tell. */
+export interface Ending {
+  answered: boolean;
+  reason: string | null;
+  stage: Stage | null;
+  finishReason: string | null;
+  model: string | null;
+  standalone: string | null;
+  uncited: Span[];
+  timings: Record<string, number | null> | null;
+}
+
+export interface Turn {
+  /** What it is known by while the page is open. */
+  key: string;
+  /** What the server knows it by, null until it has answered. */
+  requestId: string | null;
+  question: string;
+  scope: Scope;
+  state: "searching" | "writing" | "done" | "stopped" | "failed";
+  stopping: boolean;
+  text: string;
+  sources: Sources | null;
+  citations: Citation[];
+  usage: Usage | null;
+  ending: Ending | null;
+  problem: unknown;
+}
+
+export function newTurn(key: string, question: string, scope: Scope): Turn {
+  return {
+    key,
+    requestId: null,
+    question,
+    scope,
+    state: "searching",
+    stopping: false,
+    text: "",
+    sources: null,
+    citations: [],
+    usage: null,
+    ending: null,
+    problem: null,
+  };
+}
+
+export function isRunning(turn: Turn): boolean {
+  return turn.state === "searching" || turn.state === "writing";
+}
+
+/** The turn after an event of its stream; what is not known is passed over. */
+export function applied(turn: Turn, { event, data }: ServerEvent): Turn {
+  const body: unknown = JSON.parse(data);
+  switch (event) {
+    case "sources":
+      return { ...turn, state: "writing", sources: body as Sources };
+    case "delta":
+      return { ...turn, state: "writing", text: turn.text + (body as { text: string }).text };
+    case "citation":
+      return { ...turn, citations: [...turn.citations, body as Citation] };
+    case "usage":
+      return { ...turn, usage: body as Usage };
+    case "done":
+      return ended(turn, body as Done);
+    case "error":
+      return { ...turn, state: "failed", problem: problemIn(body as ProblemBody) };
+    default:
+      return turn;
+  }
+}
+
+interface Done {
+  answered: boolean;
+  reason: string | null;
+  finish_reason: string;
+  model: string;
+  standalone_question: string | null;
+  abstention: { stage: Stage | null };
+  uncited_spans: Span[];
+  timings_ms: Record<string, number | null>;
+}
+
+function ended(turn: Turn, done: Done): Turn {
+  // Sources are told before anything is cited.
+  const cited = [...new Set(turn.citations.map((citation) => citation.chunk_id))];
+  return {
+    ...turn,
+    state: done.finish_reason === "cancelled" ? "stopped" : "done",
+    sources: turn.sources === null ? null : { ...turn.sources, cited },
+    ending: {
+      answered: done.answered,
+      reason: done.reason,
+      stage: done.abstention.stage,
+      finishReason: done.finish_reason,
+      model: done.model,
+      standalone: done.standalone_question,
+      uncited: done.uncited_spans,
+      timings: done.timings_ms,
+    },
+  };
+}
+
+interface ProblemBody {
+  type?: string;
+  title?: string;
+  status?: number;
+  detail?: string;
+  instance?: string;
+}
+
+function problemIn(body: ProblemBody): Problem {
+  const { type = "about:blank", title = "", status = 500, detail = "", instance = null } = body;
+  return new Problem(status, type, title, detail, null, instance);
+}
+
+/** A turn the server has kept. It does not keep how the answer was made. */
+export function keptTurn(kept: KeptTurn): Turn {
+  return {
+    ...newTurn(kept.request_id, kept.question, EVERYTHING),
+    requestId: kept.request_id,
+    state: "done",
+    text: kept.answer,
+    citations: kept.citations.filter(isCitation),
+    ending: {
+      answered: kept.answered,
+      reason: null,
+      stage: null,
+      finishReason: null,
+      model: null,
+      standalone: kept.standalone_question,
+      uncited: [],
+      timings: null,
+    },
+  };
+}
+
+/** What the server has kept and what was asked here, in order. Of a turn both know, what is here says more. */
+export function mergedTurns(kept: readonly KeptTurn[], here: readonly Turn[]): Turn[] {
+  const turns: Turn[] = [];
+  let next = 0;
+  for (const one of kept) {
+    const at = here.findIndex((turn) => turn.requestId === one.request_id);
+    if (at < 0) {
+      turns.push(keptTurn(one));
+      continue;
+    }
+    if (at >= next) {
+      turns.push(...here.slice(next, at + 1));
+      next = at + 1;
+    }
+  }
+  return [...turns, ...here.slice(next)];
+}
+
+const FIELDS: Record<keyof Citation, string> = {
+  index: "number",
+  answer_start: "number",
+  answer_end: "number",
+  document_id: "string",
+  version: "number",
+  filename: "string",
+  chunk_id: "string",
+  page_start: "number?",
+  page_end: "number?",
+  start_char: "number",
+  end_char: "number",
+  cited_text: "string",
+  verified: "boolean",
+  support: "number",
+  origin: "string",
+};
+
+function isCitation(found: Record<string, unknown>): found is Citation {
+  return Object.entries(FIELDS).every(([name, kind]) =>
+    kind === "number?" ? found[name] === null || typeof found[name] === "number" : typeof found[name] === kind,
+  );
+}

@@ -1,0 +1,64 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+import { address } from "../api/http";
+import { t } from "../strings";
+import { ProblemNote } from "../ui/ProblemNote";
+import { signIn } from "./session";
+
+/** The first thing somebody sees who is not signed in: what this is, and where to find a key. */
+export function SignIn() {
+  const queries = useQueryClient();
+  const id = useId();
+  const [key, setKey] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<unknown>(null);
+  const provider = useQuery({ queryKey: ["provider"], queryFn: hasProvider, retry: false });
+
+  async function submit(event: FormEvent) {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(null);
+    try {
+      queries.setQueryData(["session"], await signIn(key.trim()));
+    } catch (error) {
+      setProblem(error);
+      setBusy(false);
+    }
+  }
+
+  return (
+    <main className="sign-in">
+      <h1>{t.product}</h1>
+      <p className="lead">{t.signIn.promise}</p>
+      <form onSubmit={submit} className="card stack">
+        <label htmlFor={id}>{t.signIn.key}</label>
+        <input
+          id={id}
+          type="password"
+          autoComplete="current-password"
+          spellCheck={false}
+          required
+          placeholder="fn_…"
+          value={key}
+          onChange={(event) => setKey(event.target.value)}
+        />
+        <p className="quiet small">{t.signIn.where}</p>
+        {problem !== null && <ProblemNote problem={problem} />}
+        <button type="submit" className="primary" disabled={busy || key.trim() === ""}>
+          {t.signIn.submit}
+        </button>
+        {provider.data === true && (
+          <a className="button" href={address("v1/session/oidc/login")}>
+            {t.signIn.provider}
+          </a>
+        )}
+      </form>
+    </main>
+  );
+}
+
+/** Whether the server sends people to an OpenID provider: then its route redirects, which is not followed here. */
+async function hasProvider(): Promise<boolean> {
+  const response = await fetch(address("v1/session/oidc/login"), { redirect: "manual", credentials: "omit" });
+  return response.type === "opaqueredirect";
+}

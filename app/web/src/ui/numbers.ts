@@ -1,0 +1,35 @@
+/** Counts and moments as people read them where they are. */
+
+const counts = new Intl.NumberFormat();
+const compacts = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const percents = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 0 });
+const moments = new Map<string, Intl.DateTimeFormat>();
+
+export function countText(count: number | bigint): string {
+  return counts.format(count);
+}
+
+/** Short, for axes: 1.2M. */
+export function compactText(count: number): string {
+  return compacts.format(count);
+}
+
+/** A share from 0 to 1. */
+export function percentText(share: number): string {
+  return percents.format(share);
+}
+
+/** A moment, from Unix seconds or RFC 3339, on the clock of a zone or else of the browser. */
+export function momentText(at: number | string, zone?: string): string {
+  const key = zone ?? "";
+  let format = moments.get(key);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat(undefined, {
+      dateStyle: "medium",
+      timeStyle: "short",
+      ...(zone === undefined ? {} : { timeZone: zone }),
+    });
+    moments.set(key, format);
+  }
+  return format.format(typeof at === "number" ? at * 1000 : Date.parse(at));
+}

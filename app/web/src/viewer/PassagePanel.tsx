@@ -1,0 +1,98 @@
+import { type RefObject, useEffect, useRef } from "react";
+import { Problem } from "../api/http";
+import type { Citation } from "../api/types";
+import { t } from "../strings";
+import { ProblemNote } from "../ui/ProblemNote";
+import { DocumentView } from "./DocumentView";
+import { addressOf, type Place } from "./place";
+import { Quote } from "./Quote";
+import { isPdfFile, useDocument, useVersions } from "./queries";
+
+interface PassagePanelProps {
+  citation: Citation;
+  onClose: () => void;
+}
+
+/** The passage a footnote names, in its document, beside an answer. It fills the place it is put in. Escape closes it;
+ * the focus goes back to where it was. */
+export default function PassagePanel({ citation, onClose }: PassagePanelProps) {
+  const panel = useRef<HTMLElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const place = placeIn(citation);
+  const name = addressOf(place);
+  useFocus(panel, heading, name);
+
+  return (
+    <aside
+      ref={panel}
+      className="passage-panel"
+      aria-label={t.viewer.panel}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onClose();
+      }}
+    >
+      <div className="passage-head">
+        <h2 ref={heading} tabIndex={-1} dir="auto">
+          {citation.filename}
+        </h2>
+        <button type="button" className="plain" onClick={onClose} aria-label={t.viewer.close} title={t.viewer.close}>
+          <span aria-hidden="true">✕</span>
+        </button>
+      </div>
+      <Quote text={citation.cited_text} pages={pagesOf(citation)} />
+      <p className="passage-links small">
+        <a href={name}>{t.viewer.whole}</a>
+      </p>
+      <Cited key={name} place={place} />
+    </aside>
+  );
+}
+
+function Cited({ place }: { place: Place }) {
+  const found = useDocument(place.document);
+  const versions = useVersions(place.document);
+  if (found.isPending || versions.isPending) return <p className="centred quiet">{t.viewer.loading}</p>;
+  if (found.isError) {
+    return (
+      <>
+        <ProblemNote problem={found.error} />
+        {found.error instanceof Problem && found.error.status === 404 && (
+          <p className="quiet viewer-note">{t.viewer.gone}</p>
+        )}
+      </>
+    );
+  }
+  const version = versions.data?.data.find((one) => one.version === place.version);
+  const isPdf = isPdfFile(version?.media_type ?? found.data.media_type, found.data.filename);
+  return <DocumentView id={place.document} version={place.version} isPdf={isPdf} span={place.span} page={place.page} />;
+}
+
+/** Takes the focus to the heading whenever another passage is shown, and back to the last footnote in the end. */
+function useFocus(panel: RefObject<HTMLElement | null>, heading: RefObject<HTMLElement | null>, name: string) {
+  const before = useRef<HTMLElement | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another passage takes the focus too
+  useEffect(() => {
+    const { activeElement } = document;
+    if (activeElement instanceof HTMLElement && !panel.current?.contains(activeElement)) before.current = activeElement;
+    heading.current?.focus({ preventScroll: true });
+  }, [panel, heading, name]);
+  useEffect(
+    () => () => {
+      if (before.current?.isConnected) before.current.focus();
+    },
+    [],
+  );
+}
+
+function placeIn(citation: Citation): Place {
+  return {
+    document: citation.document_id,
+    version: citation.version,
+    span: { start: citation.start_char, end: citation.end_char },
+    page: citation.page_start,
+  };
+}
+
+function pagesOf({ page_start: first, page_end: last }: Citation): string | null {
+  return first === null ? null : t.viewer.pageRange(first, last ?? first);
+}

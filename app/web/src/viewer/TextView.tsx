@@ -1,0 +1,84 @@
+import { type RefObject, useLayoutEffect, useRef } from "react";
+import { t } from "../strings";
+import { ProblemNote } from "../ui/ProblemNote";
+import { parted } from "./codePoints";
+import type { Span } from "./place";
+import { useText } from "./queries";
+
+/** The canonical text, as text, with the passage marked and in sight. */
+export function TextView({ id, version, span }: { id: string; version: number | null; span: Span | null }) {
+  const text = useText(id, version, span);
+  const room = useRef<HTMLElement>(null);
+  const mark = useRef<HTMLElement>(null);
+  const slices = text.data?.pages ?? [];
+  const [first] = slices;
+  const last = slices.at(-1);
+  const shown = first !== undefined;
+
+  useLayoutEffect(() => {
+    if (shown) mark.current?.scrollIntoView({ block: "center" });
+  }, [shown]);
+
+  useKeptPlace(room, first?.start);
+
+  if (text.isPending) return <p className="centred quiet">{t.loading}</p>;
+  if (first === undefined || last === undefined) {
+    return <ProblemNote problem={text.error} onRetry={() => void text.refetch()} />;
+  }
+  if (last.total === 0) return <p className="centred quiet">{t.viewer.noText}</p>;
+  const whole = slices.map((slice) => slice.text).join("");
+  const [before, marked, after] =
+    span === null ? [whole, "", ""] : parted(whole, span.start - first.start, span.end - first.start);
+  return (
+    <>
+      {span !== null && marked === "" && <p className="problem">{t.viewer.outside}</p>}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+      <section ref={room} className="text-view" tabIndex={0} aria-label={t.viewer.asText}>
+        <More wanted={text.hasPreviousPage} busy={text.isFetchingPreviousPage} onMore={() => text.fetchPreviousPage()}>
+          {t.viewer.above}
+        </More>
+        <div className="text-body" dir="auto">
+          {before}
+          {marked !== "" && <mark ref={mark}>{marked}</mark>}
+          {after}
+        </div>
+        <More wanted={text.hasNextPage} busy={text.isFetchingNextPage} onMore={() => text.fetchNextPage()}>
+          {t.viewer.below}
+        </More>
+        {text.isError && <ProblemNote problem={text.error} />}
+        {!text.hasNextPage && <p className="centred quiet small">{t.viewer.end}</p>}
+      </section>
+    </>
+  );
+}
+
+/** Keeps what is read where it is when text is put above it, which begins at another `start` then. */
+function useKeptPlace(room: RefObject<HTMLElement | null>, start: number | undefined) {
+  const before = useRef<{ start: number; height: number } | null>(null);
+  useLayoutEffect(() => {
+    const { current } = room;
+    if (current === null || start === undefined) return;
+    if (before.current !== null && start < before.current.start) {
+      current.scrollTop += current.scrollHeight - before.current.height;
+    }
+    before.current = { start, height: current.scrollHeight };
+  });
+}
+
+interface MoreProps {
+  wanted: boolean;
+  busy: boolean;
+  onMore: () => Promise<unknown>;
+  children: string;
+}
+
+function More({ wanted, busy, onMore, children }: MoreProps) {
+  if (!wanted) return null;
+  return (
+    <p className="text-more">
+      <button type="button" disabled={busy} onClick={() => void onMore()}>
+        {busy ? t.loading : children}
+      </button>
+    </p>
+  );
+}

@@ -1,0 +1,79 @@
+/** What the viewer asks the server. */
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { request } from "../api/http";
+import type { Boxes, Content, Document, DocumentVersion, Page } from "../api/types";
+import type { Span } from "./place";
+import { firstSlice, sliceAfter, sliceBefore } from "./slices";
+
+/** A quote longer than this is cut; the text itself shows all of it. */
+const MOST_QUOTED = 4_000;
+
+/** Whether a version has printed pages. Of one that was not read (yet), only its name tells. */
+export function isPdfFile(mediaType: string | null, filename: string): boolean {
+  return mediaType === null ? /\.pdf$/i.test(filename) : mediaType === "application/pdf";
+}
+
+export function useDocument(id: string) {
+  return useQuery({
+    queryKey: ["documents", id],
+    queryFn: ({ signal }) => request<Document>(`v1/documents/${encodeURIComponent(id)}`, { signal }),
+  });
+}
+
+export function useVersions(id: string) {
+  return useQuery({
+    queryKey: ["documents", id, "versions", "newest"],
+    queryFn: ({ signal }) =>
+      request<Page<DocumentVersion>>(`v1/documents/${encodeURIComponent(id)}/versions`, {
+        query: { limit: 100 },
+        signal,
+      }),
+  });
+}
+
+/** The words of a passage; asked for only where nobody brought them. */
+export function useQuote(id: string, version: number | null, span: Span | null, known: string | null) {
+  const wanted = span !== null && known === null;
+  const found = useQuery({
+    queryKey: ["documents", id, "quote", version, span],
+    queryFn: ({ signal }) =>
+      read(
+        id,
+        version,
+        { start: span?.start ?? 0, end: Math.min(span?.end ?? 0, (span?.start ?? 0) + MOST_QUOTED) },
+        signal,
+      ),
+    enabled: wanted,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return known ?? found.data?.text ?? null;
+}
+
+export function useBoxes(id: string, version: number | null, span: Span | null) {
+  return useQuery({
+    queryKey: ["documents", id, "boxes", version, span],
+    queryFn: ({ signal }) =>
+      request<Boxes>(`v1/documents/${encodeURIComponent(id)}/boxes`, {
+        query: { start: span?.start, end: span?.end, version },
+        signal,
+      }),
+    enabled: span !== null,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** The canonical text, from around the passage to wherever one reads on. */
+export function useText(id: string, version: number | null, span: Span | null) {
+  return useInfiniteQuery({
+    queryKey: ["documents", id, "text", version, span],
+    queryFn: ({ pageParam, signal }) => read(id, version, pageParam, signal),
+    initialPageParam: firstSlice(span),
+    getPreviousPageParam: (first: Content) => sliceBefore(first.start),
+    getNextPageParam: (last: Content) => sliceAfter(last.end, last.total),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+function read(id: string, version: number | null, slice: Span, signal: AbortSignal): Promise<Content> {
+  return request<Content>(`v1/documents/${encodeURIComponent(id)}/content`, { query: { ...slice, version }, signal });
+}

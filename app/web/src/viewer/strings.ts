@@ -1,0 +1,52 @@
+/** What the viewer says. */
+const number = new Intl.NumberFormat();
+const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 0 });
+
+export const viewer = {
+  loading: "Opening the document…",
+  back: "All documents",
+  download: "Download original",
+  whole: "Open whole document",
+  close: "Close the passage",
+  panel: "The cited passage",
+  quote: "The passage",
+  gone: "The document may have been deleted, or you may not be allowed to see it.",
+  page: (page: number) => `Page ${number.format(page)}`,
+  pages: (count: number) => (count === 1 ? "1 page" : `${number.format(count)} pages`),
+  pageRange: (first: number, last: number) =>
+    first === last ? `Page ${number.format(first)}` : `Pages ${number.format(first)}–${number.format(last)}`,
+  versionLabel: "Version",
+  version: (version: number) => `Version ${number.format(version)}`,
+  versionOf: (version: number, date: string, current: boolean) =>
+    `${number.format(version)} · ${date}${current ? " · current" : ""}`,
+  notReady: (version: number) => `${number.format(version)} · not ready yet`,
+  older: (version: number) =>
+    `You are looking at an older version. The current one is version ${number.format(version)}.`,
+  current: "Open the current version",
+  view: "Show as",
+  asPages: "Pages",
+  asText: "Text",
+  tools: "Page tools",
+  pageField: "Page",
+  of: (count: number) => `of ${number.format(count)}`,
+  zoomIn: "Larger",
+  zoomOut: "Smaller",
+  zoom: (share: number) => percent.format(share),
+  fit: "Fit",
+  fitWidth: "Fit the width",
+  toPassage: "To the passage",
+  partly: "Some words of the passage could not be found on the page, so not all of it is marked.",
+  unmarked: "The passage could not be marked on the page, which may be a scan. Its words are above.",
+  marked: (page: number) => `The passage is marked on page ${number.format(page)}.`,
+  drawFailed: "This page cannot be shown.",
+  broken: "This file cannot be shown page by page. Here is its text.",
+  locked: "The file needs its password to be shown. The password is not sent anywhere and not kept.",
+  wrongPassword: "That is not the password.",
+  password: "Password of the file",
+  unlock: "Show",
+  above: "Show the text above",
+  below: "Show the text below",
+  end: "The document ends here.",
+  noText: "There is no text yet: the document is still being read, or has none.",
+  outside: "The passage is not in this version of the document.",
+};

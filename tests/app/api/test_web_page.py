@@ -1,0 +1,51 @@
+"""The page is there for everybody, holds nothing of anybody's, and asks nothing of anywhere else."""
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+_BUILT = Path(__file__).parents[3] / "app" / "web" / "dist"
+
+
+def test_the_page_needs_no_key_and_is_asked_for_each_time(client: TestClient) -> None:
+    page = client.get("/", headers={"Authorization": ""})
+
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["cache-control"] == "no-cache"
+    policy = page.headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "style-src 'self';" in policy
+
+
+def test_everything_it_names_is_served_and_kept(client: TestClient) -> None:
+    named = re.findall(r'(?:src|href)="\./([^"]+)"', client.get("/").text)
+
+    assert any(name.endswith(".js") for name in named)
+    for name in named:
+        answer = client.get(f"/{name}", headers={"Authorization": ""})
+        assert answer.status_code == 200, name
+        if name.startswith("assets/"):
+            assert "immutable" in answer.headers["cache-control"]
+
+
+def test_what_is_built_names_nothing_elsewhere() -> None:
+    """Addresses in libraries' messages and namespaces are not asked for; what a page loads begins at these places."""
+    page = (_BUILT / "index.html").read_text(encoding="utf-8")
+    sheets = "".join(sheet.read_text(encoding="utf-8") for sheet in (_BUILT / "assets").glob("*.css"))
+
+    assert "//" not in page.replace("<!doctype", "")
+    assert "<style" not in page
+    assert re.search(r"<script(?![^>]*\ssrc=)", page) is None, "no inline script"
+    assert re.search(r"""url\(["']?(?:https?:)?//""", sheets) is None
+    assert "@import" not in sheets
+
+
+@pytest.mark.parametrize("path", ["../index.html", "%2e%2e/%2e%2e/main.py", "..%2f..%2fmain.py", "none.js", ""])
+def test_nothing_else_is_served_from_there(client: TestClient, path: str) -> None:
+    answer = client.get(f"/assets/{path}")
+
+    assert answer.status_code in {404, 405}, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
