@@ -37,8 +37,9 @@ export function useSignOut(): () => Promise<void> {
       await request("v1/session", { method: "DELETE" });
     } finally {
       setToken(null);
-      queries.clear();
+      // The session's own query stays: what shows who is signed in is watching it.
       queries.setQueryData(["session"], null);
+      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
     }
   };
 }
