@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
+.PHONY: run test check check-types check-style web check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -42,6 +42,31 @@ check-style: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/contracts
+
+# The page is committed as it is built, so that nobody who installs it needs node.
+WEB := app/web
+WEB_PACKAGES := $(WEB)/node_modules/.package-lock.json
+
+$(WEB_PACKAGES): $(WEB)/package-lock.json
+	cd $(WEB) && npm ci --no-audit --no-fund
+	@touch $@
+
+web: $(VENV)/.installed-dev $(WEB_PACKAGES)
+	$(BIN)/python -m tests.web.contract
+	cd $(WEB) && npm run --silent types && npm run --silent check && npm run --silent test && npm run --silent build
+
+# Without node, or where its packages cannot be had, the page is taken as it was built, and that is said.
+check-web:
+	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the page is not type-checked.' >&2; \
+	elif ! $(MAKE) --no-print-directory $(WEB_PACKAGES); then echo 'npm ci failed: the page is not type-checked.' >&2; \
+	else cd $(WEB) && npm run --silent check && npm run --silent test; fi
+
+test-web: check-web $(VENV)/.installed-dev
+	$(BIN)/python -m pytest tests/web $(ARGS)
+
+# The README's pictures, of real documents where they are (DOCUMENTS) and of the default models where they are fetched.
+screenshots: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.web.screenshots --documents $(DOCUMENTS) --out docs/screens
 
 bench-engine: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.engine --out docs/benchmarks/engine.json $(ARGS)

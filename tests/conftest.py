@@ -9,7 +9,8 @@ from hypothesis import settings
 settings.register_profile("footnote", deadline=None)
 settings.load_profile("footnote")
 
-_SHARING = ("tests/e2e", "tests/ingestion")  # a server that takes long to start, and libraries that take long to import
+# A server that takes long to start, libraries that take long to import, a browser.
+_SHARING = ("tests/e2e", "tests/ingestion", "tests/web")
 
 
 @pytest.hookimpl(optionalhook=True)

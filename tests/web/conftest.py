@@ -1,0 +1,194 @@
+"""A server, a browser, and for each test a tenant of its own and a window in which nothing may go wrong."""
+
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from tests.faults.forked import ForkedServer
+from tests.installation import installed
+from tests.server import ADMIN_KEY
+from tests.web.served import application
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
+
+_HERE = Path(__file__).parent
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)  # fmt: skip
+_tenants = count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a browser is told, it is told from one event loop."""
+    for item in items:
+        if _HERE in item.path.parents and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
+    """The application with the page as it was built."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    server = ForkedServer(installed(tmp_path_factory.mktemp("web") / "data"), application, drain_s=1)
+    try:
+        server.start()
+        for meter, price in (("input", "0.15"), ("cached_input", "0.05"), ("output", "2.5")):
+            body = {"model": "scripted", "meter": meter, "price_per_million": price}
+            assert server.http.post("/v1/admin/prices", json=body).status_code == 201
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def url(server: ForkedServer) -> str:
+    """Where the page is."""
+    return str(server.http.base_url).rstrip("/")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> "AsyncIterator[Browser]":
+    """Chromium."""
+    playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+    executable = next(filter(None, map(shutil.which, _NAMES)), None)
+    if executable is None:
+        pytest.skip(f"no browser is installed: none of {', '.join(_NAMES)}")
+    async with playwright.async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=executable, args=[*_FLAGS])
+        yield browser
+        await browser.close()
+
+
+@dataclass(slots=True)
+class Tenant:
+    """Somebody's own documents, conversations and bills; they are its administrator."""
+
+    key: str
+    http: httpx.Client
+
+    def upload(self, name: str, content: str | bytes, **fields: str) -> str:
+        """A document's id once it is indexed."""
+        content = content.encode() if isinstance(content, str) else content
+        response = self.http.post("/v1/documents", files={"file": (name, content)}, data={"wait": "30", **fields})
+        body = response.json()
+        assert body.get("status") == "indexed", body
+        return str(body["id"])
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """The answer's body."""
+        response = self.http.post("/v1/ask", json={"question": question})
+        assert response.status_code == 200, response.text
+        body: dict[str, Any] = response.json()
+        return body
+
+
+@pytest.fixture
+def tenant(server: ForkedServer, url: str) -> Iterator[Tenant]:
+    """A new one."""
+    name = f"house-{next(_tenants)}"
+    assert server.http.post("/v1/admin/tenants", json={"id": name, "name": f"House {name}"}).status_code == 201
+    key = server.http.post(f"/v1/admin/tenants/{name}/keys", json={"user_id": "ada"}).json()["secret"]
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=60) as http:
+        yield Tenant(key, http)
+
+
+@pytest.fixture
+def operator(server: ForkedServer) -> Tenant:
+    """The operator of the server, in the tenant that every installation has."""
+    return Tenant(ADMIN_KEY, server.http)
+
+
+@dataclass
+class Window:
+    """What went wrong in the pages of a test, and whom they asked. Without slots: playwright notes what it calls."""
+
+    url: str
+    outside: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    excused: list[str] = field(default_factory=list)
+
+    def excuse(self, words: str) -> None:
+        """The browser may complain with these words: the test brings it about."""
+        self.excused.append(words)
+
+    def watch(self, page: "Page") -> None:
+        """Write down what happens in a page."""
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.problems.append(f"an error nobody caught: {error}"))
+        page.on("crash", lambda page: self.problems.append("the page crashed"))
+        page.on("dialog", lambda dialog: self.problems.append(f"a dialog of the browser: {dialog.message}"))
+
+    def asked(self, address: str) -> None:
+        """Write down a request, if it is to somewhere else."""
+        if re.match("(?:http|ws)s?:", address) and not address.startswith(f"{self.url}/"):
+            self.outside.append(address)
+
+    def _said(self, message: "ConsoleMessage") -> None:
+        if message.type in {"error", "warning"} and not any(words in message.text for words in self.excused):
+            self.problems.append(f"{message.type} in the console: {message.text}")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def window(url: str) -> AsyncIterator[Window]:
+    """Watches every page of a test: in the end nothing went wrong, and nobody else was asked for anything."""
+    window = Window(url)
+    yield window
+    assert window.outside == []
+    assert window.problems == []
+
+
+Opening = Callable[..., Awaitable["Page"]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(browser: "Browser", url: str, window: Window) -> AsyncIterator[Opening]:
+    """A function that opens the page in a browser of its own, signed in where it is given a key."""
+    async with AsyncExitStack() as stack:
+
+        async def open_page(
+            tenant: Tenant | None = None,
+            place: str = "#/",
+            *,
+            width: int = 1280,
+            height: int = 800,
+            scheme: str = "light",
+        ) -> "Page":
+            context: BrowserContext = await browser.new_context(
+                viewport={"width": width, "height": height},
+                color_scheme="dark" if scheme == "dark" else "light",
+                locale="en-GB",
+                timezone_id="Europe/Berlin",
+                reduced_motion="reduce",
+                service_workers="block",
+            )
+            stack.push_async_callback(context.close)
+            context.set_default_timeout(10_000)
+            await context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
+            context.on("request", lambda request: window.asked(request.url))
+            context.on("page", window.watch)
+            await context.route(re.compile(rf"^(?!{re.escape(url)}/)(?:http|ws)s?:"), lambda route: route.abort())
+            page = await context.new_page()
+            if tenant is not None:
+                await page.goto(f"{url}/#key={tenant.key}")
+                await page.get_by_role("navigation", name="Main").wait_for()
+                if place != "#/":
+                    await page.goto(f"{url}/{place}")
+            else:
+                await page.goto(f"{url}/{place}")
+            return page
+
+        yield open_page

@@ -1,0 +1,130 @@
+"""The application around a scripted model, serving the page: to the tests, and to somebody who looks at it.
+
+python -m tests.web.served [--dist FOLDER] [--data FOLDER] [--port N]
+"""
+
+import argparse
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from app.answering import Answerer
+from app.api import web_page
+from app.conversations import Conversations
+from app.db.answer_citations import AnswerCitationRepository
+from app.db.chunks import ChunkRepository
+from app.db.conversations import ConversationRepository
+from app.drain import Drain
+from app.finding import Finder
+from app.main import create_app
+from app.question import Limits
+from app.server import Server, configuration
+from app.settings import Settings
+from app.state import State
+from generation.config import EngineConfig
+from generation.engine import LocalEngine
+from generation.sequence import SequenceState
+from generation.step import Sample
+from generation.types import ModelInfo
+from retrieval.search import Search
+from tests.app.evaluation.application import Unconstrained
+from tests.faults.metered import MODEL, metered
+from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
+from tests.server import ADMIN_KEY
+from tests.web.made_documents import ANSWERS, OTHERWISE, SLOWLY
+
+WEB_DIST = "WEB_DIST"
+"""The environment's name for another folder with a built page; `app/web/dist` unless it is set."""
+
+LIMITS = Limits(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
+_LETTERS, _SECONDS, _SLOW_SECONDS = 6, 0.005, 0.02
+
+if WEB_DIST in os.environ:
+    web_page._BUILT = Path(os.environ[WEB_DIST])
+
+
+class ScriptRunner(ScriptedRunner):
+    """Says what is written for a word of the question, some letters a step; one, and slowly, where it says `SLOWLY`."""
+
+    def run(self, plan: Plan) -> list[Sample]:
+        samples = []
+        pause = _SECONDS
+        for work in plan:
+            if work.sampled:
+                question = self._question(work.sequence)
+                says = next((text for word, text in ANSWERS.items() if word in question), OTHERWISE)
+                at = len(work.sequence.generated)
+                letters = 1 if SLOWLY in question else _LETTERS
+                tokens = tuple(map(ord, says[at : at + letters])) or (EOS,)
+                samples.append(Sample(work.sequence, tokens, (None,) * len(tokens)))
+                pause = max(pause, _SLOW_SECONDS if SLOWLY in question else 0)
+        time.sleep(pause)
+        return samples
+
+    @staticmethod
+    def _question(sequence: SequenceState) -> str:
+        asked = LetterTokenizer().decode(sequence.request.prompt).rpartition("Question:")[2]
+        return asked.partition("\n")[0].lower()  # below it stand sentences to look at again
+
+
+@contextmanager
+def application(data_dir: Path) -> Iterator[State]:
+    """A state over `data_dir` that ingests, answers in conversations, keeps books and compares them."""
+    tokenizer = LetterTokenizer()
+    engine = LocalEngine(
+        ScriptRunner(),
+        tokenizer,
+        EngineConfig(model=MODEL, step_tokens=20_000),
+        info=ModelInfo(model=MODEL, revision="0", context_window=40_000, device="cpu", dtype="float32"),
+        eos_ids=frozenset({EOS}),
+        vocab_size=0x110000,
+        constraints=Unconstrained(),
+    )
+    with metered(data_dir, engine=engine, limits=LIMITS) as state:
+        models, ledger = state.models, state.ledger
+        assert models is not None
+        search = Search(models.embedder, models.index.current, models.lexical, ChunkRepository(state.database))
+        answerer = Answerer(
+            finder=Finder(search=search, embedder=models.embedder, ledger=ledger),
+            engine=engine,
+            tokenizer=tokenizer,
+            tokenizer_revision="0",
+            contents=state.contents,
+            ledger=ledger,
+            limits=LIMITS,
+            conversations=Conversations(
+                ConversationRepository(state.database), count_tokens=tokenizer.count, history_tokens=800
+            ),
+            citations=AnswerCitationRepository(state.database, clock=ledger.seconds),
+        )
+        state.models = replace(models, answerer=answerer)
+        yield state
+
+
+def main() -> None:
+    """Serve until stopped, and say where and with which key."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dist", type=Path, help="a built page; app/web/dist unless told otherwise")
+    parser.add_argument("--data", type=Path, help="a data dir; a new one unless told otherwise")
+    parser.add_argument("--port", type=int, default=8765)
+    given = parser.parse_args()
+    if given.dist is not None:
+        web_page._BUILT = given.dist
+    data_dir = given.data or Path(tempfile.mkdtemp(prefix="footnote-web-"))
+    data_dir.mkdir(parents=True, exist_ok=True)
+    drain = Drain(seconds=2)
+    app = create_app(lambda: application(data_dir), version="0", drain=drain)
+    with socket.create_server(("127.0.0.1", given.port), backlog=128) as listener:
+        print(f"http://127.0.0.1:{given.port}/#key={ADMIN_KEY}", flush=True)
+        Server(configuration(app, Settings(_env_file=None)), drain, state=lambda: app.state.footnote).run(
+            sockets=[listener]
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Every screen, light and dark, wide and narrow: nothing serious by axe's rules, and no page that scrolls sideways."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.web.asking import ask
+from tests.web.conftest import Opening, Tenant, Window
+from tests.web.made_documents import HARBOUR, LOG, QUESTION
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+_AXE = Path(__file__).parents[2] / "app" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+_RUN = """
+(options) => axe.run(document, {resultTypes: ["violations"], ...options}).then(({violations}) => violations
+  .filter(({impact}) => ["serious", "critical"].includes(impact))
+  .map(({id, nodes}) => `${id}: ${nodes.map(({html, any}) =>
+    `${html.slice(0, 120)} (${any[0]?.message ?? ""})`).join("; ")}`))
+"""
+_COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+_SETTLED = """
+() => document.querySelector("[aria-busy=true]") === null
+  && [...document.querySelectorAll("main p.quiet")].every(({textContent}) => !textContent.endsWith("…"))
+"""
+pytestmark = pytest.mark.skipif(not _AXE.exists(), reason="axe-core is not installed: run `npm ci` in app/web")
+ADMIN = ("keys", "users", "tenants", "prices", "budgets", "limits", "models", "health", "audit")
+
+
+async def found_in(page: "Page", name: str) -> list[str]:
+    """What is wrong with what is shown, by all rules in the light and by those about colours in the dark."""
+    await page.wait_for_function(_SETTLED)
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(_AXE.read_text(encoding="utf-8"))
+    found = [f"{name}: {one}" for one in await page.evaluate(_RUN, {})]
+    await page.emulate_media(color_scheme="dark")
+    found += [f"{name}, dark: {one}" for one in await page.evaluate(_RUN, _COLOURS)]
+    await page.emulate_media(color_scheme="light")
+    over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return [*found, f"{name}: scrolls sideways by {over} px"] if over > 0 else found
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_what_everybody_sees(open_page: Opening, tenant: Tenant, url: str, width: int) -> None:
+    page = await open_page(tenant, width=width)
+    await page.get_by_role("heading", name="Start with a document").wait_for()
+    found = await found_in(page, "ask, empty")
+    tenant.upload("harbour.txt", HARBOUR)
+    log = tenant.upload("the log.pdf", LOG)
+    await page.reload()
+    await ask(page, "Who counted every lantern?")
+    await ask(page, "What does the log say about the moon in the harbour?")
+    turn = await ask(page, QUESTION)
+    for summary in await page.locator(".ask-turn summary").all():
+        await summary.click()
+    found += await found_in(page, "ask")
+    await turn.locator("a.ask-mark").first.click()
+    await page.locator(".pdf-box, .text-body mark").first.wait_for()
+    found += await found_in(page, "passage")
+    for place, waited in (
+        (f"#/documents/{log}", ".textLayer span"),
+        ("#/usage", "[data-chart=cost] canvas"),
+        ("#/documents", ".documents-table tbody tr"),
+    ):
+        await page.goto(f"{url}/{place}")
+        await page.locator(waited).first.wait_for()
+        found += await found_in(page, place)
+    await page.get_by_role("button", name="Details of the log.pdf").click()
+    await page.get_by_role("dialog").wait_for()
+    assert found + await found_in(page, "details") == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_what_administrators_see(open_page: Opening, operator: Tenant, url: str, width: int) -> None:
+    page = await open_page(operator, width=width)
+    found = []
+    for section in ADMIN:
+        await page.goto(f"{url}/#/admin/{section}")
+        await page.locator("main h2").first.wait_for()
+        found += await found_in(page, section)
+    assert found == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_what_strangers_see(open_page: Opening, window: Window, width: int) -> None:
+    window.excuse("the server responded with a status of 40")  # who is signed in, and no other way to sign in
+    page = await open_page(width=width)
+    await page.get_by_label("API key").wait_for()
+    assert await found_in(page, "sign in") == []

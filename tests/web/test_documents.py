@@ -1,0 +1,95 @@
+"""Adding documents, those that cannot be read, and taking one away with time to change one's mind."""
+
+from pathlib import Path
+
+import httpx
+
+from tests.web.conftest import Opening, Tenant
+from tests.web.made_documents import HARBOUR, LOG, chosen
+
+_DROP = """
+(files) => {
+  const data = new DataTransfer();
+  for (const [name, text] of files) data.items.add(new File([text], name));
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(kind, {bubbles: true, cancelable: true, dataTransfer: data}));
+  }
+}
+"""
+
+
+def names(tenant: Tenant) -> set[str]:
+    return {one["filename"] for one in tenant.http.get("/v1/documents", params={"limit": 100}).json()["data"]}
+
+
+async def test_several_files_one_of_which_cannot_be_read(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await page.get_by_label("Add files").set_input_files(
+        [
+            chosen("the log.pdf", LOG),
+            chosen("harbour.txt", HARBOUR.encode()),
+            chosen("broken.pdf", b"%PDF-1.7 and no more"),
+        ]
+    )
+    uploads = page.locator(".uploads")
+    await uploads.get_by_text("2 of 3 files done · 1 failed").wait_for()
+    failed = uploads.locator("li", has_text="broken.pdf")
+    why = await failed.locator(".upload-state").inner_text()
+    assert len(why.split()) >= 4, why
+    assert "Error" not in why and "Traceback" not in why
+
+    row = page.locator(".documents-table tbody tr", has_text="broken.pdf")
+    await row.get_by_text("Failed").wait_for()
+    await row.get_by_role("button", name="Details of broken.pdf").click()
+    dialog = page.get_by_role("dialog")
+    assert why in await dialog.inner_text()
+    await dialog.get_by_role("button", name="Try again").click()
+    await page.keyboard.press("Escape")
+    await row.get_by_text("Failed").wait_for()
+    assert names(tenant) == {"the log.pdf", "harbour.txt", "broken.pdf"}
+
+
+async def test_files_are_dropped_anywhere(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await page.get_by_role("heading", name="No documents yet").wait_for()
+    await page.evaluate(_DROP, [["one.txt", "The first text."], ["two.md", "# The second\n\nText."]])
+    await page.get_by_text("2 of 2 files done").wait_for()
+
+    assert names(tenant) == {"one.txt", "two.md"}
+    await page.get_by_label("Search by name").fill("two")
+    await page.get_by_role("link", name="one.txt", exact=True).wait_for(state="detached")
+    assert await page.get_by_role("link", name="two.md", exact=True).count() == 1
+
+
+async def test_a_folder_with_all_that_is_in_it(open_page: Opening, tenant: Tenant, tmp_path: Path) -> None:
+    (tmp_path / "papers" / "old").mkdir(parents=True)
+    (tmp_path / "papers" / "a.txt").write_text("The first paper is about ships.")
+    (tmp_path / "papers" / "old" / "b.txt").write_text("The second paper is about lanterns.")
+    (tmp_path / "papers" / ".DS_Store").write_text("of the system")
+    page = await open_page(tenant, "#/documents")
+    await page.get_by_label("Add a folder").set_input_files(tmp_path / "papers")
+    await page.get_by_text("2 of 2 files done").wait_for()
+    await page.get_by_text("1 hidden or system file was left out.").wait_for()
+
+    assert len(names(tenant)) == 2
+
+
+async def test_a_deletion_is_undone_and_another_is_not(open_page: Opening, tenant: Tenant) -> None:
+    kept, gone = tenant.upload("kept.txt", HARBOUR), tenant.upload("gone.txt", "The ink froze.")
+    page = await open_page(tenant, "#/documents")
+    await page.clock.install()
+    for name in ("kept.txt", "gone.txt"):
+        link = page.get_by_role("link", name=name, exact=True)
+        await page.get_by_role("button", name=f"Details of {name}").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await link.wait_for(state="detached")
+        if name == "kept.txt":
+            await page.get_by_role("button", name="Undo").click()
+            await link.wait_for()
+    assert tenant.http.get(f"/v1/documents/{gone}").status_code == 200, "there is time to change one's mind"
+
+    await page.clock.fast_forward(9_000)
+    await page.get_by_text("“gone.txt” deleted.").wait_for(state="detached")
+    await page.get_by_role("navigation", name="Collections").get_by_text("1 document").first.wait_for(state="attached")
+    assert tenant.http.get(f"/v1/documents/{gone}").status_code == httpx.codes.NOT_FOUND
+    assert tenant.http.get(f"/v1/documents/{kept}").status_code == httpx.codes.OK

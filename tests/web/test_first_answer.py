@@ -1,0 +1,96 @@
+"""The whole way of a newcomer: a file goes in, a question is asked, and its footnote opens the page it is from."""
+
+from tests.web.asking import ask, begin
+from tests.web.conftest import Opening, Tenant
+from tests.web.made_documents import CLAIM, HARBOUR, LOG, QUESTION, SLOWLY, chosen
+
+STAGES = {"Waiting its turn", "Reading the text", "Splitting it into passages", "Making it searchable"}
+_NOTE_STATES = """
+() => {
+  window.states = [];
+  new MutationObserver(() => {
+    const said = document.querySelector(".upload-state")?.textContent;
+    if (said && window.states.at(-1) !== said) window.states.push(said);
+  }).observe(document.body, {subtree: true, childList: true, characterData: true});
+}
+"""
+
+
+async def test_from_a_file_to_the_passage(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant)
+    await page.get_by_role("link", name="Add documents").click()
+    await page.evaluate(_NOTE_STATES)
+    await page.get_by_label("Add files").set_input_files(chosen("the log.pdf", LOG))
+    await page.get_by_role("link", name="Open the log.pdf").wait_for()
+    states = await page.evaluate("window.states")
+    assert states[-1] == "Ready"
+    assert {state.partition(",")[0] for state in states} & STAGES, states
+
+    await page.get_by_role("link", name="Ask a question").click()
+    turn = await ask(page, QUESTION)
+    assert CLAIM in await turn.locator(".ask-text").inner_text()
+    mark = turn.get_by_role("link", name="Footnote 1: the log.pdf, page 2")
+    await mark.hover()
+    assert CLAIM in await page.get_by_role("tooltip").inner_text()
+
+    await mark.click()
+    panel = page.get_by_role("complementary", name="The cited passage")
+    await panel.locator('[data-page="2"] .pdf-box').first.wait_for()
+    assert await panel.get_by_label("Page", exact=True).input_value() == "2"
+    assert CLAIM in await panel.get_by_role("figure").inner_text()
+
+
+async def test_an_answer_comes_bit_by_bit_and_stays(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("the log.pdf", LOG)
+    page = await open_page(tenant)
+    await begin(page, f"What did the keeper do, told {SLOWLY}?")
+    text = page.locator(".ask-text")
+    await text.wait_for()
+    early = len(await text.inner_text())
+    await page.wait_for_function(
+        "least => document.querySelector('.ask-text').innerText.length > least", arg=early + 20
+    )
+    await page.get_by_role("button", name="Stop", exact=True).click()
+
+    await page.locator(".ask-note", has_text="You stopped this answer.").wait_for()
+    await page.get_by_role("button", name="Ask", exact=True).wait_for()
+    written = len(await text.inner_text())
+    assert early + 20 < written < 2000
+    assert tenant.http.get("/v1/usage").json()["today"]["completions"]["output_tokens"] >= written - 5
+
+
+async def test_a_conversation_is_opened_again_by_its_address(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("harbour.txt", HARBOUR)
+    page = await open_page(tenant)
+    await ask(page, QUESTION)
+    place = page.url.partition("/#")[2]
+    assert place.startswith("/c/conv_")
+    lantern = await ask(page, "Who counted every lantern?")
+    assert "purple" in await lantern.locator(".ask-uncited").first.inner_text()
+
+    other = await open_page(tenant, f"#{place}")
+    await other.locator(".ask-turn").nth(1).wait_for()
+    assert CLAIM in await other.locator(".ask-turn").first.inner_text()
+    kept = other.locator(".ask-turn").last
+    assert await kept.locator("table").count() == 1
+    assert await kept.locator(".ask-mark.doubtful").count() > 0, "what nothing confirms looks different"
+
+
+async def test_what_is_not_in_the_documents_is_refused_with_the_nearest(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("harbour.txt", HARBOUR)
+    page = await open_page(tenant)
+    turn = await ask(page, "What does the log say about the moon in the harbour?")
+    await turn.get_by_text("Your documents do not answer this").wait_for()
+    await turn.get_by_text("Show the nearest passages").click()
+    await turn.get_by_role("link", name="harbour.txt").first.wait_for()
+
+
+async def test_an_answer_is_copied_with_its_footnotes(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("the log.pdf", LOG)
+    page = await open_page(tenant)
+    turn = await ask(page, QUESTION)
+    await turn.get_by_role("button", name="Copy with footnotes").click()
+    copied = await page.evaluate("navigator.clipboard.readText()")
+
+    assert copied.startswith(f"{CLAIM}")
+    assert f"“{CLAIM}” — the log.pdf, page 2" in copied

@@ -1,0 +1,77 @@
+"""Everything of an answer is reached without a mouse."""
+
+from typing import TYPE_CHECKING
+
+from tests.web.conftest import Opening, Tenant
+from tests.web.made_documents import LOG, QUESTION
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+MOST_STEPS = 40
+_FOCUSED = """
+() => {
+  const { activeElement: { ariaLabel, labels, textContent, tagName } } = document;
+  return tagName === "BODY" ? "" : (ariaLabel ?? labels?.[0]?.textContent ?? textContent);
+}
+"""
+
+
+async def focused(page: "Page") -> str:
+    """What has the focus, by what it is called."""
+    name: str = await page.evaluate(_FOCUSED)
+    return name.strip()
+
+
+async def walk(page: "Page", to: str, *, key: str = "Tab") -> None:
+    """Press a key until what is called so has the focus, which can be seen there."""
+    seen = []
+    for _ in range(MOST_STEPS):
+        if (await focused(page)).startswith(to):
+            outline = await page.evaluate(
+                "(({outlineStyle, outlineWidth, boxShadow}) => [outlineStyle, outlineWidth, boxShadow].join())"
+                "(getComputedStyle(document.activeElement))"
+            )
+            assert not outline.startswith("none,") or not outline.endswith(",none"), f"no focus is seen at {to}"
+            return
+        await page.keyboard.press(key)
+        seen.append(await focused(page))
+    raise AssertionError(f"{to} is not reached: {seen}")
+
+
+async def test_ask_open_the_footnote_and_close_it(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("the log.pdf", LOG)
+    page = await open_page(tenant)
+    await page.get_by_role("heading", name="Ask about what is in your documents").wait_for()
+    await walk(page, "Your question")
+    await page.keyboard.type(QUESTION)
+    await page.keyboard.press("Enter")
+    await page.locator(".ask-how").wait_for()
+
+    await walk(page, "Footnote 1", key="Shift+Tab")
+    await page.get_by_role("tooltip").wait_for()
+    await page.keyboard.press("Escape")
+    await page.get_by_role("tooltip").wait_for(state="detached")
+    await page.keyboard.press("Enter")
+    panel = page.get_by_role("complementary", name="The cited passage")
+    await panel.locator(".pdf-box").first.wait_for()
+    assert await focused(page) == "the log.pdf"
+
+    await walk(page, "Larger")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Escape")
+    await panel.wait_for(state="detached")
+    assert (await focused(page)).startswith("Footnote 1")
+
+
+async def test_the_content_and_the_screens_are_reached(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await page.get_by_role("heading", name="No documents yet").wait_for()
+    await page.evaluate("document.activeElement.blur()")
+    await walk(page, "Skip to the content")
+    await page.keyboard.press("Enter")
+    assert await page.evaluate("document.activeElement.id") == "content"
+
+    await walk(page, "Usage", key="Shift+Tab")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("heading", name="Usage", exact=True).wait_for()
