@@ -48,7 +48,7 @@ WEB := app/web
 WEB_PACKAGES := $(WEB)/node_modules/.package-lock.json
 
 $(WEB_PACKAGES): $(WEB)/package-lock.json
-	cd $(WEB) && npm ci --no-audit --no-fund
+	cd $(WEB) && npm install --no-save --no-audit --no-fund # not ci: it wants every other system's binaries in the lock
 	@touch $@
 
 web: $(VENV)/.installed-dev $(WEB_PACKAGES)
@@ -58,7 +58,7 @@ web: $(VENV)/.installed-dev $(WEB_PACKAGES)
 # Without node, or where its packages cannot be had, the page is taken as it was built, and that is said.
 check-web:
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the page is not type-checked.' >&2; \
-	elif ! $(MAKE) --no-print-directory $(WEB_PACKAGES); then echo 'npm ci failed: the page is not type-checked.' >&2; \
+	elif ! $(MAKE) --no-print-directory $(WEB_PACKAGES); then echo 'npm install failed: the page is not type-checked.' >&2; \
 	else cd $(WEB) && npm run --silent check && npm run --silent test; fi
 
 test-web: check-web $(VENV)/.installed-dev

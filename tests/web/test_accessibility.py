@@ -24,7 +24,9 @@ _SETTLED = """
 () => document.querySelector("[aria-busy=true]") === null
   && [...document.querySelectorAll("main p.quiet")].every(({textContent}) => !textContent.endsWith("…"))
 """
-pytestmark = pytest.mark.skipif(not _AXE.exists(), reason="axe-core is not installed: run `npm ci` in app/web")
+pytestmark = pytest.mark.skipif(
+    not _AXE.exists(), reason="axe-core is not installed: run `npm install --no-save` in app/web"
+)
 ADMIN = ("keys", "users", "tenants", "prices", "budgets", "limits", "models", "health", "audit")
 
 

@@ -14,7 +14,7 @@ _TOOLS = WEB / "node_modules" / ".bin"
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None or not (_TOOLS / "vite").exists(),
-    reason="node or app/web/node_modules is not there: run `npm ci` in app/web",
+    reason="node or app/web/node_modules is not there: run `npm install --no-save` in app/web",
 )
 
 
