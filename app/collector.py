@@ -13,8 +13,10 @@ _OLD = 1_000  # of the middle
 
 
 def leave_loaded_alone() -> None:
-    """Collect from now on, but nothing that is there; the command line turns collecting off while it imports."""
-    gc.collect()
+    """Collect from now on, but nothing that is there; the command line turns collecting off while it imports.
+
+    What is there is not collected first: that would stop a server that already answers for a second.
+    """
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
     gc.enable()
