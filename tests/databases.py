@@ -8,17 +8,14 @@ import pytest
 
 from app.db.migration import upgrade
 from app.db.session import Database
+from tests.installation import migrated
 from tests.postgres import empty_postgres, migrated_postgres
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated SQLite file to copy; closed, so that it is whole."""
-    path = tmp_path_factory.mktemp("migrated") / "footnote.db"
-    database = Database.open(f"sqlite:///{path}")
-    upgrade(database)
-    database.close()
-    return path
+def migrated_file() -> Path:
+    """A migrated SQLite file to copy."""
+    return migrated()
 
 
 @pytest.fixture

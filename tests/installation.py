@@ -15,15 +15,16 @@ def installed(data_dir: Path) -> Path:
     path = data_dir / "footnote.db"
     if not path.exists():
         data_dir.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(_migrated(), path)
+        shutil.copyfile(migrated(), path)
     return data_dir
 
 
 @cache
-def _migrated() -> Path:
+def migrated() -> Path:
+    """A migrated SQLite file to copy; closed, so that it is whole."""
     folder = Path(tempfile.mkdtemp(prefix="footnote-migrated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     database = Database.open(f"sqlite:///{folder / 'footnote.db'}")
     upgrade(database)
-    database.close()  # closed, it is one whole file
+    database.close()
     return folder / "footnote.db"

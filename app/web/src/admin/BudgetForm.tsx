@@ -1,10 +1,10 @@
 import { useState } from "react";
+import { useEvery } from "../api/every";
 import { request } from "../api/http";
 import type { Budget, Collection, Key, User } from "../api/types";
 import { t } from "../strings";
 import { Choice, optionsOf } from "./Choice";
 import { Field, FormDialog } from "./Form";
-import { useEvery } from "./lists";
 import { TERMS_FIELDS, TermsFields } from "./TermsFields";
 import { limitOf, NEW_TERMS, type TermsForm, termsOf, thresholdsOf } from "./terms";
 

@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { useEvery } from "../api/every";
 import { request } from "../api/http";
 import type { Budget, Collection, Key, User } from "../api/types";
 import { t } from "../strings";
@@ -8,7 +9,7 @@ import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
 import { BudgetForm } from "./BudgetForm";
 import { Confirm } from "./Form";
-import { useEvery, useList } from "./lists";
+import { useList } from "./lists";
 import { Section } from "./Section";
 
 const WORDS = t.admin.budgets;

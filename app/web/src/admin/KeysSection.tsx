@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { useEvery } from "../api/every";
 import { request } from "../api/http";
 import type { Collection, Key, KeyWithSecret } from "../api/types";
 import { t } from "../strings";
@@ -8,7 +9,7 @@ import { momentText } from "../ui/numbers";
 import { stateOf } from "./expiry";
 import { Confirm } from "./Form";
 import { KeyForm } from "./KeyForm";
-import { useEvery, useList } from "./lists";
+import { useList } from "./lists";
 import { RotateForm } from "./RotateForm";
 import { RowButton } from "./RowButton";
 import { SecretDialog } from "./SecretDialog";

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { useEvery } from "../api/every";
 import { request } from "../api/http";
 import type { Key, Limits } from "../api/types";
 import { useSession } from "../session/session";
@@ -8,7 +9,7 @@ import { useNotices } from "../ui/notices";
 import { countText } from "../ui/numbers";
 import { ProblemNote, wordsOf } from "../ui/ProblemNote";
 import { type LimitedThing, LimitsForm } from "./LimitsForm";
-import { useEvery, useList } from "./lists";
+import { useList } from "./lists";
 import { RowButton } from "./RowButton";
 import { Section } from "./Section";
 import { type Column, Table } from "./Table";

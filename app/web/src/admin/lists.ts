@@ -1,5 +1,5 @@
-/** Lists of the API: by the page for a screen, and whole for a choice. */
-import { type QueryKey, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+/** Lists of the API, by the page, for a screen. */
+import { type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
 import { request } from "../api/http";
 import type { Page } from "../api/types";
 
@@ -17,24 +17,3 @@ export function useList<Item>(key: QueryKey, path: string, query: Query = {}, op
   });
   return { ...found, items: found.data?.pages.flatMap(({ data }) => data) ?? [] };
 }
-
-/** A whole list, for what is chosen from; empty until it is there. */
-export function useEvery<Item>(resource: string, path: string, enabled = true): readonly Item[] {
-  const found = useQuery({
-    queryKey: [resource, "every"],
-    queryFn: async ({ signal }) => {
-      const items: Item[] = [];
-      let cursor: string | null = null;
-      do {
-        const page: Page<Item> = await request(path, { query: { limit: 500, cursor }, signal });
-        items.push(...page.data);
-        cursor = page.next_cursor;
-      } while (cursor !== null);
-      return items;
-    },
-    enabled,
-  });
-  return found.data ?? NONE;
-}
-
-const NONE: readonly never[] = [];

@@ -1,8 +1,7 @@
 /** What reports call by id, by the names people gave. */
-import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
-import { request } from "../api/http";
-import type { Collection, DocumentUsage, Key, Page, User } from "../api/types";
+import { useEvery } from "../api/every";
+import type { Collection, DocumentUsage, Key, User } from "../api/types";
 import { t } from "../strings";
 import type { Split } from "./query";
 
@@ -15,9 +14,9 @@ export function useNames(split: Split, documents: readonly DocumentUsage[]): (id
     (id) => {
       if (split === "kind") return id;
       if (id === "") return t.usage.nobody[split];
-      if (split === "user") return users?.find((user) => user.id === id)?.name || id;
-      if (split === "key") return keyName(keys ?? [], id);
-      if (split === "collection") return collections?.find((collection) => collection.id === id)?.name ?? id;
+      if (split === "user") return users.find((user) => user.id === id)?.name || id;
+      if (split === "key") return keyName(keys, id);
+      if (split === "collection") return collections.find((collection) => collection.id === id)?.name ?? id;
       if (split === "document") return documents.find((document) => document.document_id === id)?.name ?? id;
       return id;
     },
@@ -31,22 +30,4 @@ function keyName(keys: readonly Key[], id: string): string {
   if (found === undefined) return id;
   const alike = keys.filter(({ name }) => name === found.name).length;
   return alike === 1 ? found.name : `${found.name} (${found.prefix}…)`;
-}
-
-function useEvery<Item>(resource: string, path: string, enabled: boolean): Item[] | undefined {
-  return useQuery({
-    queryKey: [resource, "every"],
-    queryFn: async ({ signal }) => {
-      const items: Item[] = [];
-      let cursor: string | null = null;
-      do {
-        const page: Page<Item> = await request(path, { query: { limit: 500, cursor }, signal });
-        items.push(...page.data);
-        cursor = page.next_cursor;
-      } while (cursor !== null);
-      return items;
-    },
-    enabled,
-    staleTime: 60_000,
-  }).data;
 }
