@@ -7,6 +7,7 @@ from app.answer import Answer
 from app.db.conversations import ConversationRepository
 from app.db.values import require_text
 from app.followup import Exchange, stand_alone
+from app.making import Making
 from app.prompt import Message
 from app.question import Question
 from app.types import KeptTurn, Turn
@@ -30,6 +31,7 @@ class Conversations:
 
         Raises:
             NotFound: No such conversation for this caller.
+            Forbidden: The conversation is shared with this caller, to be read.
             Conflict: The conversation is not this key's to go on with.
             InvalidRequest: The question holds what cannot be kept.
         """
@@ -59,6 +61,7 @@ class Conversations:
             answer=answer.text,
             answered=answer.answered,
             citations=tuple(asdict(citation) for citation in answer.citations),
+            making=Making.of(answer).as_json(),
         )
         self._repository.append(question.conversation_id, turn)
 

@@ -74,6 +74,7 @@ class Conversation:
     """Questions and answers that follow each other, of one user. Times are Unix seconds.
 
     `key_id` is set where the key that began it is limited to collections; then no other key adds to it.
+    A `shared` one may be read by the whole tenant.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Conversation:
     created_at: float
     updated_at: float
     turns: int
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,8 @@ class Turn:
     """A question as it was asked and its answer.
 
     `standalone` is the question rewritten to be understood without the turns before it; None where it was
-    so already. `citations` are the answer's footnotes in JSON's types.
+    so already. `citations` are the answer's footnotes, `making` is how it was made (`app.making`), both in JSON's
+    types; a turn of before that was kept has no `making`.
     """
 
     request_id: str
@@ -101,6 +104,7 @@ class Turn:
     answer: str
     answered: bool
     citations: tuple[Mapping[str, object], ...]
+    making: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,12 @@ from app.api.documents import checked_metadata
 from app.api.schemas.conversations import (
     ConversationBody,
     ConversationDeletedBody,
+    ConversationPatch,
     NewConversation,
     WholeConversationBody,
 )
 from app.api.schemas.shape import Page, problems
+from app.db.patch import KEEP
 
 router = APIRouter(tags=["conversations"])
 
@@ -37,10 +39,25 @@ def list_conversations(
 
 @router.get("/v1/conversations/{conversation_id}", summary="A conversation", responses=problems(404, 503))
 def read_conversation(conversation_id: str, state: StateDep, principal: PrincipalDep) -> WholeConversationBody:
-    """What was asked and answered in it."""
+    """What was asked and answered in it, and how. One that is shared with the caller is read like an own one."""
     found = state.conversations.get(conversation_id, principal=principal)
     turns = state.conversations.turns(conversation_id, principal=principal)
     return WholeConversationBody.with_turns(found, turns)
+
+
+@router.patch("/v1/conversations/{conversation_id}", summary="Change a conversation", responses=problems(404, 422, 503))
+def patch_conversation(
+    conversation_id: str, body: ConversationPatch, state: StateDep, principal: PrincipalDep
+) -> ConversationBody:
+    """Name it, replace its metadata, or share it: then everybody of the tenant who has its id may read it."""
+    changed = state.conversations.update(
+        conversation_id,
+        principal=principal,
+        title=body.title if body.title is not None else KEEP,
+        metadata=checked_metadata(body.metadata) if body.metadata is not None else KEEP,
+        shared=body.shared if body.shared is not None else KEEP,
+    )
+    return ConversationBody.of(changed)
 
 
 @router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation", responses=problems(404, 503))

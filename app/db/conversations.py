@@ -1,4 +1,4 @@
-"""Conversations and their turns: kept for the user who began them, deleted for good."""
+"""Conversations and their turns: kept for the user who began them, read by others where shared, deleted for good."""
 
 import time
 from collections.abc import Callable
@@ -7,11 +7,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.cursors import cut, decode_cursor
+from app.db.patch import KEEP, Keep
 from app.db.session import Database
 from app.db.tables import conversation, conversation_turn
 from app.db.tenants import ensure_user
 from app.db.values import require_metadata, require_text
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, Forbidden, NotFound
 from app.identifiers import new_id
 from app.types import Conversation, KeptTurn, Principal, Role, Turn
 from retrieval.types import Metadata
@@ -33,7 +34,8 @@ class ConversationRepository:
     """Conversations of all tenants.
 
     A conversation exists for its user and for the tenant's administrators; for a key that is limited to
-    collections only if that very key began it, since the turns of other keys quote from elsewhere.
+    collections only if that very key began it, since the turns of other keys quote from elsewhere. While it is
+    shared every other key of the tenant, but for limited ones, may read it: whoever has its id, since no list tells it.
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
@@ -85,7 +87,7 @@ class ConversationRepository:
             NotFound: No such conversation.
         """
         with self._database.read() as connection:
-            return _find(connection, conversation_id, principal)
+            return _find(connection, conversation_id, _readable(principal))
 
     def list(
         self, principal: Principal, *, limit: int, cursor: str | None = None
@@ -96,7 +98,7 @@ class ConversationRepository:
             InvalidRequest: The cursor is not of this list.
         """
         newest = conversation.c.created_at.desc(), conversation.c.id.desc()
-        query = _counted.where(*_visible(principal)).order_by(*newest).limit(limit + 1)
+        query = _counted.where(*_own(principal)).order_by(*newest).limit(limit + 1)
         if cursor is not None:
             created_at, last_id = decode_cursor(cursor, float, str)
             place = sa.tuple_(conversation.c.created_at, conversation.c.id)
@@ -114,7 +116,7 @@ class ConversationRepository:
         of_conversation = conversation_turn.c.conversation_id == conversation_id
         query = sa.select(conversation_turn).where(of_conversation).order_by(conversation_turn.c.ordinal.desc())
         with self._database.read() as connection:
-            _find(connection, conversation_id, principal)
+            _find(connection, conversation_id, _readable(principal))
             rows = connection.execute(query if newest is None else query.limit(newest)).all()
         return tuple(_to_turn(row) for row in reversed(rows))
 
@@ -123,9 +125,11 @@ class ConversationRepository:
 
         Raises:
             NotFound: No such conversation.
+            Forbidden: It is somebody else's, shared to be read.
             Conflict: A key limited to collections began it; what another key finds does not belong there.
         """
-        found = self.get(conversation_id, principal=principal)
+        with self._database.read() as connection:
+            found = _find_own(connection, conversation_id, principal)
         if found.key_id not in {None, principal.key_id}:
             raise Conflict("A key limited to collections began this conversation; only that key can go on with it.")
 
@@ -153,29 +157,60 @@ class ConversationRepository:
                     standalone=_storable(turn.standalone),
                     answer=_storable(turn.answer),
                     citations=[dict(citation) for citation in turn.citations],
+                    making=None if turn.making is None else dict(turn.making),
                 )
             )
             named = found.title or " ".join(turn.question.split())[:_TITLE_LENGTH]
             connection.execute(sa.update(conversation).where(mine).values(updated_at=now, title=named))
             return True
 
+    def update(
+        self,
+        conversation_id: str,
+        *,
+        principal: Principal,
+        title: str | Keep = KEEP,
+        metadata: Metadata | Keep = KEEP,
+        shared: bool | Keep = KEEP,
+    ) -> Conversation:
+        """Name it, replace its metadata, or let the tenant read it; it is not newer for that.
+
+        Raises:
+            NotFound: No such conversation.
+            Forbidden: It is somebody else's, shared to be read.
+            InvalidRequest: A title or metadata that cannot be stored.
+        """
+        if title is not KEEP:
+            require_text(title, param="title")
+        if metadata is not KEEP:
+            require_metadata(metadata)
+        changes = {"title": title, "metadata": metadata, "shared": shared}
+        values = {name: value for name, value in changes.items() if value is not KEEP}
+        with self._database.write() as connection:
+            _find_own(connection, conversation_id, principal)
+            if values:
+                mine = conversation.c.id == conversation_id
+                connection.execute(sa.update(conversation).where(mine).values(**values))
+            return _find_own(connection, conversation_id, principal)
+
     def delete(self, conversation_id: str, *, principal: Principal) -> None:
         """Remove it with all its turns. Final when it returns: a turn that ends later is not kept.
 
         Raises:
             NotFound: No such conversation.
+            Forbidden: It is somebody else's, shared to be read.
         """
         mine = conversation.c.id == conversation_id
         with self._database.write() as connection:
             connection.execute(sa.select(conversation.c.id).where(mine).with_for_update())
-            _find(connection, conversation_id, principal)
+            _find_own(connection, conversation_id, principal)
             connection.execute(
                 sa.delete(conversation_turn).where(conversation_turn.c.conversation_id == conversation_id)
             )
             connection.execute(sa.delete(conversation).where(mine))
 
 
-def _visible(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
+def _own(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
     conditions = [conversation.c.tenant_id == principal.tenant_id]
     if principal.role is not Role.ADMIN:
         conditions.append(conversation.c.user_id == principal.user_id)
@@ -184,12 +219,27 @@ def _visible(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
     return tuple(conditions)
 
 
-def _find(connection: sa.Connection, conversation_id: str, principal: Principal) -> Conversation:
-    query = _counted.where(conversation.c.id == conversation_id, *_visible(principal))
+def _readable(principal: Principal) -> sa.ColumnElement[bool]:
+    own = sa.and_(*_own(principal))
+    if principal.collections is not None:
+        return own
+    return sa.or_(own, sa.and_(conversation.c.tenant_id == principal.tenant_id, conversation.c.shared))
+
+
+def _find(connection: sa.Connection, conversation_id: str, *conditions: sa.ColumnElement[bool]) -> Conversation:
+    query = _counted.where(conversation.c.id == conversation_id, *conditions)
     row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFound("There is no such conversation.")
     return _to_conversation(row)
+
+
+def _find_own(connection: sa.Connection, conversation_id: str, principal: Principal) -> Conversation:
+    try:
+        return _find(connection, conversation_id, *_own(principal))
+    except NotFound:
+        _find(connection, conversation_id, _readable(principal))
+        raise Forbidden("This conversation is somebody else's: it is shared with you to be read.") from None
 
 
 def _storable(text: str | None) -> str | None:
@@ -208,6 +258,7 @@ def _to_conversation(row: sa.Row[Any]) -> Conversation:
         created_at=row.created_at,
         updated_at=row.updated_at,
         turns=row.turns,
+        shared=row.shared,
     )
 
 
@@ -220,5 +271,6 @@ def _to_turn(row: sa.Row[Any]) -> KeptTurn:
         answer=row.answer,
         answered=row.answered,
         citations=tuple(row.citations),
+        making=row.making,
         created_at=row.created_at,
     )

@@ -256,6 +256,7 @@ conversation = sa.Table(
     sa.Column("metadata", _Queryable, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double, nullable=False),
+    sa.Column("shared", sa.Boolean, nullable=False, server_default=sa.false()),  # the whole tenant may read it
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
     sa.Index(None, "tenant_id", "created_at", "id"),
 )
@@ -272,6 +273,7 @@ conversation_turn = sa.Table(
     sa.Column("standalone", sa.Text),  # NULL where the question stands alone as it was asked
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("citations", _Json, nullable=False),
+    sa.Column("making", _Json),  # NULL in turns of before revision 0018
 )
 
 # Neither an API key's secret nor a client's own key can be read from `id` and `fingerprint` (app/api/idempotency.py).

@@ -88,6 +88,11 @@ class Tenant:
         assert body.get("status") == "indexed", body
         return str(body["id"])
 
+    def key_of(self, user_id: str) -> "Tenant":
+        """The same with a key of a member's."""
+        body = {"name": user_id, "role": "member", "user_id": user_id}
+        return Tenant(self.http.post("/v1/admin/keys", json=body).json()["secret"], self.http)
+
     def ask(self, question: str) -> dict[str, Any]:
         """The answer's body."""
         response = self.http.post("/v1/ask", json={"question": question})

@@ -1,8 +1,13 @@
 """The whole way of a newcomer: a file goes in, a question is asked, and its footnote opens the page it is from."""
 
+from typing import TYPE_CHECKING
+
 from tests.web.asking import ask, begin
-from tests.web.conftest import Opening, Tenant
+from tests.web.conftest import Opening, Tenant, Window
 from tests.web.made_documents import CLAIM, HARBOUR, LOG, QUESTION, SLOWLY, chosen
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 STAGES = {"Waiting its turn", "Reading the text", "Splitting it into passages", "Making it searchable"}
 _NOTE_STATES = """
@@ -59,6 +64,47 @@ async def test_an_answer_comes_bit_by_bit_and_stays(open_page: Opening, tenant: 
     assert tenant.http.get("/v1/usage").json()["today"]["completions"]["output_tokens"] >= written - 5
 
 
+async def how_made(page: "Page") -> str:
+    """What is said of how the last answer was made."""
+    how = page.locator(".ask-how").last
+    await how.locator("summary").click()
+    await how.locator("section").last.wait_for()
+    return await how.inner_text()
+
+
+async def test_a_conversation_is_named_shared_and_read_by_somebody_else(
+    open_page: Opening, tenant: Tenant, window: Window
+) -> None:
+    tenant.upload("the log.pdf", LOG)
+    colleague = tenant.key_of("bob")
+    window.excuse("404")
+    page = await open_page(tenant)
+    await ask(page, QUESTION)
+    place = page.url.partition("/#")[2]
+    theirs = await open_page(colleague, f"#{place}")
+    await theirs.get_by_text("This conversation does not exist, or it is not yours to see.").wait_for()
+
+    await page.get_by_role("button", name="Rename").click()
+    await page.get_by_label("Name", exact=True).fill("What the keeper wrote")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("navigation", name="Conversations").get_by_text("What the keeper wrote").wait_for()
+    await page.get_by_role("button", name="Share").click()
+    await page.get_by_label("Everyone in your organisation").check()
+    await page.get_by_text("They cannot add to it.").wait_for()
+    await page.get_by_role("button", name="Copy link").click()
+    link = await page.evaluate("navigator.clipboard.readText()")
+    assert link.endswith(f"#{place}")
+
+    await theirs.goto(link)
+    await theirs.reload()
+    await theirs.get_by_text("ada shared this conversation with you.").wait_for()
+    assert CLAIM in await theirs.locator(".ask-text").inner_text()
+    assert await theirs.get_by_label("Your question").count() == 0
+    assert await theirs.get_by_role("button", name="Ask again").count() == 0
+    await theirs.get_by_role("link", name="Footnote 1: the log.pdf, page 2").click()
+    await theirs.get_by_role("complementary", name="The cited passage").locator(".pdf-box").first.wait_for()
+
+
 async def test_a_conversation_is_opened_again_by_its_address(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("harbour.txt", HARBOUR)
     page = await open_page(tenant)
@@ -74,6 +120,10 @@ async def test_a_conversation_is_opened_again_by_its_address(open_page: Opening,
     kept = other.locator(".ask-turn").last
     assert await kept.locator("table").count() == 1
     assert await kept.locator(".ask-mark.doubtful").count() > 0, "what nothing confirms looks different"
+    assert "purple" in await kept.locator(".ask-uncited").first.inner_text()
+    how = [await how_made(one) for one in (page, other)]
+    assert "tokens" in how[0].lower()
+    assert how[0] == how[1], "how it was made is what it was"
 
 
 async def test_what_is_not_in_the_documents_is_refused_with_the_nearest(open_page: Opening, tenant: Tenant) -> None:

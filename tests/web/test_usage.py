@@ -186,8 +186,7 @@ async def test_the_most_expensive_documents_are_the_reports(open_page: Opening, 
 
 
 async def test_somebody_with_no_right_to_all_sees_only_their_own(open_page: Opening, tenant: Tenant) -> None:
-    made = tenant.http.post("/v1/admin/keys", json={"name": "laptop", "role": "member", "user_id": "bob"}).json()
-    page = await open_page(Tenant(made["secret"], tenant.http), "#/usage")
+    page = await open_page(tenant.key_of("bob"), "#/usage")
     await page.get_by_role("heading", name="Your use").wait_for()
 
     assert await page.locator("[data-chart]").count() == 0

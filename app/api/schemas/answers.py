@@ -10,7 +10,7 @@ from app.api.schemas.shape import ResponseBody
 from app.api.schemas.token_usage import UsageBody
 from app.footnote import Citation
 from app.formats import Format
-from retrieval.types import SearchMode
+from retrieval.types import SearchMode, Span
 
 
 class AskRequest(Scoped):
@@ -106,6 +106,11 @@ class SpanBody(ResponseBody):
 
     start: int = Field(description="First character.")
     end: int = Field(description="One past the last.")
+
+    @classmethod
+    def of(cls, span: Span) -> "SpanBody":
+        """The body for a span."""
+        return cls(start=span.start_char, end=span.end_char)
 
 
 class DroppedBody(ResponseBody):
@@ -224,7 +229,7 @@ class AnswerBody(ResponseBody):
             answer=answer.text,
             finish_reason=answer.finish_reason,
             citations=[CitationBody.of(citation) for citation in answer.citations],
-            uncited_spans=[SpanBody(start=span.start_char, end=span.end_char) for span in answer.uncited],
+            uncited_spans=[SpanBody.of(span) for span in answer.uncited],
             abstention=AbstentionBody.of(answer.abstention),
             sources=SourcesBody.of(answer.sources),
             usage=UsageBody.of(answer.usage),

@@ -4,7 +4,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from app.api.schemas.answers import AbstentionBody, BudgetBody, SourcesBody, SpanBody
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
+from app.api.schemas.token_usage import UsageBody
+from app.making import Making
 from app.types import Conversation, KeptTurn
 
 
@@ -21,6 +24,19 @@ class NewConversation(RequestBody):
     metadata: Metadata = Field(default_factory=dict, description="Your own fields.")
 
 
+class ConversationPatch(RequestBody):
+    """What to change of a conversation; null or left out stays as it is."""
+
+    title: str | None = Field(default=None, min_length=1, max_length=200, description="Its name.")
+    metadata: Metadata | None = Field(default=None, description="Replaces its metadata.", examples=[{"team": "a"}])
+    shared: bool | None = Field(
+        default=None,
+        description="Whether everybody of the tenant who has its id may read it. A key that is limited to "
+        "collections may not, and nobody else may go on with it.",
+        examples=[True],
+    )
+
+
 class ConversationBody(ResponseBody):
     """A conversation."""
 
@@ -30,6 +46,7 @@ class ConversationBody(ResponseBody):
     metadata: Metadata = Field(description="Your own fields.")
     user_id: str = Field(description="Whose it is.", examples=["user_1"])
     turns: int = Field(description="Questions answered in it.", examples=[3])
+    shared: bool = Field(description="Whether everybody of the tenant who has its id may read it.", examples=[False])
     created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
     updated_at: str = Field(
         description="When its last turn ended; RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"]
@@ -39,6 +56,39 @@ class ConversationBody(ResponseBody):
     def of(cls, conversation: Conversation) -> "ConversationBody":
         """The body for a conversation."""
         return cls(**_fields(conversation))
+
+
+class MakingBody(ResponseBody):
+    """How an answer was made: the fields of these names that it had when it ended."""
+
+    model: str = Field(description="The generator.", examples=["SmolLM2-135M-Instruct"])
+    reason: str | None = Field(description="Why `answered` is false; null where it is true.", examples=[None])
+    finish_reason: str = Field(description="stop or length.", examples=["stop"])
+    uncited_spans: list[SpanBody] = Field(description="Sentences of the answer without a supporting source.")
+    abstention: AbstentionBody = Field(description="Where answering was given up, as data.")
+    sources: SourcesBody = Field(description="From retrieval to citation.")
+    usage: UsageBody = Field(
+        description="The bill as it was told then; the ledger has what it is after a price was put right."
+    )
+    budget: BudgetBody = Field(description="The context window.")
+    timings_ms: dict[str, float | None] = Field(
+        description="Milliseconds: queue, retrieve, rerank, first_token, total."
+    )
+
+    @classmethod
+    def of(cls, making: Making) -> "MakingBody":
+        """The body for how an answer was made."""
+        return cls(
+            model=making.model,
+            reason=making.reason,
+            finish_reason=making.finish_reason,
+            uncited_spans=[SpanBody.of(span) for span in making.uncited],
+            abstention=AbstentionBody.of(making.abstention),
+            sources=SourcesBody.of(making.sources),
+            usage=UsageBody.of(making.usage),
+            budget=BudgetBody.of(making.budget),
+            timings_ms=dict(making.timings_ms),
+        )
 
 
 class TurnBody(ResponseBody):
@@ -54,6 +104,9 @@ class TurnBody(ResponseBody):
     answered: bool = Field(description="False where the documents did not hold an answer.")
     answer: str = Field(description="The answer, with markers.", examples=["Revenue rose 12% [1]."])
     citations: list[dict[str, Any]] = Field(description="Its footnotes, with the fields they had in the answer.")
+    making: MakingBody | None = Field(
+        description="How the answer was made; null where it was given before that was kept."
+    )
     created_at: str = Field(description="When it ended; RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
 
     @classmethod
@@ -67,6 +120,7 @@ class TurnBody(ResponseBody):
             answered=turn.answered,
             answer=turn.answer,
             citations=[dict(citation) for citation in turn.citations],
+            making=None if turn.making is None else MakingBody.of(Making.from_json(turn.making)),
             created_at=rfc3339(turn.created_at),
         )
 
@@ -97,6 +151,7 @@ def _fields(conversation: Conversation) -> dict[str, Any]:
         "metadata": dict(conversation.metadata),
         "user_id": conversation.user_id,
         "turns": conversation.turns,
+        "shared": conversation.shared,
         "created_at": rfc3339(conversation.created_at),
         "updated_at": rfc3339(conversation.updated_at),
     }

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from app.answer import Answer, TextDelta
 from app.answering import Answerer
+from app.api.schemas.conversations import MakingBody
 from app.conversations import Conversations
 from app.db.conversations import ConversationRepository
 from app.finding import Finder
@@ -344,6 +345,54 @@ def test_others_conversations_do_not_exist_and_an_administrator_sees_the_tenants
     assert [one["id"] for one in served.client.get("/v1/conversations").json()["data"]] == [made]
     assert served.client.delete(f"/v1/conversations/{made}", headers=ann).json() == {"id": made, "deleted": True}
     assert served.client.get(f"/v1/conversations/{made}", headers=ann).status_code == 404
+
+
+def test_a_shared_conversation_is_read_as_its_owner_reads_it_and_not_gone_on_with(
+    serve: Callable[..., Served], state: State
+) -> None:
+    served = serve()
+    ann, ben = key_of(state, Role.READER), key_of(state, Role.MEMBER)
+    made = served.client.post("/v1/conversations", headers=ann).json()["id"]
+    path = f"/v1/conversations/{made}"
+    served.client.post("/v1/ask", json={"question": FIRST, "conversation_id": made}, headers=ann)
+    changed = served.client.patch(path, json={"shared": True, "title": "Ships"}, headers=ann).json()
+    own = served.client.get(path, headers=ann).json()
+
+    assert (changed["shared"], changed["title"]) == (True, "Ships")
+    assert served.client.get(path, headers=ben).json() == own
+    assert own["data"][0]["citations"]
+    for method, body in (("PATCH", {"shared": False}), ("DELETE", None)):
+        assert served.client.request(method, path, json=body, headers=ben).status_code == 403
+    spent = len(served.engine.requests)
+    follow_up = {"question": SECOND, "conversation_id": made}
+    assert served.client.post("/v1/ask", json=follow_up, headers=ben).status_code == 403
+    assert len(served.engine.requests) == spent
+    for stranger in (key_of(state, Role.READER, collections=("col_1",)), key_of(state, Role.ADMIN, tenant="rival")):
+        assert served.client.get(path, headers=stranger).status_code == 404
+        assert served.client.patch(path, json={}, headers=stranger).status_code == 404
+
+    served.client.patch(path, json={"shared": False}, headers=ann)
+    assert served.client.get(path, headers=ben).status_code == 404
+
+
+@pytest.mark.parametrize("says", [ANSWER, "I don't know."])
+def test_a_turn_tells_how_its_answer_was_made_as_the_answer_did(serve: Callable[..., Served], says: str) -> None:
+    served = serve(TalkingEngine(says=says))
+    conversation = served.begin()
+    answer = served.ask(FIRST, conversation)
+
+    (turn,) = served.turns(conversation)
+    assert answer["usage"]["total_tokens"] > 0
+    assert turn["making"] == {name: answer[name] for name in MakingBody.model_fields}
+
+
+def test_a_turn_of_before_that_was_kept_tells_nothing_of_it(serve: Callable[..., Served], state: State) -> None:
+    served = serve()
+    conversation = served.begin()
+    old = Turn(request_id="req_old", question=FIRST, standalone=None, answer="Blue.", answered=True, citations=())
+    state.conversations.append(conversation, old)
+
+    assert [turn["making"] for turn in served.turns(conversation)] == [None]
 
 
 def test_what_a_key_finds_stays_out_of_a_conversation_of_a_key_that_may_not_see_it(

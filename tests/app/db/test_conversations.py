@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -10,7 +11,7 @@ import sqlalchemy as sa
 from app.db.conversations import ConversationRepository
 from app.db.session import Database
 from app.db.tables import conversation_turn
-from app.errors import Conflict, InvalidRequest, NotFound
+from app.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from app.types import Principal, Role, Turn
 
 ANN = Principal("t1", "ann", "key_a", Role.MEMBER)
@@ -115,6 +116,60 @@ def test_others_conversations_do_not_exist(
     for seer in seers:
         assert conversations.get(made.id, principal=seer).id == made.id
         assert [one.id for one in conversations.list(seer, limit=10)[0]] == [made.id]
+
+
+def test_a_shared_conversation_is_read_by_the_tenant_and_changed_by_its_owner(
+    conversations: ConversationRepository,
+) -> None:
+    made = conversations.create(ANN)
+    conversations.append(made.id, turn(1))
+    shared = conversations.update(made.id, principal=ANN, shared=True)
+
+    assert shared.shared
+    assert conversations.get(made.id, principal=BEN) == shared
+    assert [kept.request_id for kept in conversations.turns(made.id, principal=BEN)] == ["req_1"]
+    assert conversations.list(BEN, limit=10) == ((), None)  # whoever has its id, and nobody finds it otherwise
+    changes: tuple[Callable[..., object], ...] = (
+        conversations.require_open,
+        conversations.delete,
+        conversations.update,
+    )
+    for change in changes:
+        with pytest.raises(Forbidden):
+            change(made.id, principal=BEN)
+        for stranger in (RIVAL, LIMITED):
+            with pytest.raises(NotFound):
+                change(made.id, principal=stranger)
+    for stranger in (RIVAL, LIMITED):
+        for read in (conversations.get, conversations.turns):
+            with pytest.raises(NotFound):
+                read(made.id, principal=stranger)
+
+    conversations.update(made.id, principal=ADMIN, shared=False)
+    with pytest.raises(NotFound):
+        conversations.get(made.id, principal=BEN)
+
+
+def test_changes_leave_the_rest_and_the_order_as_they_are(conversations: ConversationRepository) -> None:
+    made = conversations.create(ANN, title="First", metadata={"team": "a"})
+
+    assert conversations.update(made.id, principal=ANN) == made
+    assert conversations.update(made.id, principal=ANN, title="Second").title == "Second"
+    changed = conversations.update(made.id, principal=ANN, metadata={})
+    assert (changed.title, changed.metadata, changed.shared) == ("Second", {}, False)
+    assert (changed.created_at, changed.updated_at) == (made.created_at, made.updated_at)
+    with pytest.raises(InvalidRequest):
+        conversations.update(made.id, principal=ANN, title="a\0b")
+    with pytest.raises(InvalidRequest):
+        conversations.update(made.id, principal=ANN, metadata={"x": 1 << 64})
+
+
+def test_how_an_answer_was_made_comes_back_or_was_never_kept(conversations: ConversationRepository) -> None:
+    made, making = conversations.create(ANN), {"model": "m", "timings_ms": {"total": 1.5, "queue": None}}
+    conversations.append(made.id, turn(1))
+    conversations.append(made.id, replace(turn(2), making=making))
+
+    assert [kept.making for kept in conversations.turns(made.id, principal=ANN)] == [None, making]
 
 
 def test_only_the_limited_key_that_began_a_conversation_goes_on_with_it(conversations: ConversationRepository) -> None:

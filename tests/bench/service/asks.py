@@ -31,12 +31,15 @@ class Served:
         options = ["--port", str(self.port), "--chunks", str(chunks)]
         options += ["--corpus", str(corpus)] if corpus is not None else []
         options += ["--stations"] if stations else []
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.service.served", str(data_dir), *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        data_dir.mkdir(parents=True, exist_ok=True)
+        with (data_dir / "served.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.bench.service.served", str(data_dir), *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,  # to a file: a pipe that nobody reads stops the server once it is full
+                text=True,
+            )
         deadline = time.monotonic() + 600
         while time.monotonic() < deadline:
             assert self.process.poll() is None, "the server ended"
@@ -103,6 +106,7 @@ def measure(served: Served, requests: Sequence[bytes], *, connections: int, rate
         figures = asyncio.run(load())
         check(figures)
         found[name] = {**figures.told(), **served.figures(len(figures.seconds))}
+        print(name, json.dumps(found[name]), file=sys.stderr, flush=True)
     return found
 
 

@@ -12,6 +12,7 @@ import json
 import logging
 import random
 import re
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -28,6 +29,7 @@ from tests.bench.service.trespass import Attempt, Trespasser
 
 _BASE64 = re.compile(r"[A-Za-z0-9_+/-]{16,}={0,2}")
 _NOBODY = Owner("nobody")
+_TOLD = 500  # requests, before it is said how far it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,11 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         made = stack.enter_context(tenancies(folder / "data", database_url=url))
         before, began = standing(made), time.perf_counter()
-        findings = trespass(made, random.Random(chosen.seed), chosen.requests)
+        draw, findings = random.Random(chosen.seed), Findings()
+        for done in range(0, chosen.requests, _TOLD):
+            trespass(made, draw, min(_TOLD, chosen.requests - done), findings)
+            so_far = f"{done + _TOLD} requests, {len(findings.leaks)} leaks, {len(made.owners)} marks"
+            print(f"{so_far}, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
         after = standing(made)
         changed = [
             (where, id_)

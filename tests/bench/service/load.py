@@ -6,7 +6,7 @@ stalls is charged for all who would have come meanwhile (Tene 2013, "How NOT to 
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,12 +15,16 @@ _DRAIN_SECONDS = 30.0
 
 @dataclass(slots=True)
 class Figures:
-    """Seconds of each answer, how many came with which status, and what the generator itself took of a core."""
+    """Seconds of each answer, how many came with which status, and what the generator itself took of a core.
+
+    `unanswered` were still waiting when it was given up.
+    """
 
     seconds: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    unanswered: int = 0
     bodies: list[bytes] = field(default_factory=list)
 
     def told(self) -> dict[str, float | int | dict[str, int]]:
@@ -34,6 +38,7 @@ class Figures:
             "p99_ms": _at(ordered, 0.99),
             "max_ms": _at(ordered, 1.0),
             "statuses": {str(status): count for status, count in self.statuses.items()},
+            "unanswered": self.unanswered,
             "load_generator_cores": round(self.cpu_s / self.wall_s, 2),
         }
 
@@ -75,6 +80,11 @@ class Client(asyncio.Protocol):
         self._transport.write(request)
         return await self._answer
 
+    @property
+    def closed(self) -> bool:
+        """Whether the server has hung up, as it does on a connection that is idle for long."""
+        return self._transport is None or self._transport.is_closing()
+
     def close(self) -> None:
         """Hang up."""
         if self._transport is not None:
@@ -103,15 +113,16 @@ async def steady_rate(
     port: int, requests: Sequence[bytes], *, rate: float, connections: int, seconds: float
 ) -> Figures:
     """`rate` requests a second, at moments fixed beforehand; one that finds no connection free waits for one."""
-    figures, clients = Figures(), await _connected(port, connections)
-    free: deque[Client] = deque(clients)
+    figures, free = Figures(), await _connected(port, connections)
     freed = asyncio.Condition()
     began, began_cpu = time.perf_counter(), time.process_time()
 
     async def ask_at(moment: float, request: bytes) -> None:
         async with freed:
             await freed.wait_for(lambda: bool(free))
-            client = free.popleft()
+            client = free.pop()
+        if client.closed:
+            (client,) = await _connected(port, 1)
         status, body = await client.send(request)
         _note(figures, status, body, time.perf_counter() - moment)
         async with freed:
@@ -124,9 +135,15 @@ async def steady_rate(
         if (early := moment - time.perf_counter()) > 0:
             await asyncio.sleep(early)
         asks.add(asyncio.create_task(ask_at(moment, requests[number % len(requests)])))
-    await asyncio.wait_for(asyncio.gather(*asks), _DRAIN_SECONDS)
+    _, late = await asyncio.wait(asks, timeout=_DRAIN_SECONDS)
+    figures.unanswered = len(late)
+    for ask in late:
+        ask.cancel()
+    await asyncio.gather(*asks, return_exceptions=True)
+    for ask in asks - late:
+        ask.result()
     figures.wall_s, figures.cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
-    _close(clients)
+    _close(free)
     return figures
 
 

@@ -11,6 +11,7 @@ percentiles over trials (Efron 1979).
 import argparse
 import json
 import random
+import sys
 import tempfile
 import time
 from contextlib import nullcontext
@@ -31,6 +32,7 @@ from tests.server import ADMIN_KEY
 
 _CARGO = ("barley", "copper", "linen", "marble", "salt", "timber", "wool", "amber", "paper", "glass")
 _PLACES = ("Aarhus", "Bergen", "Cork", "Dover", "Emden", "Faro", "Genoa", "Hull", "Izmir", "Kiel", "Lisbon", "Malmo")
+_LEGS = 6  # of a voyage: as much text as a passage of a real document has
 _NAMES = ("Albatross", "Bittern", "Curlew", "Dunlin", "Egret", "Fulmar", "Gannet", "Heron", "Ibis", "Kestrel")
 
 Times = npt.NDArray[np.float64]
@@ -75,16 +77,18 @@ def interval(quick: Times, slow: Times, draw: np.random.Generator, *, resamples:
 
 
 def ship(number: int) -> tuple[str, str]:
-    """A document, and a question it answers; no two begin alike."""
+    """A document of about 400 tokens, and a question it answers; no two begin alike."""
     draw = random.Random(number)
     name = f"{draw.choice(_NAMES)} {number}"
-    place, cargo, crates = draw.choice(_PLACES), draw.choice(_CARGO), draw.randrange(20, 900)
-    text = (
-        f"{name} left {draw.choice(_PLACES)} with {crates} crates of {cargo}. The ship reached the harbour of {place} "
-        f"after {draw.randrange(3, 60)} days, and its master, {draw.choice(_NAMES)[:4]}son, sold the {cargo} to a "
-        f"merchant from {draw.choice(_PLACES)} for {draw.randrange(100, 9000)} guilders before the winter came."
-    )
-    return text, f"Which harbour did {name} reach?"
+    legs = []
+    for _ in range(_LEGS):
+        place, cargo, crates = draw.choice(_PLACES), draw.choice(_CARGO), draw.randrange(20, 900)
+        legs.append(
+            f"{name} left {draw.choice(_PLACES)} with {crates} crates of {cargo}. The ship reached the harbour of "
+            f"{place} after {draw.randrange(3, 60)} days, and its master, {draw.choice(_NAMES)[:4]}son, sold the "
+            f"{cargo} to a merchant from {draw.choice(_PLACES)} for {draw.randrange(100, 9000)} guilders."
+        )
+    return " ".join(legs), f"Which harbour did {name} reach?"
 
 
 class Tenant:
@@ -152,6 +156,8 @@ def ask_trials(victim: Tenant, attacker: Tenant, count: int, draw: random.Random
         for kind in order:
             _note(found, kind, attacker.ask(numbers[kind]))
         _note(found, "own", attacker.ask(numbers[order[0]]))  # not the one asked last: one answer lies between
+        if (trial + 1) % 10 == 0:
+            print(f"{trial + 1} of {count} trials", file=sys.stderr, flush=True)
     return found
 
 

@@ -21,6 +21,7 @@ import uvicorn
 
 from app.answering import Answerer
 from app.bootstrap import DEFAULT_TENANT, build
+from app.collector import leave_loaded_alone
 from app.conversations import Conversations
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
@@ -31,6 +32,7 @@ from app.question import Limits
 from app.remembered_tokens import RememberedTokens
 from app.settings import Settings
 from app.state import State
+from app.telemetry import configure_logging
 from app.verification.billing import Verification
 from generation.ports import Tokenizer
 from retrieval.search import Search
@@ -59,7 +61,7 @@ def serving(
         small: Count letters instead of the generator's tokens, for which its files must be there.
     """
     filled = (data_dir / "footnote.db").exists()
-    settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, log_level="warning", _env_file=None)
+    settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None)
     embedder = HashingEmbedder(dim=_DIMENSIONS, max_tokens=256)
     tokenizer: Tokenizer = RememberedTokens(LetterTokenizer() if small else _tokenizer(settings))
     with build(settings, with_models=False) as state:
@@ -71,7 +73,7 @@ def serving(
             ledger = watch.timed(ledger, "ledger", "reserve", "settle", "bill")
             tokenizer = watch.timed(tokenizer, "tokenizer", "encode", "count")
             state = replace(  # noqa: PLW2901 - the same one, watched
-                state, authenticator=watch.timed(state.authenticator, "authenticate", "principal"), ledger=ledger
+                state, authenticator=watch.timed(state.authenticator, "authenticate", "caller"), ledger=ledger
             )
         models = stations(state, engine, tokenizer=tokenizer, embedder=embedder)
         store, index, lexical = ChunkRepository(state.database), models.index.current, models.lexical
@@ -143,8 +145,10 @@ def main() -> None:
     parser.add_argument("--stations", action="store_true", help="time each station; it costs a little itself")
     chosen = parser.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    configure_logging(level="info", json=True)  # a line a request, as `footnote serve` does
     watch, said, lag = (Stopwatch() if chosen.stations else None), Statements(), LoopLag()
     with serving(chosen.data_dir, chunks=chosen.chunks, corpus=chosen.corpus, watch=watch) as state:
+        leave_loaded_alone()  # as `app.station_loading` does
         app = create_app(lambda: nullcontext(state), version="0")
         if watch is not None:
             said.listen()

@@ -6,8 +6,10 @@ stored in capitals and asked for in small letters, so that a canary in capitals 
 
 import hashlib
 import json
+import random
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -74,6 +76,42 @@ class Caller:
         return ours and (owner.part is None or self.part is None or owner.part == self.part)
 
 
+class Owners(dict[str, Owner]):
+    """Whose each id and canary is; those of a kind are drawn from without looking through all that were ever seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_kind: defaultdict[str, list[str]] = defaultdict(list)
+
+    def __setitem__(self, mark: str, owner: Owner) -> None:
+        if mark not in self:
+            self._by_kind["Zq" if mark.startswith("Zq") else mark.partition("_")[0]].append(mark)
+        super().__setitem__(mark, owner)
+
+    def of_kind(self, kind: str) -> list[list[str]]:
+        """Lists of all marks that begin with `kind`: two letters or more of an id's, or none."""
+        exact = kind.removesuffix("_")
+        return [
+            marks
+            for its, marks in self._by_kind.items()
+            if its == exact or (exact == kind and its.startswith(kind)) or not kind
+        ]
+
+    def drawn(self, draw: random.Random, kind: str, fits: Callable[[str, Owner], bool]) -> str | None:
+        """One of those that fit, each as likely as the others; None where there is none."""
+        lists = self.of_kind(kind)
+        sizes = [len(marks) for marks in lists]
+        for _ in range(_DRAWS if sum(sizes) else 0):
+            mark = draw.choice(draw.choices(lists, sizes)[0])
+            if fits(mark, self[mark]):
+                return mark
+        fitting = [mark for marks in lists for mark in marks if fits(mark, self[mark])]
+        return draw.choice(fitting) if fitting else None
+
+
+_DRAWS = 40  # before all are looked through
+
+
 @dataclass(slots=True)
 class Tenancies:
     """The application, its callers, and who owns which id and which canary."""
@@ -81,7 +119,7 @@ class Tenancies:
     client: TestClient
     state: State
     callers: list[Caller] = field(default_factory=list)
-    owners: dict[str, Owner] = field(default_factory=dict)
+    owners: Owners = field(default_factory=Owners)
     cursors: dict[str, list[str]] = field(default_factory=dict)
 
     def canary(self, owner: Owner, *of: object) -> str:
@@ -94,15 +132,12 @@ class Tenancies:
     def claim(self, text: str, owner: Owner) -> None:
         """The ids in what an owner was told are its own, unless somebody's already."""
         for found in ID.findall(text):
-            self.owners.setdefault(found, owner)
+            if found not in self.owners:
+                self.owners[found] = owner
 
-    def marks(self, *, kind: str = "", tenant: str | None = None, but: str | None = None) -> list[str]:
-        """Ids and canaries that begin with `kind`: of one tenant, or of all `but` one."""
-        return [
-            mark
-            for mark, owner in self.owners.items()
-            if mark.startswith(kind) and (tenant is None or owner.tenant == tenant) and owner.tenant != but
-        ]
+    def marks(self, *, kind: str, tenant: str) -> list[str]:
+        """A tenant's ids and canaries that begin with `kind`, the oldest first."""
+        return [mark for marks in self.owners.of_kind(kind) for mark in marks if self.owners[mark].tenant == tenant]
 
     def admin(self, tenant: str) -> Caller:
         """The tenant's administrator."""

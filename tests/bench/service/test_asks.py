@@ -12,7 +12,7 @@ from app.state import State
 from tests.bench.ledger.client import Client, Reply
 from tests.bench.service.library import questions_of
 from tests.bench.service.served import serving
-from tests.bench.service.stations import Statements
+from tests.bench.service.stations import Statements, Stopwatch
 
 _CHUNKS = 100
 _ASKS = 60
@@ -24,8 +24,8 @@ _MOST_STATEMENTS = 40
 
 def test_every_ask_is_answered_and_settled_once_with_few_statements(tmp_path: Path) -> None:
     questions = questions_of(None, _QUESTIONS)
-    said = Statements()
-    with serving(tmp_path / "data", chunks=_CHUNKS, small=True) as state:
+    said, watch = Statements(), Stopwatch()
+    with serving(tmp_path / "data", chunks=_CHUNKS, small=True, watch=watch) as state:
         asyncio.run(_ask_all(state, questions))  # their vectors are remembered from here on
         said.listen()
         try:
@@ -37,6 +37,7 @@ def test_every_ask_is_answered_and_settled_once_with_few_statements(tmp_path: Pa
                 sa.select(usage_event.c.request_id, usage_event.c.status, usage_event.c.operation)
             ).all()
             cited = set(connection.execute(sa.select(answer_citation.c.request_id)).scalars())
+    assert {"authenticate.caller", "prepare", "find", "dense.search", "ledger.settle"} <= set(watch.told(_ASKS))
     answered = [reply.request_id for reply in replies if reply.status == 200]
     chats = [row.request_id for row in rows if row.operation == "chat" and row.status == "completed"]
     assert len(answered) == _ASKS

@@ -137,11 +137,13 @@ class Trespasser:
             return f"{draw.randrange(-1, 4)}"
         if chance < 0.8 or foreign_only:
             limited = caller.part is not None and draw.random() < 0.4
-            pool = made.marks(kind=kind, but=None if limited else caller.tenant)
-            pool = [mark for mark in pool if not caller.may_see(made.owners[mark])]
+            but = None if limited else caller.tenant
+            found = made.owners.drawn(draw, kind, lambda _, its: its.tenant != but and not caller.may_see(its))
         else:
-            pool = [mark for mark in made.marks(kind=kind, tenant=caller.tenant) if not mark.startswith("key_")]
-        mark = draw.choice(pool or ["doc_0"])
+            found = made.owners.drawn(
+                draw, kind, lambda mark, its: its.tenant == caller.tenant and not mark.startswith("key_")
+            )
+        mark = found or "doc_0"
         if mark.startswith("fn_"):
             return "secret"
         if mark.startswith("doc_") and name == "chunk_id":
@@ -215,8 +217,8 @@ class Trespasser:
             return self._draw.choice(_HOSTILE)
         if chance < 0.5:
             return self._draw.choice(SHARED)
-        foreign = [mark for mark in self._made.marks(kind="Zq") if not caller.may_see(self._made.owners[mark])]
-        return f"{self._draw.choice(SHARED)} {self._draw.choice(foreign).lower()}"
+        foreign = self._made.owners.drawn(self._draw, "Zq", lambda _, owner: not caller.may_see(owner))
+        return f"{self._draw.choice(SHARED)} {(foreign or '').lower()}"
 
     def _filter(self, caller: Caller, depth: int) -> Any:
         """Conditions, nested, that are true of too much, or on fields that should mean nothing to the search."""

@@ -1371,6 +1371,12 @@ export interface components {
        */
       turns: number;
       /**
+       * Shared
+       * @description Whether everybody of the tenant who has its id may read it.
+       * @example false
+       */
+      shared: boolean;
+      /**
        * Created At
        * @description RFC 3339 UTC.
        * @example 2026-11-21T10:00:00.000Z
@@ -1401,6 +1407,33 @@ export interface components {
        * @constant
        */
       deleted: true;
+    };
+    /**
+     * ConversationPatch
+     * @description What to change of a conversation; null or left out stays as it is.
+     */
+    ConversationPatch: {
+      /**
+       * Title
+       * @description Its name.
+       */
+      title?: string | null;
+      /**
+       * Metadata
+       * @description Replaces its metadata.
+       * @example {
+       *       "team": "a"
+       *     }
+       */
+      metadata?: {
+        [key: string]: (string | number | boolean | null) | (string | number | boolean | null)[];
+      } | null;
+      /**
+       * Shared
+       * @description Whether everybody of the tenant who has its id may read it. A key that is limited to collections may not, and nobody else may go on with it.
+       * @example true
+       */
+      shared?: boolean | null;
     };
     /**
      * CostsResult
@@ -3071,6 +3104,50 @@ export interface components {
        * @description Whether there is more in the direction that was asked for.
        */
       has_more: boolean;
+    };
+    /**
+     * MakingBody
+     * @description How an answer was made: the fields of these names that it had when it ended.
+     */
+    MakingBody: {
+      /**
+       * Model
+       * @description The generator.
+       * @example SmolLM2-135M-Instruct
+       */
+      model: string;
+      /**
+       * Reason
+       * @description Why `answered` is false; null where it is true.
+       * @example null
+       */
+      reason: string | null;
+      /**
+       * Finish Reason
+       * @description stop or length.
+       * @example stop
+       */
+      finish_reason: string;
+      /**
+       * Uncited Spans
+       * @description Sentences of the answer without a supporting source.
+       */
+      uncited_spans: components["schemas"]["SpanBody"][];
+      /** @description Where answering was given up, as data. */
+      abstention: components["schemas"]["AbstentionBody"];
+      /** @description From retrieval to citation. */
+      sources: components["schemas"]["SourcesBody"];
+      /** @description The bill as it was told then; the ledger has what it is after a price was put right. */
+      usage: components["schemas"]["UsageBody"];
+      /** @description The context window. */
+      budget: components["schemas"]["app__api__schemas__answers__BudgetBody"];
+      /**
+       * Timings Ms
+       * @description Milliseconds: queue, retrieve, rerank, first_token, total.
+       */
+      timings_ms: {
+        [key: string]: number | null;
+      };
     };
     /**
      * MemberBody
@@ -5893,6 +5970,8 @@ export interface components {
       citations: {
         [key: string]: unknown;
       }[];
+      /** @description How the answer was made; null where it was given before that was kept. */
+      making: components["schemas"]["MakingBody"] | null;
       /**
        * Created At
        * @description When it ended; RFC 3339 UTC.
@@ -6206,6 +6285,12 @@ export interface components {
        * @example 3
        */
       turns: number;
+      /**
+       * Shared
+       * @description Whether everybody of the tenant who has its id may read it.
+       * @example false
+       */
+      shared: boolean;
       /**
        * Created At
        * @description RFC 3339 UTC.

@@ -3,12 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Problem, request } from "../api/http";
 import type { Citation, WholeConversation } from "../api/types";
+import { useSession } from "../session/session";
 import { t } from "../strings";
-import { copy } from "../ui/copy";
-import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
 import { Composer } from "./Composer";
-import { conversationAddress } from "./places";
+import { ConversationHead, SharedNote } from "./ConversationHead";
 import { type Runs, useDraft, useTurns } from "./runs";
 import { EVERYTHING } from "./scope";
 import { TurnView } from "./TurnView";
@@ -39,6 +38,10 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
   const running = last !== undefined && isRunning(last) ? last : null;
   const { following, follow } = useFollowing(last, running !== null);
   const missing = kept.error instanceof Problem && kept.error.status === 404;
+  const { user_id, role } = useSession();
+  const shared = kept.data !== undefined && kept.data.user_id !== user_id && role !== "admin" ? kept.data : null;
+
+  const mayAsk = running === null && shared === null;
 
   function ask(question: string, instead?: Turn) {
     follow();
@@ -53,7 +56,8 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
   return (
     <section className="ask-main" aria-label={t.ask.heading}>
       {turns.length > 0 && <h1 className="visually-hidden">{t.ask.heading}</h1>}
-      {conversation !== null && turns.length > 0 && <Head conversation={conversation} />}
+      {kept.data !== undefined && turns.length > 0 && shared === null && <ConversationHead conversation={kept.data} />}
+      {shared !== null && <SharedNote conversation={shared} />}
       <div className="ask-thread">
         {conversation !== null && kept.isPending && turns.length === 0 && <p className="centred quiet">{t.loading}</p>}
         {missing && turns.length === 0 && <p className="centred">{t.ask.conversations.missing}</p>}
@@ -65,12 +69,12 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
             turn={turn}
             last={turn === last}
             onOpen={onOpen}
-            onAgain={running === null ? () => ask(turn.question, turn) : null}
-            onEverywhere={running === null ? () => ask(turn.question, { ...turn, scope: EVERYTHING }) : null}
+            onAgain={mayAsk ? () => ask(turn.question, turn) : null}
+            onEverywhere={mayAsk ? () => ask(turn.question, { ...turn, scope: EVERYTHING }) : null}
           />
         ))}
       </div>
-      {!missing && (
+      {!missing && shared === null && (
         <Composer
           draft={draft}
           onDraft={(next) => runs.setDraft(conversation, next)}
@@ -83,21 +87,6 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
       )}
       <Said turn={last} />
     </section>
-  );
-}
-
-function Head({ conversation }: { conversation: string }) {
-  const words = t.ask.conversations;
-  const say = useNotices();
-  async function act() {
-    say((await copy(conversationAddress(conversation))) ? words.linkCopied : words.linkFailed);
-  }
-  return (
-    <div className="ask-head">
-      <button type="button" className="plain small" title={words.linkHint} onClick={() => void act()}>
-        {words.copyLink}
-      </button>
-    </div>
   );
 }
 

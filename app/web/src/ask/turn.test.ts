@@ -4,6 +4,8 @@ import type { Turn as KeptTurn } from "../api/types";
 import { EVERYTHING } from "./scope";
 import { applied, keptTurn, mergedTurns, newTurn, type Turn } from "./turn";
 
+type Making = NonNullable<KeptTurn["making"]>;
+
 const CITATION = {
   index: 1,
   answer_start: 6,
@@ -71,6 +73,7 @@ function kept(request_id: string): KeptTurn {
     answered: true,
     answer: "x",
     citations: [CITATION, { index: "broken" }],
+    making: null,
     created_at: "2026-11-21T10:00:00Z",
   };
 }
@@ -81,6 +84,16 @@ function here(requestId: string | null, key = requestId ?? "?"): Turn {
 
 test("a kept turn keeps the footnotes that are whole", () => {
   expect(keptTurn(kept("req_1")).citations).toEqual([CITATION]);
+});
+
+test("a kept turn tells how its answer was made, an old one does not", () => {
+  const usage = { prompt_tokens: 7 } as Making["usage"];
+  const making = { ...DONE, sources: SOURCES, usage, budget: {} } as unknown as Making;
+  const turn = keptTurn({ ...kept("req_1"), making: { ...making, uncited_spans: [{ start: 0, end: 1 }] } });
+  expect(turn.sources?.presented).toEqual(["chk_1", "chk_2"]);
+  expect(turn.usage?.prompt_tokens).toBe(7);
+  expect(turn.ending).toMatchObject({ model: "m", finishReason: "stop", uncited: [{ start: 0, end: 1 }] });
+  expect(keptTurn(kept("req_1"))).toMatchObject({ sources: null, usage: null, ending: { uncited: [], timings: null } });
 });
 
 test("what is kept and what is here are one thread", () => {

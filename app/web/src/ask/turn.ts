@@ -123,23 +123,26 @@ function problemIn(body: ProblemBody): Problem {
   return new Problem(status, type, title, detail, null, instance);
 }
 
-/** A turn the server has kept. It does not keep how the answer was made. */
+/** A turn the server has kept, with how its answer was made unless it is an old one. */
 export function keptTurn(kept: KeptTurn): Turn {
+  const { making } = kept;
   return {
     ...newTurn(kept.request_id, kept.question, EVERYTHING),
     requestId: kept.request_id,
     state: "done",
     text: kept.answer,
     citations: kept.citations.filter(isCitation),
+    sources: making?.sources ?? null,
+    usage: making?.usage ?? null,
     ending: {
       answered: kept.answered,
-      reason: null,
-      stage: null,
-      finishReason: null,
-      model: null,
+      reason: making?.reason ?? null,
+      stage: making?.abstention.stage ?? null,
+      finishReason: making?.finish_reason ?? null,
+      model: making?.model ?? null,
       standalone: kept.standalone_question,
-      uncited: [],
-      timings: null,
+      uncited: making?.uncited_spans ?? [],
+      timings: making?.timings_ms ?? null,
     },
   };
 }

@@ -1,0 +1,130 @@
+/** What a conversation is called and who may read it. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+import { request } from "../api/http";
+import type { Conversation } from "../api/types";
+import { t } from "../strings";
+import { CopyButton } from "../ui/CopyButton";
+import { Dialog } from "../ui/Dialog";
+import { ProblemNote } from "../ui/ProblemNote";
+import { conversationAddress } from "./places";
+
+/** The longest name the server takes. */
+const LONGEST = 200;
+
+/** For those whose conversation it is. */
+export function ConversationHead({ conversation }: { conversation: Conversation }) {
+  const words = t.ask.conversations;
+  const [open, setOpen] = useState<"name" | "share" | null>(null);
+  const close = () => setOpen(null);
+  return (
+    <div className="ask-head">
+      {conversation.shared && <span className="badge">{words.shared}</span>}
+      <button type="button" className="plain small" onClick={() => setOpen("name")}>
+        {words.rename}
+      </button>
+      <button type="button" className="plain small" onClick={() => setOpen("share")}>
+        {words.share}
+      </button>
+      <Dialog title={words.renameTitle} open={open === "name"} onClose={close}>
+        <Naming conversation={conversation} onDone={close} />
+      </Dialog>
+      <Dialog title={words.shareTitle} open={open === "share"} onClose={close}>
+        <Sharing conversation={conversation} onDone={close} />
+      </Dialog>
+    </div>
+  );
+}
+
+/** For those it is shared with. */
+export function SharedNote({ conversation }: { conversation: Conversation }) {
+  const words = t.ask.conversations;
+  return (
+    <p className="ask-note">
+      {words.sharedBy(conversation.user_id)} <a href="#/">{words.askOwn}</a>
+    </p>
+  );
+}
+
+interface DialogProps {
+  conversation: Conversation;
+  onDone: () => void;
+}
+
+function Naming({ conversation, onDone }: DialogProps) {
+  const words = t.ask.conversations;
+  const id = useId();
+  const [title, setTitle] = useState(conversation.title ?? "");
+  const change = useChange(conversation, onDone);
+  function save(event: FormEvent) {
+    event.preventDefault();
+    change.mutate({ title: title.trim() });
+  }
+  return (
+    <form onSubmit={save}>
+      <div className="field">
+        <label htmlFor={id}>{words.name}</label>
+        <input id={id} value={title} maxLength={LONGEST} required onChange={(event) => setTitle(event.target.value)} />
+      </div>
+      {change.isError && <ProblemNote problem={change.error} />}
+      <div className="dialog-foot">
+        <button type="button" onClick={onDone}>
+          {t.cancel}
+        </button>
+        <button type="submit" className="primary" disabled={change.isPending || title.trim() === ""}>
+          {words.save}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Sharing({ conversation, onDone }: DialogProps) {
+  const words = t.ask.conversations;
+  const hint = useId();
+  const change = useChange(conversation);
+  // What was just chosen shows at once; the server's word follows.
+  const shared = change.isPending ? change.variables.shared === true : conversation.shared;
+  const address = conversationAddress(conversation.id);
+  return (
+    <>
+      <label className="ask-check">
+        <input
+          type="checkbox"
+          checked={shared}
+          disabled={change.isPending}
+          aria-describedby={hint}
+          onChange={(event) => change.mutate({ shared: event.target.checked })}
+        />
+        {words.shareLabel}
+      </label>
+      <p id={hint} className="quiet small">
+        {shared ? words.shareOn : words.shareOff}
+      </p>
+      <input className="ask-address" readOnly value={address} aria-label={words.link} onFocus={selected} />
+      {change.isError && <ProblemNote problem={change.error} />}
+      <div className="dialog-foot">
+        <CopyButton text={address} label={words.copyLink} />
+        <button type="button" className="primary" onClick={onDone}>
+          {t.close}
+        </button>
+      </div>
+    </>
+  );
+}
+
+function selected(event: { currentTarget: HTMLInputElement }) {
+  event.currentTarget.select();
+}
+
+function useChange({ id }: Conversation, onDone?: () => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { title?: string; shared?: boolean }) =>
+      request<Conversation>(`v1/conversations/${encodeURIComponent(id)}`, { method: "PATCH", body }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["conversations"] });
+      onDone?.();
+    },
+  });
+}
