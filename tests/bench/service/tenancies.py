@@ -114,13 +114,17 @@ _DRAWS = 40  # before all are looked through
 
 @dataclass(slots=True)
 class Tenancies:
-    """The application, its callers, and who owns which id and which canary."""
+    """The application, its callers, who owns which id and which canary, and which ids each tenant has `written` down.
+
+    Those are in what changed something of its own, whose ever they are: they may be told to it again.
+    """
 
     client: TestClient
     state: State
     callers: list[Caller] = field(default_factory=list)
     owners: Owners = field(default_factory=Owners)
     cursors: dict[str, list[str]] = field(default_factory=dict)
+    written: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def canary(self, owner: Owner, *of: object) -> str:
         """A word of an owner's own, the same for the same `of`."""

@@ -39,7 +39,7 @@ _CURSORS = {"cursor", "page", "after", "before"}
 _WORDS = {"question", "query", "text", "content", "input", "prompt", "q", "title", "name", "comment"}
 _LEFT_OUT = {"url", "webhook_url", "password", "wait", "timeout", "expires_in", "expires_at", "expires_after"}
 _HOSTILE = ("' OR '1'='1", "%", "_", "*", "../..", "null", "0", "-1", "\\", '"', "NOT a", "a* OR b", "{}", "\u202e")
-_SEES = {"/v1/search", "/v1/ask", "/v1/chat/completions", "/v1/tokens/count", "/v1/embeddings", "/v1/conversations"}
+SEES = {"/v1/search", "/v1/ask", "/v1/chat/completions", "/v1/tokens/count", "/v1/embeddings", "/v1/conversations"}
 _COMPARISONS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin")
 _SAME = {"query": SHARED[0], "top_k": 50}
 
@@ -74,7 +74,7 @@ class Trespasser:
             if method in {"get", "post", "put", "patch", "delete"}
         ]
         # searching and asking reach everything at once: as often as all the rest together
-        self._seeing = [operation for operation in self._operations if operation[1] in _SEES]
+        self._seeing = [operation for operation in self._operations if operation[1] in SEES]
         self._vandal = made.tenants[-1]
 
     def attempt(self) -> Attempt:
@@ -82,7 +82,7 @@ class Trespasser:
         draw = self._draw
         caller = draw.choice(self._made.callers)
         method, template, operation = draw.choice(self._seeing if draw.random() < 0.4 else self._operations)
-        changes = method != "GET" and template not in _SEES
+        changes = method != "GET" and template not in SEES
         if changes and "{" not in template:
             vandals = [each for each in self._made.callers if each.tenant == self._vandal]
             caller = vandals[0] if template.startswith("/v1/admin/") else draw.choice(vandals)
