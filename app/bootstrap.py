@@ -26,6 +26,7 @@ from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
+from app.db.feedback import FeedbackRepository
 from app.db.generations import GenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
@@ -196,6 +197,7 @@ def _founded(settings: Settings, local_secret: str | None) -> Iterator[Foundatio
                 PassageBoxes(ContentRepository(database), files, limits=extraction_limits(settings))
             ),
             conversations=ConversationRepository(database),
+            feedback=FeedbackRepository(database),
             jobs=jobs,
             generations=generations,
             idempotency=IdempotencyRepository(database, boot_id=boot_id),

@@ -39,6 +39,10 @@ class Metrics:
             "footnote_budget_refusals_total", "Calls a budget had no room for, by what it counts.",
             ["unit"], registry=registry,
         )  # fmt: skip
+        self.feedback = Counter(
+            "footnote_feedback_total", "Feedback on answers by its verdict; what is said again counts again.",
+            ["verdict"], registry=registry,
+        )  # fmt: skip
         self._stations = _ByStation(
             Histogram(
                 "footnote_station_seconds",
@@ -103,6 +107,10 @@ class Metrics:
         self.problems.labels(problem).inc()
         if unit is not None:
             self.budget_refusals.labels(unit).inc()
+
+    def said(self, score: float) -> None:
+        """Somebody said what an answer was worth, from -1 to 1."""
+        self.feedback.labels("good" if score > 0 else "bad" if score < 0 else "neutral").inc()
 
     def describe_build(self, version: str) -> None:
         """Say what runs here."""

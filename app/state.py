@@ -14,6 +14,7 @@ from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
+from app.db.feedback import FeedbackRepository
 from app.db.generations import GenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
@@ -81,6 +82,7 @@ class State:
     contents: ContentRepository
     passage_boxes: PassageBoxes
     conversations: ConversationRepository
+    feedback: FeedbackRepository
     jobs: JobRepository
     generations: GenerationRepository
     idempotency: IdempotencyRepository

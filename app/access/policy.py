@@ -10,8 +10,8 @@ _SIGNING_IN = frozenset(
 )
 _RANK = {Role.READER: 0, Role.MEMBER: 1, Role.ADMIN: 2}
 
-# First match wins. POSTs that only read (ask, search, …) are a reader's, and so are everyone's own conversations and
-# session; other writes are a member's.
+# First match wins. POSTs that only read (ask, search, …) are a reader's, and so are everyone's own conversations,
+# feedback and session; other writes are a member's.
 _RULES: tuple[tuple[str, re.Pattern[str], Role], ...] = (
     ("*", re.compile(r"/v1/admin(/|$)"), Role.ADMIN),
     ("*", re.compile(r"/v1/session$"), Role.READER),
@@ -21,6 +21,7 @@ _RULES: tuple[tuple[str, re.Pattern[str], Role], ...] = (
         Role.READER,
     ),
     ("POST", re.compile(r"/v1/requests/[^/]+/cancel$"), Role.READER),
+    ("*", re.compile(r"/v1/requests/[^/]+/feedback$"), Role.READER),
     ("*", re.compile(r"/v1/conversations(/|$)"), Role.READER),
     ("GET", re.compile(r"/v1/"), Role.READER),
     ("*", re.compile(r"/v1/(documents|collections|jobs|files|vector_stores)(/|$)"), Role.MEMBER),

@@ -42,7 +42,8 @@ def read_conversation(conversation_id: str, state: StateDep, principal: Principa
     """What was asked and answered in it, and how. One that is shared with the caller is read like an own one."""
     found = state.conversations.get(conversation_id, principal=principal)
     turns = state.conversations.turns(conversation_id, principal=principal)
-    return WholeConversationBody.with_turns(found, turns)
+    feedback = state.feedback.of_conversation(conversation_id, principal=principal)
+    return WholeConversationBody.with_turns(found, turns, feedback)
 
 
 @router.patch("/v1/conversations/{conversation_id}", summary="Change a conversation", responses=problems(404, 422, 503))
@@ -62,6 +63,6 @@ def patch_conversation(
 
 @router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation", responses=problems(404, 503))
 def delete_conversation(conversation_id: str, state: StateDep, principal: PrincipalDep) -> ConversationDeletedBody:
-    """Remove it with all its turns, for good. An answer that is still being given is then not kept."""
+    """Remove it with all its turns and what was said of them, for good. An answer still being given is not kept."""
     state.conversations.delete(conversation_id, principal=principal)
     return ConversationDeletedBody(id=conversation_id)

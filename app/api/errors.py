@@ -93,8 +93,10 @@ def problem(
     }
 
 
-def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str, object], dict[str, str]]:
-    """Status, body and headers for an error of ours.
+def problem_of(
+    error: Exception, request_id: str, *, openid: bool = False
+) -> tuple[HTTPStatus, dict[str, object], dict[str, str]]:
+    """Status, body and headers for an error of ours; `openid` is whether people sign in through a provider.
 
     Errors nobody foresaw become a 500 that says nothing about their cause; the log has it.
     """
@@ -134,7 +136,7 @@ def problem_of(error: Exception, request_id: str) -> tuple[HTTPStatus, dict[str,
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)
     if mapped.status is HTTPStatus.UNAUTHORIZED:
-        headers["WWW-Authenticate"] = "Bearer"
+        extra, headers["WWW-Authenticate"] = {"openid": openid}, "Bearer"
     return mapped.status, problem(mapped.status, mapped.slug, str(error), request_id, extra=extra), headers
 
 
@@ -201,7 +203,8 @@ def install_error_handlers(app: FastAPI) -> None:
     """Answer every failure with a problem document."""
 
     async def on_error(request: Request, error: Exception) -> JSONResponse:
-        status, body, headers = problem_of(error, request_id_of(request))
+        openid = request.app.state.footnote.openid is not None
+        status, body, headers = problem_of(error, request_id_of(request), openid=openid)
         return problem_response(status, body, headers, path=request.url.path)
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:

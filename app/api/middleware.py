@@ -80,7 +80,7 @@ class RequestGate:
         except Exception as error:
             if status != _UNSENT:
                 raise  # the status line is sent; the connection is all that can still be closed
-            await _refuse(scope, receive, send_named, error, request_id)
+            await _refuse(scope, receive, send_named, error, request_id, openid=state.openid is not None)
         finally:
             observation.end(status)
 
@@ -180,8 +180,10 @@ def _guesses_from(scope: Scope) -> str | None:
     return str(client[0]) if client and (signs_in or sends_key) else None
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, error: Exception, request_id: str) -> None:
-    status, body, headers = problem_of(error, request_id)
+async def _refuse(
+    scope: Scope, receive: Receive, send: Send, error: Exception, request_id: str, *, openid: bool
+) -> None:
+    status, body, headers = problem_of(error, request_id, openid=openid)
     if isinstance(error, TooLarge) and "expect" not in Headers(scope=scope):
         # A client that writes its whole body before it reads would see a reset, not our answer.
         with anyio.move_on_after(_DRAIN_SECONDS):

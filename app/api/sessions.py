@@ -58,7 +58,7 @@ def sign_out(request: Request, response: Response, state: StateDep, caller: Call
         raise NotFound("This request has a key and no session.")
     state.sessions.end(caller.secret)
     _set(request, response, state, COOKIE, "", path="/", seconds=0, same_site="Strict")
-    return SignedOut()
+    return SignedOut(openid=state.openid is not None)
 
 
 def provider(state: StateDep) -> OpenId:

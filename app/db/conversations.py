@@ -10,6 +10,7 @@ from app.db.cursors import cut, decode_cursor
 from app.db.patch import KEEP, Keep
 from app.db.session import Database
 from app.db.tables import conversation, conversation_turn
+from app.db.tables_feedback import feedback
 from app.db.tenants import ensure_user
 from app.db.values import require_metadata, require_text
 from app.errors import Conflict, Forbidden, NotFound
@@ -98,7 +99,7 @@ class ConversationRepository:
             InvalidRequest: The cursor is not of this list.
         """
         newest = conversation.c.created_at.desc(), conversation.c.id.desc()
-        query = _counted.where(*_own(principal)).order_by(*newest).limit(limit + 1)
+        query = _counted.where(*owned_by(principal)).order_by(*newest).limit(limit + 1)
         if cursor is not None:
             created_at, last_id = decode_cursor(cursor, float, str)
             place = sa.tuple_(conversation.c.created_at, conversation.c.id)
@@ -194,7 +195,7 @@ class ConversationRepository:
             return _find_own(connection, conversation_id, principal)
 
     def delete(self, conversation_id: str, *, principal: Principal) -> None:
-        """Remove it with all its turns. Final when it returns: a turn that ends later is not kept.
+        """Remove it with all its turns and the feedback on them. Final when it returns: what ends later is not kept.
 
         Raises:
             NotFound: No such conversation.
@@ -204,13 +205,15 @@ class ConversationRepository:
         with self._database.write() as connection:
             connection.execute(sa.select(conversation.c.id).where(mine).with_for_update())
             _find_own(connection, conversation_id, principal)
-            connection.execute(
-                sa.delete(conversation_turn).where(conversation_turn.c.conversation_id == conversation_id)
-            )
+            of_conversation = conversation_turn.c.conversation_id == conversation_id
+            answers = sa.select(conversation_turn.c.request_id).where(of_conversation)
+            connection.execute(sa.delete(feedback).where(feedback.c.request_id.in_(answers)))
+            connection.execute(sa.delete(conversation_turn).where(of_conversation))
             connection.execute(sa.delete(conversation).where(mine))
 
 
-def _own(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
+def owned_by(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
+    """Conditions on `conversation` that those hold which are the caller's own, or of an administrator's tenant."""
     conditions = [conversation.c.tenant_id == principal.tenant_id]
     if principal.role is not Role.ADMIN:
         conditions.append(conversation.c.user_id == principal.user_id)
@@ -220,7 +223,7 @@ def _own(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def _readable(principal: Principal) -> sa.ColumnElement[bool]:
-    own = sa.and_(*_own(principal))
+    own = sa.and_(*owned_by(principal))
     if principal.collections is not None:
         return own
     return sa.or_(own, sa.and_(conversation.c.tenant_id == principal.tenant_id, conversation.c.shared))
@@ -236,7 +239,7 @@ def _find(connection: sa.Connection, conversation_id: str, *conditions: sa.Colum
 
 def _find_own(connection: sa.Connection, conversation_id: str, principal: Principal) -> Conversation:
     try:
-        return _find(connection, conversation_id, *_own(principal))
+        return _find(connection, conversation_id, *owned_by(principal))
     except NotFound:
         _find(connection, conversation_id, _readable(principal))
         raise Forbidden("This conversation is somebody else's: it is shared with you to be read.") from None

@@ -3,6 +3,7 @@
 import app.db.tables_access
 import app.db.tables_audit
 import app.db.tables_budgets
+import app.db.tables_feedback
 import app.db.tables_ledger
 import app.db.tables_limits
 import app.db.tables_openai

@@ -52,7 +52,7 @@ class Worker:
         instruments: Instruments | None = None,
     ) -> None:
         assert parsers > 0, "somebody has to read"
-        passwords = passwords or Passwords()
+        passwords = Passwords() if passwords is None else passwords  # an empty one is false
         instruments = instruments or Instruments(metrics)
         billing = Billing(ledger, embedder)
         self._stop = threading.Event()

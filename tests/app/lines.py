@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from fastapi.testclient import TestClient
 
@@ -101,11 +102,22 @@ class Served:
 
 @contextmanager
 def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[Served]:
-    """The application over `data_dir`, as the composition root would start it.
+    """The application over `data_dir`, as the composition root would start it, and a client of its administrator.
 
     `configured` is what its settings ask for, `others` are on the machine, too.
     """
-    settings = Settings(data_dir=installed(data_dir), admin_key=ADMIN_KEY, _env_file=None)
+    with running(data_dir, configured, *others) as (state, stations, cutover):
+        app = create_app(lambda: nullcontext(state), version=state.version)
+        with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+            yield Served(state, stations, client, cutover)
+
+
+@contextmanager
+def running(
+    data_dir: Path, configured: Embedder, *others: Embedder, **settings_of_its_own: Any
+) -> Iterator[tuple[State, Stations, Cutover]]:
+    """As `served`, spoken to by nobody yet."""
+    settings = Settings(data_dir=installed(data_dir), admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with ExitStack() as stack:
         state = stack.enter_context(build(settings, with_models=False))
         stations = Stations()
@@ -146,9 +158,7 @@ def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[
         state.cutover = cutover
         cutover.start(standing)
         stack.callback(cutover.close)
-        app = create_app(lambda: nullcontext(state), version=state.version)
-        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
-        yield Served(state, stations, stack.enter_context(client), cutover)
+        yield state, stations, cutover
 
 
 def wait_until(true: Callable[[], bool], *, seconds: float = 60.0) -> None:

@@ -9,6 +9,7 @@ from app.instrumentation import station
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.locating import Locator
+from app.passwords import Passwords
 from app.question import Limits
 from app.quoting import Quoter
 from app.state import Models, State
@@ -37,6 +38,7 @@ def stations(
     reader: Reader | None = None,
     guided: bool = False,
     limits: Limits = LIMITS,
+    passwords: Passwords | None = None,
 ) -> Models:
     """What the composition root would build around `engine`; nothing is started.
 
@@ -50,6 +52,7 @@ def stations(
         reader: None by default.
         guided: Whether the engine is shown sentences where no few words answer.
         limits: Of every answer.
+        passwords: Where the worker finds what protected files are opened with; none come to it by default.
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
     chunks, ledger = ChunkRepository(state.database), state.ledger
@@ -70,6 +73,7 @@ def stations(
         ledger=ledger,
         metrics=state.metrics,
         boot_id="boot-1",
+        passwords=passwords,
         instruments=state.instruments,
     )
     found = search or Search(embedder, index.current, lexical, chunks, station=station)

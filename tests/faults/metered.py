@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from app.bootstrap import build
+from app.passwords import Passwords
 from app.question import Limits
 from app.settings import Settings
 from app.state import State
@@ -81,11 +82,12 @@ def metered(
     tokenizer: Tokenizer | None = None,
     limits: Limits = LIMITS,
     watched: Callable[[Ledger], Ledger] = lambda ledger: ledger,
+    passwords: Passwords | None = None,
     **settings_of_its_own: Any,
 ) -> Iterator[State]:
     """A state over `data_dir` whose worker runs; the scripted engine unless another is given, which is closed too.
 
-    What answers writes to the ledger as `watched` returns it.
+    What answers writes to the ledger as `watched` returns it. The worker opens protected files with `passwords`.
     """
     settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with build(settings, with_models=False) as bare:
@@ -99,7 +101,8 @@ def metered(
             metrics=bare.metrics,
             counters=counters,
         )
-        models = stations(replace(bare, ledger=watched(bare.ledger)), engine, tokenizer=tokenizer, limits=limits)
+        watching = replace(bare, ledger=watched(bare.ledger))
+        models = stations(watching, engine, tokenizer=tokenizer, limits=limits, passwords=passwords)
         models.worker.start()
         try:
             yield replace(bare, models=models, ledger_reconciliation=reconciliation)

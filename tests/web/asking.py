@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from tests.web.looking import seen
+
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
 
@@ -9,9 +11,8 @@ if TYPE_CHECKING:
 async def ask(page: "Page", question: str) -> "Locator":
     """Ask, wait for the whole answer, and return its turn."""
     await begin(page, question)
-    turn = page.locator(".ask-turn").last
-    await turn.locator(".ask-how").wait_for(timeout=30_000)
-    return turn
+    await seen(page, ".ask-turn:last-of-type .ask-how", timeout=30_000)
+    return page.locator(".ask-turn").last
 
 
 async def begin(page: "Page", question: str) -> None:
@@ -19,4 +20,4 @@ async def begin(page: "Page", question: str) -> None:
     field = page.get_by_label("Your question")
     await field.fill(question)
     await field.press("Enter")
-    await page.locator(".ask-turn").get_by_role("heading", name=question).last.wait_for()
+    await seen(page, ".ask-turn:last-of-type h2", question)

@@ -14,13 +14,15 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from app.access.cookie import COOKIE
 from tests.faults.forked import ForkedServer
 from tests.installation import installed
 from tests.server import ADMIN_KEY
+from tests.web.looking import seen
 from tests.web.served import application
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
+    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page
 
 _HERE = Path(__file__).parent
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -30,6 +32,9 @@ _FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 _tenants = count(1)
+
+REFUSED = "the server responded with a status of 401"
+"""What the browser says when the page asks who is signed in, and nobody is."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -93,6 +98,14 @@ class Tenant:
         body = {"name": user_id, "role": "member", "user_id": user_id}
         return Tenant(self.http.post("/v1/admin/keys", json=body).json()["secret"], self.http)
 
+    def session(self) -> str:
+        """The secret of a new session, as a browser has it that was signed in before."""
+        response = self.http.post("/v1/session", json={"key": self.key})
+        assert response.status_code == 201, response.text
+        secret = response.cookies[COOKIE]
+        self.http.cookies.clear()  # the key is what these requests come with
+        return secret
+
     def ask(self, question: str) -> dict[str, Any]:
         """The answer's body."""
         response = self.http.post("/v1/ask", json={"question": question})
@@ -127,7 +140,7 @@ class Window:
     excused: list[str] = field(default_factory=list)
 
     def excuse(self, words: str) -> None:
-        """The browser may complain with these words: the test brings it about."""
+        """The browser may complain with these words, or show a dialog of this type: the test brings it about."""
         self.excused.append(words)
 
     def watch(self, page: "Page") -> None:
@@ -135,12 +148,16 @@ class Window:
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.problems.append(f"an error nobody caught: {error}"))
         page.on("crash", lambda page: self.problems.append("the page crashed"))
-        page.on("dialog", lambda dialog: self.problems.append(f"a dialog of the browser: {dialog.message}"))
+        page.on("dialog", self._interrupted)
 
     def asked(self, address: str) -> None:
         """Write down a request, if it is to somewhere else."""
         if re.match("(?:http|ws)s?:", address) and not address.startswith(f"{self.url}/"):
             self.outside.append(address)
+
+    def _interrupted(self, dialog: "Dialog") -> None:
+        if dialog.type not in self.excused:
+            self.problems.append(f"a dialog of the browser, {dialog.type}: {dialog.message}")
 
     def _said(self, message: "ConsoleMessage") -> None:
         if message.type in {"error", "warning"} and not any(words in message.text for words in self.excused):
@@ -186,14 +203,14 @@ async def open_page(browser: "Browser", url: str, window: Window) -> AsyncIterat
             context.on("request", lambda request: window.asked(request.url))
             context.on("page", window.watch)
             await context.route(re.compile(rf"^(?!{re.escape(url)}/)(?:http|ws)s?:"), lambda route: route.abort())
-            page = await context.new_page()
             if tenant is not None:
-                await page.goto(f"{url}/#key={tenant.key}")
-                await page.get_by_role("navigation", name="Main").wait_for()
-                if place != "#/":
-                    await page.goto(f"{url}/{place}")
-            else:
-                await page.goto(f"{url}/{place}")
+                await context.add_cookies(
+                    [{"name": COOKIE, "value": tenant.session(), "url": url, "httpOnly": True, "sameSite": "Strict"}]
+                )
+            page = await context.new_page()
+            await page.goto(f"{url}/{place}", wait_until="commit")
+            if tenant is not None:
+                await seen(page, "header nav")
             return page
 
         yield open_page

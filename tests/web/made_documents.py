@@ -58,6 +58,7 @@ HOSTILE_NAME = '<img src=x onerror="window.__pwned=7"> notes.md'
 HOSTILE_DOCUMENT = f"The parrots of the island.\n\nNine parrots live on the island, and {HOSTILE} they talk.\n"
 
 SLOWLY = "slowly"
+AT_LENGTH = "at length"
 ANSWERS = {
     "ships": f"{CLAIM} [1]",
     SLOWLY: "The keeper of the tower wrote down whatever the wind did. " * 40 + "[1]",

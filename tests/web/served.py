@@ -4,7 +4,6 @@ python -m tests.web.served [--dist FOLDER] [--data FOLDER] [--port N]
 """
 
 import argparse
-import os
 import socket
 import tempfile
 import time
@@ -21,31 +20,30 @@ from app.db.chunks import ChunkRepository
 from app.db.conversations import ConversationRepository
 from app.drain import Drain
 from app.finding import Finder
+from app.intake import Intake
 from app.main import create_app
+from app.passwords import Passwords
 from app.question import Limits
 from app.server import Server, configuration
 from app.settings import Settings
-from app.state import State
+from app.state import State, Stations
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.sequence import SequenceState
 from generation.step import Sample
 from generation.types import ModelInfo
+from retrieval.ports import Vectors
 from retrieval.search import Search
 from tests.app.evaluation.application import Unconstrained
 from tests.faults.metered import MODEL, metered
 from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
+from tests.retrieval.fakes import HashingEmbedder
 from tests.server import ADMIN_KEY
-from tests.web.made_documents import ANSWERS, OTHERWISE, SLOWLY
-
-WEB_DIST = "WEB_DIST"
-"""The environment's name for another folder with a built page; `app/web/dist` unless it is set."""
+from tests.web import built_page  # noqa: F401 - which page is served
+from tests.web.made_documents import ANSWERS, AT_LENGTH, OTHERWISE, SLOWLY
 
 LIMITS = Limits(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
-_LETTERS, _SECONDS, _SLOW_SECONDS = 6, 0.005, 0.02
-
-if WEB_DIST in os.environ:
-    web_page._BUILT = Path(os.environ[WEB_DIST])
+_LETTERS, _SECONDS, _SLOW_SECONDS = 6, 0.002, 0.02
 
 
 class ScriptRunner(ScriptedRunner):
@@ -72,10 +70,28 @@ class ScriptRunner(ScriptedRunner):
         return asked.partition("\n")[0].lower()  # below it stand sentences to look at again
 
 
+class DeliberateEmbedder(HashingEmbedder):
+    """Waits with a question that says `AT_LENGTH` while `held` is there, so that somebody can change their mind."""
+
+    def __init__(self, held: Path) -> None:
+        super().__init__(max_tokens=64)
+        self._held = held
+
+    def embed_query(self, text: str) -> Vectors:
+        while AT_LENGTH in text.casefold() and self._held.exists():
+            time.sleep(_SECONDS)
+        return super().embed_query(text)
+
+
+def held(data_dir: Path) -> Path:
+    """The file that keeps questions with `AT_LENGTH` waiting."""
+    return data_dir.parent / "held"
+
+
 @contextmanager
 def application(data_dir: Path) -> Iterator[State]:
     """A state over `data_dir` that ingests, answers in conversations, keeps books and compares them."""
-    tokenizer = LetterTokenizer()
+    tokenizer, embedder, passwords = LetterTokenizer(), DeliberateEmbedder(held(data_dir)), Passwords()
     engine = LocalEngine(
         ScriptRunner(),
         tokenizer,
@@ -85,12 +101,22 @@ def application(data_dir: Path) -> Iterator[State]:
         vocab_size=0x110000,
         constraints=Unconstrained(),
     )
-    with metered(data_dir, engine=engine, limits=LIMITS) as state:
+    with metered(data_dir, engine=engine, limits=LIMITS, passwords=passwords) as state:
         models, ledger = state.models, state.ledger
         assert models is not None
-        search = Search(models.embedder, models.index.current, models.lexical, ChunkRepository(state.database))
+        stations = Stations()
+        stations.install(models)
+        state.intake = Intake(
+            documents=state.documents,
+            collections=state.collections,
+            files=state.files,
+            passwords=passwords,
+            wake=stations.wake,
+            forget=stations.forget,
+        )
+        search = Search(embedder, models.index.current, models.lexical, ChunkRepository(state.database))
         answerer = Answerer(
-            finder=Finder(search=search, embedder=models.embedder, ledger=ledger),
+            finder=Finder(search=search, embedder=embedder, ledger=ledger),
             engine=engine,
             tokenizer=tokenizer,
             tokenizer_revision="0",

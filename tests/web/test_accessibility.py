@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.web.asking import ask
-from tests.web.conftest import Opening, Tenant, Window
+from tests.web.conftest import REFUSED, Opening, Tenant, Window
+from tests.web.looking import seen
 from tests.web.made_documents import HARBOUR, LOG, QUESTION
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _SETTLED = """
 pytestmark = pytest.mark.skipif(
     not _AXE.exists(), reason="axe-core is not installed: run `npm install --no-save` in app/web"
 )
-ADMIN = ("keys", "users", "tenants", "prices", "budgets", "limits", "models", "health", "audit")
+ADMIN = ("keys", "users", "tenants", "prices", "budgets", "limits", "models", "health", "feedback", "audit")
 
 
 async def found_in(page: "Page", name: str) -> list[str]:
@@ -46,7 +47,7 @@ async def found_in(page: "Page", name: str) -> list[str]:
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_what_everybody_sees(open_page: Opening, tenant: Tenant, url: str, width: int) -> None:
     page = await open_page(tenant, width=width)
-    await page.get_by_role("heading", name="Start with a document").wait_for()
+    await seen(page, "h1, h2", "Start with a document")
     found = await found_in(page, "ask, empty")
     tenant.upload("harbour.txt", HARBOUR)
     log = tenant.upload("the log.pdf", LOG)
@@ -58,7 +59,7 @@ async def test_what_everybody_sees(open_page: Opening, tenant: Tenant, url: str,
         await summary.click()
     found += await found_in(page, "ask")
     await turn.locator("a.ask-mark").first.click()
-    await page.locator(".pdf-box, .text-body mark").first.wait_for()
+    await seen(page, ".pdf-box, .text-body mark")
     found += await found_in(page, "passage")
     for place, waited in (
         (f"#/documents/{log}", ".textLayer span"),
@@ -66,7 +67,7 @@ async def test_what_everybody_sees(open_page: Opening, tenant: Tenant, url: str,
         ("#/documents", ".documents-table tbody tr"),
     ):
         await page.goto(f"{url}/{place}")
-        await page.locator(waited).first.wait_for()
+        await seen(page, waited)
         found += await found_in(page, place)
     await page.get_by_role("button", name="Details of the log.pdf").click()
     await page.get_by_role("dialog").wait_for()
@@ -79,14 +80,14 @@ async def test_what_administrators_see(open_page: Opening, operator: Tenant, url
     found = []
     for section in ADMIN:
         await page.goto(f"{url}/#/admin/{section}")
-        await page.locator("main h2").first.wait_for()
+        await seen(page, "main h2")
         found += await found_in(page, section)
     assert found == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_what_strangers_see(open_page: Opening, window: Window, width: int) -> None:
-    window.excuse("the server responded with a status of 40")  # who is signed in, and no other way to sign in
+    window.excuse(REFUSED)
     page = await open_page(width=width)
-    await page.get_by_label("API key").wait_for()
+    await seen(page, "input[type=password]")
     assert await found_in(page, "sign in") == []

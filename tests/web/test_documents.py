@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx
 
 from tests.web.conftest import Opening, Tenant
+from tests.web.looking import seen
 from tests.web.made_documents import HARBOUR, LOG, chosen
 
 _DROP = """
@@ -22,6 +23,11 @@ def names(tenant: Tenant) -> set[str]:
     return {one["filename"] for one in tenant.http.get("/v1/documents", params={"limit": 100}).json()["data"]}
 
 
+def text_of(tenant: Tenant, document_id: str) -> str:
+    """What is searched of it."""
+    return tenant.http.get(f"/v1/documents/{document_id}/content").text.strip()
+
+
 async def test_several_files_one_of_which_cannot_be_read(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant, "#/documents")
     await page.get_by_label("Add files").set_input_files(
@@ -32,7 +38,7 @@ async def test_several_files_one_of_which_cannot_be_read(open_page: Opening, ten
         ]
     )
     uploads = page.locator(".uploads")
-    await uploads.get_by_text("2 of 3 files done · 1 failed").wait_for()
+    await seen(page, ".uploads [role=status]", "2 of 3 files done · 1 failed")
     failed = uploads.locator("li", has_text="broken.pdf")
     why = await failed.locator(".upload-state").inner_text()
     assert len(why.split()) >= 4, why
@@ -51,9 +57,9 @@ async def test_several_files_one_of_which_cannot_be_read(open_page: Opening, ten
 
 async def test_files_are_dropped_anywhere(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant, "#/documents")
-    await page.get_by_role("heading", name="No documents yet").wait_for()
+    await seen(page, "h3", "No documents yet")
     await page.evaluate(_DROP, [["one.txt", "The first text."], ["two.md", "# The second\n\nText."]])
-    await page.get_by_text("2 of 2 files done").wait_for()
+    await seen(page, ".uploads [role=status]", "2 of 2 files done")
 
     assert names(tenant) == {"one.txt", "two.md"}
     await page.get_by_label("Search by name").fill("two")
@@ -68,7 +74,7 @@ async def test_a_folder_with_all_that_is_in_it(open_page: Opening, tenant: Tenan
     (tmp_path / "papers" / ".DS_Store").write_text("of the system")
     page = await open_page(tenant, "#/documents")
     await page.get_by_label("Add a folder").set_input_files(tmp_path / "papers")
-    await page.get_by_text("2 of 2 files done").wait_for()
+    await seen(page, ".uploads [role=status]", "2 of 2 files done")
     await page.get_by_text("1 hidden or system file was left out.").wait_for()
 
     assert len(names(tenant)) == 2
@@ -93,3 +99,54 @@ async def test_a_deletion_is_undone_and_another_is_not(open_page: Opening, tenan
     await page.get_by_role("navigation", name="Collections").get_by_text("1 document").first.wait_for(state="attached")
     assert tenant.http.get(f"/v1/documents/{gone}").status_code == httpx.codes.NOT_FOUND
     assert tenant.http.get(f"/v1/documents/{kept}").status_code == httpx.codes.OK
+
+
+async def test_a_file_becomes_the_next_version_and_an_earlier_one_comes_back(
+    open_page: Opening, tenant: Tenant, tmp_path: Path
+) -> None:
+    before, after = "The fare is three shillings.", "The fare is five shillings."
+    fares = tenant.upload("fares.txt", before)
+    page = await open_page(tenant, "#/documents")
+    await page.get_by_label("Add files").set_input_files(chosen("fares.txt", after.encode()))
+    uploads = page.locator(".uploads")
+    await seen(page, ".upload-state", "There is already a document named “fares.txt”.")
+    assert text_of(tenant, fares) == before
+    await uploads.get_by_role("button", name="Replace it").click()
+    await seen(page, ".upload-state", "Ready, as version 2")
+    assert text_of(tenant, fares) == after
+
+    await page.get_by_role("button", name="Details of fares.txt").click()
+    dialog = page.get_by_role("dialog")
+    live = dialog.locator(".versions li", has_text="Version 2")
+    await live.get_by_text("Used for answers").wait_for()
+    async with page.expect_download() as download:
+        await dialog.get_by_role("link", name="Download version 1").click()
+    earlier = tmp_path / "fares.txt"
+    await (await download.value).save_as(earlier)
+    assert earlier.read_text() == before
+    await dialog.get_by_label("Upload a new version").set_input_files(earlier)
+    await seen(page, ".upload-state", "Ready, as version 3")
+    assert text_of(tenant, fares) == before
+    versions = tenant.http.get(f"/v1/documents/{fares}/versions").json()["data"]
+    assert {one["version"]: one["live"] for one in versions} == {1: False, 2: False, 3: True}
+
+    await page.get_by_role("button", name="Details of fares.txt").click()
+    await dialog.get_by_role("link", name="Open version 2").click()
+    await seen(page, ".text-body", after)
+
+
+async def test_several_are_deleted_together_and_brought_back(open_page: Opening, tenant: Tenant) -> None:
+    for name in ("one.txt", "two.txt", "three.txt"):
+        tenant.upload(name, f"The text of {name}.")
+    page = await open_page(tenant, "#/documents")
+    for name in ("one.txt", "three.txt"):
+        await page.get_by_label(f"Select {name}").check()
+    await page.get_by_text("2 selected").wait_for()
+    await page.locator(".bulk").get_by_role("button", name="Delete").click()
+    rows = page.locator(".documents-table tbody tr")
+    await rows.nth(1).wait_for(state="detached")
+    assert await rows.get_by_role("link").all_inner_texts() == ["two.txt"]
+    await page.get_by_text("2 documents deleted.").wait_for()
+    await page.get_by_role("button", name="Undo").click()
+    await rows.nth(2).wait_for()
+    assert names(tenant) == {"one.txt", "two.txt", "three.txt"}

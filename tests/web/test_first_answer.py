@@ -34,6 +34,8 @@ async def test_from_a_file_to_the_passage(open_page: Opening, tenant: Tenant) ->
     await page.get_by_role("link", name="Ask a question").click()
     turn = await ask(page, QUESTION)
     assert CLAIM in await turn.locator(".ask-text").inner_text()
+    tall, window = await page.evaluate("[document.documentElement.scrollHeight, innerHeight]")
+    assert tall <= window, "a short conversation does not scroll"
     mark = turn.get_by_role("link", name="Footnote 1: the log.pdf, page 2")
     await mark.hover()
     assert CLAIM in await page.get_by_role("tooltip").inner_text()
@@ -130,9 +132,16 @@ async def test_what_is_not_in_the_documents_is_refused_with_the_nearest(open_pag
     tenant.upload("harbour.txt", HARBOUR)
     page = await open_page(tenant)
     turn = await ask(page, "What does the log say about the moon in the harbour?")
-    await turn.get_by_text("Your documents do not answer this").wait_for()
-    await turn.get_by_text("Show the nearest passages").click()
-    await turn.get_by_role("link", name="harbour.txt").first.wait_for()
+    await turn.get_by_text("No answer was found").wait_for()
+    # the passages that were read in vain are there at once, for whoever knows better
+    await turn.get_by_role("link", name="harbour.txt").first.click()
+    panel = page.get_by_role("complementary", name="The cited passage")
+    await panel.get_by_role("figure").wait_for()
+    assert "moon" not in (await panel.get_by_role("figure").inner_text()).lower()
+
+    again = await open_page(tenant, f"#{page.url.partition('/#')[2]}")
+    await again.get_by_text("The nearest passages").click()
+    await again.get_by_role("link", name="harbour.txt").first.wait_for()
 
 
 async def test_an_answer_is_copied_with_its_footnotes(open_page: Opening, tenant: Tenant) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.ingestion.pdf_file import Shown
 from tests.web.asking import ask
 from tests.web.conftest import Opening, Tenant
+from tests.web.looking import seen
 from tests.web.made_documents import FIRST_LINE, LOG, PAGE_HEIGHT, QUESTION, SECOND_LINE
 
 if TYPE_CHECKING:
@@ -109,8 +110,8 @@ async def test_other_formats_show_it_in_their_text(open_page: Opening, tenant: T
     page = await open_page(tenant)
     turn = await ask(page, QUESTION)
     await turn.locator("a.ask-mark").click()
+    await seen(page, ".text-body mark")
     mark = page.locator(".text-body mark")
-    await mark.wait_for()
 
     assert (await mark.inner_text()).strip() == "Forty ships left the harbour at dawn 🚢 in May."
     top = await mark.evaluate("mark => mark.getBoundingClientRect().top")

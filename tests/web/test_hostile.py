@@ -9,6 +9,7 @@ import pytest
 
 from tests.web.asking import ask
 from tests.web.conftest import Opening, Tenant
+from tests.web.looking import seen
 from tests.web.made_documents import EVIL, HOSTILE, HOSTILE_DOCUMENT, HOSTILE_NAME
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ async def test_an_answer_and_its_footnotes(open_page: Opening, tenant: Tenant) -
         assert (await link.get_attribute("href") or "").startswith(EVIL)
 
     await turn.locator("a.ask-mark").first.click()
-    await page.locator(".text-body mark").wait_for()
+    await seen(page, ".text-body mark")
     await assert_inert(page)
     await page.reload()  # the kept conversation
-    await page.locator(".ask-turn a.ask-mark").first.wait_for()
+    await seen(page, ".ask-turn a.ask-mark")
     await assert_inert(page)
 
 
@@ -81,7 +82,7 @@ async def test_lists_details_and_reports(open_page: Opening, tenant: Tenant) -> 
     tenant.ask(QUESTION)
     page = await open_page(tenant, "#/documents")
     name = tenant.http.get(f"/v1/documents/{document_id}").json()["filename"]
-    await page.get_by_role("link", name=name, exact=True).first.wait_for()
+    await seen(page, ".documents-table a", name)
     await assert_inert(page)
     await page.get_by_role("button", name=f"Details of {name}").click()
     await page.get_by_role("dialog").get_by_text("Your own fields").wait_for()
@@ -89,7 +90,7 @@ async def test_lists_details_and_reports(open_page: Opening, tenant: Tenant) -> 
     await page.keyboard.press("Escape")
 
     await page.get_by_role("link", name="Usage").click()
-    await page.locator("[data-table=documents] tbody tr").first.wait_for()
+    await seen(page, "[data-table=documents] tbody tr")
     await page.get_by_label("Split by").select_option("document")
     await page.wait_for_timeout(300)
     await assert_inert(page)
@@ -104,7 +105,7 @@ async def test_a_document_that_is_looked_at(open_page: Opening, tenant: Tenant, 
     files = {"file": (name, (head + body).encode())}
     document_id = tenant.http.post("/v1/documents", files=files, data={"wait": "30"}).json()["id"]
     page = await open_page(tenant, f"#/documents/{document_id}")
-    await page.locator("main h1").wait_for()
+    await seen(page, "main h1")
     await page.wait_for_timeout(200)
     await assert_inert(page)
 

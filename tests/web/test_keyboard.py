@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tests.web.conftest import Opening, Tenant
+from tests.web.looking import seen
 from tests.web.made_documents import LOG, QUESTION
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ async def walk(page: "Page", to: str, *, key: str = "Tab") -> None:
 async def test_ask_open_the_footnote_and_close_it(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("the log.pdf", LOG)
     page = await open_page(tenant)
-    await page.get_by_role("heading", name="Ask about what is in your documents").wait_for()
+    await seen(page, "main h1", "Ask about what is in your documents")
     await walk(page, "Your question")
     await page.keyboard.type(QUESTION)
     await page.keyboard.press("Enter")
-    await page.locator(".ask-how").wait_for()
+    await seen(page, ".ask-how")
 
     await walk(page, "Footnote 1", key="Shift+Tab")
     await page.get_by_role("tooltip").wait_for()
@@ -54,7 +55,7 @@ async def test_ask_open_the_footnote_and_close_it(open_page: Opening, tenant: Te
     await page.get_by_role("tooltip").wait_for(state="detached")
     await page.keyboard.press("Enter")
     panel = page.get_by_role("complementary", name="The cited passage")
-    await panel.locator(".pdf-box").first.wait_for()
+    await seen(page, ".pdf-box")
     assert await focused(page) == "the log.pdf"
 
     await walk(page, "Larger")
@@ -66,7 +67,7 @@ async def test_ask_open_the_footnote_and_close_it(open_page: Opening, tenant: Te
 
 async def test_the_content_and_the_screens_are_reached(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant, "#/documents")
-    await page.get_by_role("heading", name="No documents yet").wait_for()
+    await seen(page, "h3", "No documents yet")
     await page.evaluate("document.activeElement.blur()")
     await walk(page, "Skip to the content")
     await page.keyboard.press("Enter")
@@ -74,4 +75,4 @@ async def test_the_content_and_the_screens_are_reached(open_page: Opening, tenan
 
     await walk(page, "Usage", key="Shift+Tab")
     await page.keyboard.press("Enter")
-    await page.get_by_role("heading", name="Usage", exact=True).wait_for()
+    await seen(page, "main h1", "Usage")

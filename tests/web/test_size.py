@@ -3,6 +3,7 @@
 import gzip
 
 from tests.web.conftest import Opening, Tenant
+from tests.web.looking import seen
 from tests.web.made_documents import LOG, QUESTION
 
 MOST_BYTES = 250_000
@@ -14,7 +15,7 @@ async def test_the_first_load_is_light_and_has_no_pdf_viewer(open_page: Opening,
     names: list[str] = []
     page.on("request", lambda request: names.append(request.url.removeprefix(url).partition("?")[0]))
     await page.reload()
-    await page.get_by_role("heading", name="Ask about what is in your documents").wait_for()
+    await seen(page, "h1", "Ask about what is in your documents")
     await page.wait_for_load_state("networkidle")
     loaded = {name for name in names if not name.startswith("/v1/")}
     sizes = {name: len(gzip.compress(tenant.http.get(name).content)) for name in loaded}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from tests.web.conftest import Opening, Tenant
+from tests.web.looking import seen
 from tests.web.made_documents import HARBOUR, QUESTION
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ async def test_every_chart_equals_its_api_call(open_page: Opening, tenant: Tenan
         await page.get_by_label("Split by").select_option(split)
         await page.get_by_role("button", name="Refresh").click()
         await page.wait_for_timeout(100)
-        await page.locator(".charts:not(.waiting)").wait_for()
+        await seen(page, ".charts:not(.waiting)")
         assert reports.split == dimension
         await assert_equal(page, reports, split)
 
@@ -154,7 +155,7 @@ async def test_an_answer_shows_in_the_chart(open_page: Opening, tenant: Tenant) 
     tenant.upload("harbour.txt", HARBOUR)
     tenant.ask("Who counted every lantern?")
     page = await open_page(tenant, "#/usage")
-    await page.locator("[data-chart=tokens] canvas").wait_for()
+    await seen(page, "[data-chart=tokens] canvas")
     before = totals(await drawn(page, "tokens"))
     cost = totals(await drawn(page, "cost"))
     usage = tenant.ask(QUESTION)["usage"]
@@ -177,7 +178,7 @@ async def test_the_most_expensive_documents_are_the_reports(open_page: Opening, 
         await page.get_by_role("link", name="Usage").click()
     told = (await (await asked.value).json())["data"]
     table = page.locator("[data-table=documents] tbody tr")
-    await table.first.wait_for()
+    await seen(page, "[data-table=documents] tbody tr")
 
     assert [await row.locator("th").inner_text() for row in await table.all()] == [one["name"] for one in told]
     cited = [int(await row.locator("td").nth(3).inner_text()) for row in await table.all()]
@@ -187,7 +188,7 @@ async def test_the_most_expensive_documents_are_the_reports(open_page: Opening, 
 
 async def test_somebody_with_no_right_to_all_sees_only_their_own(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant.key_of("bob"), "#/usage")
-    await page.get_by_role("heading", name="Your use").wait_for()
+    await seen(page, "main h2", "Your use")
 
     assert await page.locator("[data-chart]").count() == 0
     assert await page.get_by_role("link", name="Administration").count() == 0

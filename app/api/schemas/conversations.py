@@ -1,12 +1,15 @@
 """Bodies of conversations."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
 from app.api.schemas.answers import AbstentionBody, BudgetBody, SourcesBody, SpanBody
+from app.api.schemas.feedback import OwnFeedbackBody
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
 from app.api.schemas.token_usage import UsageBody
+from app.db.feedback import Feedback
 from app.making import Making
 from app.types import Conversation, KeptTurn
 
@@ -107,11 +110,12 @@ class TurnBody(ResponseBody):
     making: MakingBody | None = Field(
         description="How the answer was made; null where it was given before that was kept."
     )
+    feedback: OwnFeedbackBody | None = Field(description="What the caller said of the answer; null where nothing.")
     created_at: str = Field(description="When it ended; RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
 
     @classmethod
-    def of(cls, turn: KeptTurn) -> "TurnBody":
-        """The body for a turn."""
+    def of(cls, turn: KeptTurn, feedback: Feedback | None) -> "TurnBody":
+        """The body for a turn and what the caller said of it."""
         return cls(
             ordinal=turn.ordinal,
             request_id=turn.request_id,
@@ -121,6 +125,7 @@ class TurnBody(ResponseBody):
             answer=turn.answer,
             citations=[dict(citation) for citation in turn.citations],
             making=None if turn.making is None else MakingBody.of(Making.from_json(turn.making)),
+            feedback=OwnFeedbackBody.said(feedback),
             created_at=rfc3339(turn.created_at),
         )
 
@@ -131,10 +136,12 @@ class WholeConversationBody(ConversationBody):
     data: list[TurnBody] = Field(description="Its turns, oldest first.")
 
     @classmethod
-    def with_turns(cls, conversation: Conversation, turns: tuple[KeptTurn, ...]) -> "WholeConversationBody":
-        """The body for a conversation and its turns, as they were at one moment."""
+    def with_turns(
+        cls, conversation: Conversation, turns: tuple[KeptTurn, ...], feedback: Mapping[str, Feedback]
+    ) -> "WholeConversationBody":
+        """The body for a conversation, its turns, as they were at one moment, and the caller's feedback by request."""
         fields = {**_fields(conversation), "turns": len(turns)}
-        return cls(**fields, data=[TurnBody.of(turn) for turn in turns])
+        return cls(**fields, data=[TurnBody.of(turn, feedback.get(turn.request_id)) for turn in turns])
 
 
 class ConversationDeletedBody(ResponseBody):

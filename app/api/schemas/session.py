@@ -47,6 +47,7 @@ class SignedOut(ResponseBody):
 
     object: Literal["session.deleted"] = Field(default="session.deleted", description="Always `session.deleted`.")
     deleted: Literal[True] = Field(default=True, description="Always true.")
+    openid: bool = Field(description="Whether people sign in through an OpenID provider, as a 401 says it.")
 
 
 def _fields(principal: Principal) -> dict[str, object]:

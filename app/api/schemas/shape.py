@@ -72,7 +72,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"application/problem+json": {"schema": {"$ref": PROBLEM_SCHEMA}}}}
     for status, text in {
         400: "Malformed, or asks for something that is not supported; `param` names it.",
-        401: "No usable API key.",
+        401: "No usable API key; `openid` is whether people sign in through an OpenID provider.",
         403: "The key's role or collections do not allow this.",
         404: "No such thing, or not for this key.",
         408: "The body came too slowly.",

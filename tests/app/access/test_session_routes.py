@@ -171,3 +171,21 @@ def test_a_provider_that_is_down_is_a_problem_that_tells_nothing(client, provide
     assert response.status_code == 503
     assert "Retry-After" in response.headers
     assert not [word for word in (back["code"], CLIENT_SECRET, "secret trouble", "127.0.0.1") if word in response.text]
+
+
+def test_who_is_refused_or_signed_out_learns_whether_there_is_a_provider(client, tmp_path):
+    def told(of: TestClient) -> list[bool]:
+        """What a stranger, a wrong key and somebody who signs out are told."""
+        stranger, guess = of.get("/v1/session"), of.post("/v1/session", json={"key": "fn_no_key_of_this_server"})
+        assert (stranger.status_code, guess.status_code) == (401, 401)
+        token = of.post("/v1/session", json={"key": KEY}).json()["csrf_token"]
+        left = of.delete("/v1/session", headers={"X-Footnote-CSRF": token})
+        return [response.json()["openid"] for response in (stranger, guess, left)]
+
+    assert told(client) == [True, True, True]
+    settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=KEY, _env_file=None)
+    with (
+        build(settings, with_models=False) as alone,
+        TestClient(create_app(lambda: nullcontext(alone), version=alone.version)) as without,
+    ):
+        assert told(without) == [False, False, False]

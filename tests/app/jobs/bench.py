@@ -17,6 +17,7 @@ from app.index import LiveIndex
 from app.jobs.worker import Worker
 from app.lexical_index import LiveLexicalIndex
 from app.metrics import Metrics
+from app.passwords import Passwords
 from app.types import Document
 from app.usage.events import UsageEvent
 from app.usage.ledger import Ledger
@@ -31,15 +32,17 @@ PATIENCE_SECONDS = 60.0
 
 
 class FakeExtractor:
-    """Reads text files; waits for `gate`, and raises what it is told to."""
+    """Reads text files, noting their passwords; waits for `gate`, and raises what it is told to."""
 
     def __init__(self) -> None:
+        self.passwords: list[str | None] = []
         self.error: Exception | None = None
         self.gate = threading.Event()
         self.gate.set()
         self.started = threading.Event()
 
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
+        self.passwords.append(password)
         self.started.set()
         self.gate.wait(timeout=20)
         if self.error is not None:
@@ -120,6 +123,7 @@ class Bench:
         self.files = FileStore(folder / "files")
         self.extractor = FakeExtractor()
         self.embedder = FakeEmbedder()
+        self.passwords = Passwords()
         self.ledger = ledger or Ledger(library.database, boot_id=boot_id)
         self.chunks = ChunkRepository(library.database)
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
@@ -136,6 +140,7 @@ class Bench:
             ledger=self.ledger,
             metrics=Metrics(),
             boot_id=boot_id,
+            passwords=self.passwords,
             parsers=parsers,
         )
 

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from pydantic import SecretStr
 
 from app.db.chunks import ChunkRepository
 from ingestion.errors import Malformed, ParserCrashed
@@ -33,6 +34,19 @@ def test_a_document_becomes_visible_with_its_vectors_and_its_bill(bench):
 
     assert document.chunks > 1
     assert (row.operation, row.input_tokens) == ("embed_doc", document.embedding_tokens)
+
+
+def test_a_file_is_opened_with_a_password_that_came_after_the_worker_was_made(sqlite_database, tmp_path):
+    bench = Bench(Library(sqlite_database), tmp_path)
+    document = bench.upload("Words behind a password.")
+    bench.passwords.put(document.job_id, SecretStr("open sesame"))
+    bench.worker.start()
+    try:
+        bench.until(document, "indexed")
+    finally:
+        bench.worker.stop()
+
+    assert bench.extractor.passwords == ["open sesame"]
 
 
 def test_a_document_of_many_batches_does_not_write_its_progress_for_each(bench):

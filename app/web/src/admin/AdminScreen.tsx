@@ -6,6 +6,7 @@ import "../ui/lists.css";
 import "./admin.css";
 import { AuditSection } from "./AuditSection";
 import { BudgetsSection } from "./BudgetsSection";
+import { FeedbackSection } from "./FeedbackSection";
 import { HealthSection } from "./HealthSection";
 import { KeysSection } from "./KeysSection";
 import { LimitsSection } from "./LimitsSection";
@@ -23,6 +24,7 @@ const SECTIONS = {
   limits: LimitsSection,
   models: ModelsSection,
   health: HealthSection,
+  feedback: FeedbackSection,
   audit: AuditSection,
 } as const;
 type Name = keyof typeof SECTIONS;

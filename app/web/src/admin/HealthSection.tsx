@@ -17,18 +17,20 @@ export function HealthSection() {
   const ready = useQuery({
     queryKey: ["health", "ready"],
     queryFn: ({ signal }) => readiness(signal),
-    refetchInterval: 5000,
+    refetchInterval: ({ state }) => (state.data === null ? false : 5000),
   });
   const health = useQuery({
     queryKey: ["health", "version"],
     queryFn: ({ signal }) => request<{ version: string }>("healthz", { signal }),
+    enabled: ready.isSuccess && ready.data !== null,
   });
   return (
     <>
       <Section title={WORDS.title}>
         {ready.isPending && <p className="quiet">{t.loading}</p>}
         {ready.isError && <ProblemNote problem={ready.error} onRetry={() => void ready.refetch()} />}
-        {ready.data !== undefined && (
+        {ready.data === null && <p>{WORDS.inside}</p>}
+        {ready.data !== undefined && ready.data !== null && (
           <>
             <p role="status">
               <span className={ready.data.ready ? "badge good" : "badge bad"}>
@@ -43,7 +45,8 @@ export function HealthSection() {
           </>
         )}
         <p className="quiet small">
-          {health.data !== undefined && WORDS.version(health.data.version)} · <a href={address("docs")}>{WORDS.api}</a>
+          {health.data !== undefined && `${WORDS.version(health.data.version)} · `}
+          <a href={address("docs")}>{WORDS.api}</a>
         </p>
       </Section>
       {operator && <Files />}
@@ -110,9 +113,10 @@ function Found({ found }: { found: Findings }) {
   );
 }
 
-/** `/readyz` says as much when it is not ready, with another status. */
-async function readiness(signal: AbortSignal): Promise<Readiness> {
+/** `/readyz` says as much when it is not ready, with another status. Null where a proxy keeps it inside. */
+async function readiness(signal: AbortSignal): Promise<Readiness | null> {
   const response = await fetch(address("readyz"), { signal });
+  if (response.status === 404) return null;
   if (response.status !== 200 && response.status !== 503) throw await problemOf(response);
   return (await response.json()) as Readiness;
 }

@@ -11,6 +11,7 @@ export const admin = {
     limits: "Limits",
     models: "Models and index",
     health: "Health",
+    feedback: "Feedback",
     audit: "Audit log",
   },
   limited: "Your key is limited to some collections: you can manage keys within them, and nothing else here.",
@@ -304,6 +305,8 @@ export const admin = {
     title: "Is it working?",
     ready: "Everything works",
     notReady: "Not everything works",
+    inside:
+      "The proxy in front of this server does not let health be seen from outside. On the server’s own machine, /readyz tells.",
     version: (version: string) => `Version ${version}`,
     api: "API description",
     stations: {
@@ -343,6 +346,19 @@ export const admin = {
     mended: "mended",
     mendable: "can be mended",
     byHand: "needs your hand",
+  },
+  feedback: {
+    lead: "What people said of answers, the newest first. Who deletes a conversation deletes what was said of it.",
+    none: "Nothing was said yet.",
+    filter: "Show",
+    everything: "Everything",
+    onlyBad: "Only bad answers",
+    at: "When",
+    who: "Who",
+    verdict: "Answer was",
+    verdicts: { good: "good", bad: "bad", neutral: "neither" },
+    comment: "Comment",
+    answer: "Question",
   },
   audit: {
     lead: "What administrators did, the newest first.",

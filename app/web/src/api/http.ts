@@ -34,6 +34,16 @@ export interface RequestOptions {
 }
 
 let csrfToken: string | null = null;
+let openid = false;
+
+/** Whether people sign in through a provider here: what refuses a stranger says so, and what signs somebody out. */
+export function hasProvider(): boolean {
+  return openid;
+}
+
+export function setProvider(there: boolean): void {
+  openid = there;
+}
 
 /** The token of the session at hand; `GET v1/session` tells it. */
 export function setToken(token: string | null): void {
@@ -93,6 +103,7 @@ export async function problemOf(response: Response): Promise<Problem> {
   } catch {
     // A proxy's own page: its status is all there is to say.
   }
+  if (response.status === 401) openid = body.openid === true;
   return new Problem(
     response.status,
     text(body.type) || "about:blank",

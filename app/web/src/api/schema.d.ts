@@ -2166,6 +2166,74 @@ export interface components {
       cost_per_token: components["schemas"]["Money"];
     };
     /**
+     * FeedbackBody
+     * @description What somebody said of an answer.
+     */
+    FeedbackBody: {
+      /**
+       * Score
+       * @description From -1, bad, to 1, good.
+       * @example -1
+       */
+      score: number;
+      /**
+       * Comment
+       * @description What was good or bad.
+       * @example It quotes last year's report.
+       */
+      comment: string | null;
+      /**
+       * Object
+       * @description Always `feedback`.
+       * @default feedback
+       * @constant
+       */
+      object: "feedback";
+      /**
+       * Request Id
+       * @description The request that was answered.
+       * @example req_01k9
+       */
+      request_id: string;
+      /**
+       * User Id
+       * @description Who said it.
+       * @example user_1
+       */
+      user_id: string;
+      /**
+       * Created At
+       * @description When it was said first; RFC 3339 UTC.
+       * @example 2026-11-21T10:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * Updated At
+       * @description When it was said last; RFC 3339 UTC.
+       * @example 2026-11-21T10:00:03.000Z
+       */
+      updated_at: string;
+    };
+    /**
+     * FeedbackDeletedBody
+     * @description What the caller said of an answer is taken back.
+     */
+    FeedbackDeletedBody: {
+      /**
+       * Request Id
+       * @description The request that was answered.
+       * @example req_01k9
+       */
+      request_id: string;
+      /**
+       * Deleted
+       * @description Always true.
+       * @default true
+       * @constant
+       */
+      deleted: true;
+    };
+    /**
      * FileBody
      * @description A file: a document, or an upload that is in no vector store.
      */
@@ -3106,6 +3174,67 @@ export interface components {
       has_more: boolean;
     };
     /**
+     * ListedFeedbackBody
+     * @description What somebody said of an answer, with where the answer is kept.
+     */
+    ListedFeedbackBody: {
+      /**
+       * Score
+       * @description From -1, bad, to 1, good.
+       * @example -1
+       */
+      score: number;
+      /**
+       * Comment
+       * @description What was good or bad.
+       * @example It quotes last year's report.
+       */
+      comment: string | null;
+      /**
+       * Object
+       * @description Always `feedback`.
+       * @default feedback
+       * @constant
+       */
+      object: "feedback";
+      /**
+       * Request Id
+       * @description The request that was answered.
+       * @example req_01k9
+       */
+      request_id: string;
+      /**
+       * User Id
+       * @description Who said it.
+       * @example user_1
+       */
+      user_id: string;
+      /**
+       * Created At
+       * @description When it was said first; RFC 3339 UTC.
+       * @example 2026-11-21T10:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * Updated At
+       * @description When it was said last; RFC 3339 UTC.
+       * @example 2026-11-21T10:00:03.000Z
+       */
+      updated_at: string;
+      /**
+       * Conversation Id
+       * @description The conversation the answer is kept in; null for one that was asked outside of any.
+       * @example conv_01k9
+       */
+      conversation_id: string | null;
+      /**
+       * Question
+       * @description The question, as its conversation keeps it.
+       * @example How did revenue develop?
+       */
+      question: string | null;
+    };
+    /**
      * MakingBody
      * @description How an answer was made: the fields of these names that it had when it ended.
      */
@@ -3578,6 +3707,24 @@ export interface components {
       };
     };
     /**
+     * NewFeedback
+     * @description What an answer was worth.
+     */
+    NewFeedback: {
+      /**
+       * Score
+       * @description From -1, bad, to 1, good.
+       * @example -1
+       */
+      score: number;
+      /**
+       * Comment
+       * @description What was good or bad; a blank one is none.
+       * @example It quotes last year's report.
+       */
+      comment?: string | null;
+    };
+    /**
      * NewKey
      * @description A key to make.
      */
@@ -4022,6 +4169,24 @@ export interface components {
       reset_at: number | null;
     };
     /**
+     * OwnFeedbackBody
+     * @description What the caller said of an answer.
+     */
+    OwnFeedbackBody: {
+      /**
+       * Score
+       * @description From -1, bad, to 1, good.
+       * @example -1
+       */
+      score: number;
+      /**
+       * Comment
+       * @description What was good or bad.
+       * @example It quotes last year's report.
+       */
+      comment: string | null;
+    };
+    /**
      * OwnPeriod
      * @description What was spent in one period.
      */
@@ -4463,6 +4628,33 @@ export interface components {
        * @description The items of this page.
        */
       data: components["schemas"]["LineBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
+    /** Page[ListedFeedbackBody] */
+    Page_ListedFeedbackBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["ListedFeedbackBody"][];
       /**
        * Has More
        * @description Whether another page follows.
@@ -5440,6 +5632,11 @@ export interface components {
        * @constant
        */
       deleted: true;
+      /**
+       * Openid
+       * @description Whether people sign in through an OpenID provider, as a 401 says it.
+       */
+      openid: boolean;
     };
     /**
      * SkippedBody
@@ -5972,6 +6169,8 @@ export interface components {
       }[];
       /** @description How the answer was made; null where it was given before that was kept. */
       making: components["schemas"]["MakingBody"] | null;
+      /** @description What the caller said of the answer; null where nothing. */
+      feedback: components["schemas"]["OwnFeedbackBody"] | null;
       /**
        * Created At
        * @description When it ended; RFC 3339 UTC.

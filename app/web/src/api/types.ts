@@ -4,6 +4,7 @@ import type { components } from "./schema";
 type Schemas = components["schemas"];
 
 export type Session = Schemas["SessionBody"];
+export type SignedOut = Schemas["SignedOut"];
 export type AskRequest = Schemas["AskRequest"];
 export type Answer = Schemas["AnswerBody"];
 export type Citation = Schemas["CitationBody"];
@@ -27,6 +28,8 @@ export type Metadata = Document["metadata"];
 export type Turn = Schemas["TurnBody"];
 export type Conversation = Schemas["ConversationBody"];
 export type WholeConversation = Schemas["WholeConversationBody"];
+/** What the reader said of an answer. */
+export type Feedback = Schemas["OwnFeedbackBody"];
 export type Hit = Schemas["HitBody"];
 export type SearchResponse = Schemas["SearchResponse"];
 
@@ -58,6 +61,7 @@ export type Model = Schemas["ModelBody"];
 export type Generation = Schemas["GenerationBody"];
 export type Reindexing = Schemas["ReindexBody"];
 export type AuditEvent = Schemas["AuditBody"];
+export type ListedFeedback = Schemas["ListedFeedbackBody"];
 export type Findings = Schemas["FindingsBody"];
 
 export type Boxes = Schemas["BoxesBody"];

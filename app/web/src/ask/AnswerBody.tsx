@@ -7,7 +7,7 @@ import type { OpenPassage } from "./ConversationView";
 import { FootnoteCard, type Previewed } from "./FootnoteCard";
 import { FootnoteList } from "./FootnoteList";
 import { FootnoteMark, PendingMark } from "./FootnoteMark";
-import { pendingSegmentsOf, type Segment, segmentsOf } from "./segments";
+import { pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
 import { isRunning, type Turn } from "./turn";
 
 export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
@@ -18,16 +18,18 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
     () => (running ? pendingSegmentsOf(text) : segmentsOf(text, citations, ending?.uncited)),
     [running, text, citations, ending],
   );
+  const numbers = useMemo(() => shownNumbers(segments), [segments]);
   const [previewed, setPreviewed] = useState<Previewed | null>(null);
   const hide = useCallback(() => setPreviewed(null), []);
   const doubtful = citations.some((citation) => !citation.verified);
 
   function renderMark(mark: Extract<Segment, { kind: "mark" }>) {
     const citation = mark.citation === null ? undefined : citations[mark.citation];
-    if (citation === undefined) return <PendingMark number={mark.number} />;
+    if (citation === undefined) return <PendingMark number={numbers.get(mark.number) ?? mark.number} />;
     return (
       <FootnoteMark
         citation={citation}
+        number={numbers.get(mark.number) ?? mark.number}
         onPreview={(mark, delay) => setPreviewed({ citation, mark, delay })}
         onLeave={(delay) => setPreviewed((one) => (one?.citation === citation ? { ...one, leaving: delay } : one))}
         onOpen={onOpen === null ? null : () => open(citation)}
@@ -54,7 +56,7 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
           {doubtful && (
             <li>
               <span className="ask-mark doubtful" aria-hidden="true">
-                1
+                ?
               </span>{" "}
               {t.ask.turn.unconfirmed}
             </li>
@@ -62,7 +64,7 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
         </ul>
       )}
       {!running && citations.length > 0 && (
-        <FootnoteList citations={citations} onOpen={onOpen === null ? null : open} />
+        <FootnoteList citations={citations} numbers={numbers} onOpen={onOpen === null ? null : open} />
       )}
       {previewed !== null && <FootnoteCard id={card} previewed={previewed} onHide={hide} />}
     </>

@@ -2,13 +2,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
-import type { Citation } from "../api/types";
 import { useSession } from "../session/session";
 import { t } from "../strings";
 import { ConversationDrawer } from "./ConversationDrawer";
 import { ConversationList } from "./ConversationList";
 import { ConversationView } from "./ConversationView";
 import { ROOMY, useMedia, WIDE } from "./media";
+import type { Passage } from "./places";
 import { runsOf } from "./runs";
 import "./ask.css";
 
@@ -22,10 +22,10 @@ export function AskScreen({ conversation }: { conversation: string | null }) {
   const wide = useMedia(WIDE);
   const roomy = useMedia(ROOMY);
   const [, navigate] = useLocation();
-  const [looked, setLooking] = useState<{ citation: Citation; conversation: string | null } | null>(null);
+  const [looked, setLooking] = useState<{ passage: Passage; conversation: string | null } | null>(null);
   const here = useRef(conversation);
   // A passage belongs to the conversation it was opened from.
-  const looking = wide && looked?.conversation === conversation ? looked.citation : null;
+  const looking = wide && looked?.conversation === conversation ? looked.passage : null;
 
   useEffect(() => {
     here.current = conversation;
@@ -53,12 +53,12 @@ export function AskScreen({ conversation }: { conversation: string | null }) {
         conversation={conversation}
         runs={runs}
         onBegun={begun}
-        onOpen={wide ? (citation) => setLooking({ citation, conversation }) : null}
+        onOpen={wide ? (passage) => setLooking({ passage, conversation }) : null}
       />
       {looking !== null && (
         <div className="ask-passage">
           <Suspense fallback={<p className="centred quiet">{t.loading}</p>}>
-            <PassagePanel citation={looking} onClose={() => setLooking(null)} />
+            <PassagePanel passage={looking} onClose={() => setLooking(null)} />
           </Suspense>
         </div>
       )}

@@ -4,10 +4,12 @@ import { type FormEvent, useId, useState } from "react";
 import { request } from "../api/http";
 import type { Conversation } from "../api/types";
 import { t } from "../strings";
-import { CopyButton } from "../ui/CopyButton";
+import { copy } from "../ui/copy";
 import { Dialog } from "../ui/Dialog";
 import { ProblemNote } from "../ui/ProblemNote";
+import { ui } from "../ui/strings";
 import { conversationAddress } from "./places";
+import "../ui/lists.css";
 
 /** The longest name the server takes. */
 const LONGEST = 200;
@@ -83,6 +85,8 @@ function Sharing({ conversation, onDone }: DialogProps) {
   const words = t.ask.conversations;
   const hint = useId();
   const change = useChange(conversation);
+  // Said here: a notice would be behind the dialog.
+  const [copied, setCopied] = useState<boolean | null>(null);
   // What was just chosen shows at once; the server's word follows.
   const shared = change.isPending ? change.variables.shared === true : conversation.shared;
   const address = conversationAddress(conversation.id);
@@ -102,11 +106,16 @@ function Sharing({ conversation, onDone }: DialogProps) {
         {shared ? words.shareOn : words.shareOff}
       </p>
       <input className="ask-address" readOnly value={address} aria-label={words.link} onFocus={selected} />
+      <p className="small" role="status">
+        {copied === null ? "" : copied ? t.copied : ui.notCopied}
+      </p>
       {change.isError && <ProblemNote problem={change.error} />}
       <div className="dialog-foot">
-        <CopyButton text={address} label={words.copyLink} />
-        <button type="button" className="primary" onClick={onDone}>
+        <button type="button" onClick={onDone}>
           {t.close}
+        </button>
+        <button type="button" className="primary" onClick={() => void copy(address).then(setCopied)}>
+          {words.copyLink}
         </button>
       </div>
     </>

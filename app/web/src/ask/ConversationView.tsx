@@ -2,12 +2,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Problem, request } from "../api/http";
-import type { Citation, WholeConversation } from "../api/types";
+import type { WholeConversation } from "../api/types";
 import { useSession } from "../session/session";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { Composer } from "./Composer";
 import { ConversationHead, SharedNote } from "./ConversationHead";
+import type { Passage } from "./places";
+import { refusalTitle } from "./Refusal";
 import { type Runs, useDraft, useTurns } from "./runs";
 import { EVERYTHING } from "./scope";
 import { TurnView } from "./TurnView";
@@ -16,7 +18,7 @@ import { useFollowing } from "./useFollowing";
 import { Welcome } from "./Welcome";
 
 /** Opens a passage beside the conversation; null where there is no room and the viewer is gone to. */
-export type OpenPassage = ((citation: Citation) => void) | null;
+export type OpenPassage = ((passage: Passage) => void) | null;
 
 interface ConversationViewProps {
   conversation: string | null;
@@ -42,6 +44,7 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
   const shared = kept.data !== undefined && kept.data.user_id !== user_id && role !== "admin" ? kept.data : null;
 
   const mayAsk = running === null && shared === null;
+  const feedback = useMemo(() => new Map(kept.data?.data.map((turn) => [turn.request_id, turn.feedback])), [kept.data]);
 
   function ask(question: string, instead?: Turn) {
     follow();
@@ -57,8 +60,8 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
     <section className="ask-main" aria-label={t.ask.heading}>
       {turns.length > 0 && <h1 className="visually-hidden">{t.ask.heading}</h1>}
       {kept.data !== undefined && turns.length > 0 && shared === null && <ConversationHead conversation={kept.data} />}
-      {shared !== null && <SharedNote conversation={shared} />}
       <div className="ask-thread">
+        {shared !== null && <SharedNote conversation={shared} />}
         {conversation !== null && kept.isPending && turns.length === 0 && <p className="centred quiet">{t.loading}</p>}
         {missing && turns.length === 0 && <p className="centred">{t.ask.conversations.missing}</p>}
         {kept.isError && !missing && <ProblemNote problem={kept.error} onRetry={() => void kept.refetch()} />}
@@ -66,8 +69,10 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
         {turns.map((turn) => (
           <TurnView
             key={turn.key}
+            conversation={conversation}
             turn={turn}
             last={turn === last}
+            feedback={shared === null && turn.requestId !== null ? feedback.get(turn.requestId) : undefined}
             onOpen={onOpen}
             onAgain={mayAsk ? () => ask(turn.question, turn) : null}
             onEverywhere={mayAsk ? () => ask(turn.question, { ...turn, scope: EVERYTHING }) : null}
@@ -108,5 +113,5 @@ function wordsOf(turn: Turn): string {
   if (turn.state === "writing") return words.writing;
   if (turn.state === "stopped") return turn.text === "" ? words.stoppedEmpty : words.stopped;
   if (turn.state === "failed") return "";
-  return turn.ending?.answered === false ? t.ask.refusal.title : words.ready(turn.citations.length);
+  return turn.ending?.answered === false ? refusalTitle(turn.ending) : words.ready(turn.citations.length);
 }

@@ -7,10 +7,12 @@ import { pageWords, passageHref } from "./places";
 
 interface FootnoteListProps {
   citations: readonly Citation[];
+  /** What their numbers are shown as. */
+  numbers: ReadonlyMap<number, number>;
   onOpen: ((citation: Citation) => void) | null;
 }
 
-export function FootnoteList({ citations, onOpen }: FootnoteListProps) {
+export function FootnoteList({ citations, numbers, onOpen }: FootnoteListProps) {
   const words = t.ask.footnote;
   const passages = byPassage(citations);
   const doubtful = citations.filter((citation) => !citation.verified).length;
@@ -31,7 +33,7 @@ export function FootnoteList({ citations, onOpen }: FootnoteListProps) {
                 onOpen(citation);
               }}
             >
-              <span className="ask-number">{citation.index}</span> {citation.filename}
+              <span className="ask-number">{numbers.get(citation.index) ?? citation.index}</span> {citation.filename}
               {pageWords(citation) !== "" && `, ${pageWords(citation)}`}
             </a>
             <blockquote>{citation.cited_text}</blockquote>

@@ -10,15 +10,17 @@ const LEAVE_MS = 200;
 
 interface FootnoteMarkProps {
   citation: Citation;
+  /** What it is shown as. */
+  number: number;
   onPreview: (mark: HTMLElement, delay: number) => void;
   onLeave: (delay: number) => void;
   onOpen: (() => void) | null;
   describedBy: string | undefined;
 }
 
-export function FootnoteMark({ citation, onPreview, onLeave, onOpen, describedBy }: FootnoteMarkProps) {
+export function FootnoteMark({ citation, number, onPreview, onLeave, onOpen, describedBy }: FootnoteMarkProps) {
   const words = t.ask.footnote;
-  const label = words.label(citation.index, citation.filename, pageWords(citation));
+  const label = words.label(number, citation.filename, pageWords(citation));
   return (
     <a
       className={citation.verified ? "ask-mark" : "ask-mark doubtful"}
@@ -39,7 +41,7 @@ export function FootnoteMark({ citation, onPreview, onLeave, onOpen, describedBy
         onOpen();
       }}
     >
-      {citation.index}
+      {number}
       {!citation.verified && <span aria-hidden="true">?</span>}
     </a>
   );

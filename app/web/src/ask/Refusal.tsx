@@ -5,19 +5,26 @@ import { request } from "../api/http";
 import type { SearchResponse } from "../api/types";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
+import type { OpenPassage } from "./ConversationView";
+import { isElsewhere } from "./FootnoteMark";
 import { pageWords, passageHref } from "./places";
 import { isEverything, scopeBody } from "./scope";
 import type { Ending, Turn } from "./turn";
 
 const NEAREST = 3;
 
-export function Refusal({ turn, onEverywhere }: { turn: Turn; onEverywhere: (() => void) | null }) {
+interface RefusalProps {
+  turn: Turn;
+  onOpen: OpenPassage;
+  onEverywhere: (() => void) | null;
+}
+
+export function Refusal({ turn, onOpen, onEverywhere }: RefusalProps) {
   const words = t.ask.refusal;
   const scoped = !isEverything(turn.scope);
   return (
     <div className="ask-refusal">
-      <p className="ask-refusal-title">{words.title}</p>
-      {turn.text !== "" && <p className="quiet ask-break">“{turn.text}”</p>}
+      <p className="ask-refusal-title">{refusalTitle(turn.ending)}</p>
       <p>{why(turn.ending)}</p>
       {scoped ? (
         <p>
@@ -31,9 +38,14 @@ export function Refusal({ turn, onEverywhere }: { turn: Turn; onEverywhere: (() 
       ) : (
         <p className="quiet">{words.hint}</p>
       )}
-      <Nearest turn={turn} />
+      <Nearest turn={turn} onOpen={onOpen} />
     </div>
   );
+}
+
+/** Where passages were read somebody may have missed what they say: then nothing is said of the documents. */
+export function refusalTitle(ending: Ending | null): string {
+  return ending?.reason === "no_evidence" ? t.ask.refusal.title : t.ask.refusal.titleRead;
 }
 
 function why(ending: Ending | null): string {
@@ -50,10 +62,12 @@ function why(ending: Ending | null): string {
   }
 }
 
-/** Searched for only when somebody wants to see it: the answer names what was found, but does not quote it. */
-function Nearest({ turn }: { turn: Turn }) {
+/** What was found nearest. The answer names it, but does not quote it, so it is searched for again: at once where
+ * passages were just read in vain, when the server still knows the question and charges nothing; else when asked to. */
+function Nearest({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
   const words = t.ask.refusal;
-  const [open, setOpen] = useState(false);
+  const isNews = turn.key !== turn.requestId;
+  const [open, setOpen] = useState(isNews && turn.ending?.reason !== "no_evidence");
   const query = turn.ending?.standalone ?? turn.question;
   const found = useQuery({
     queryKey: ["search", query, turn.scope],
@@ -65,17 +79,25 @@ function Nearest({ turn }: { turn: Turn }) {
     enabled: open,
     staleTime: Number.POSITIVE_INFINITY,
   });
+  const spent = found.data?.usage.embedding_tokens ?? 0;
   return (
-    <details className="ask-nearest" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className="ask-nearest" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{words.nearest}</summary>
-      <p className="quiet small">{words.nearestCost}</p>
+      {spent > 0 && <p className="quiet small">{words.nearestCost(spent)}</p>}
       {found.isPending && <p className="quiet">{t.loading}</p>}
       {found.isError && <ProblemNote problem={found.error} onRetry={() => void found.refetch()} />}
       {found.data?.data.length === 0 && <p>{words.nearestNone}</p>}
       <ol>
         {found.data?.data.map((hit) => (
           <li key={hit.chunk_id}>
-            <a href={passageHref(hit)}>
+            <a
+              href={passageHref(hit)}
+              onClick={(event) => {
+                if (onOpen === null || isElsewhere(event)) return;
+                event.preventDefault();
+                onOpen({ ...hit, cited_text: hit.text });
+              }}
+            >
               {hit.filename}
               {pageWords(hit) !== "" && `, ${pageWords(hit)}`}
             </a>

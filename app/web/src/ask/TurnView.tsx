@@ -1,10 +1,12 @@
 /** A question and its answer, with what can be done with it. */
 import { memo, useId } from "react";
+import type { Feedback } from "../api/types";
 import { t } from "../strings";
 import { CopyButton } from "../ui/CopyButton";
 import { ProblemNote } from "../ui/ProblemNote";
 import { AnswerBody } from "./AnswerBody";
 import type { OpenPassage } from "./ConversationView";
+import { FeedbackButtons } from "./FeedbackButtons";
 import { HowMade } from "./HowMade";
 import { answerAsMarkdown } from "./markdownCopy";
 import { Refusal } from "./Refusal";
@@ -13,8 +15,11 @@ import { isEverything } from "./scope";
 import { isRunning, type Turn } from "./turn";
 
 interface TurnViewProps {
+  conversation: string | null;
   turn: Turn;
   last: boolean;
+  /** What its reader said of the answer; undefined where there is nothing to say: it is not kept, or not theirs. */
+  feedback: Feedback | null | undefined;
   onOpen: OpenPassage;
   /** Asks the same again; null while another answer is written. */
   onAgain: (() => void) | null;
@@ -26,12 +31,14 @@ export const TurnView = memo(TurnBody, (before, after) => {
   const same = before.turn === after.turn && before.last === after.last;
   return (
     same &&
+    before.conversation === after.conversation &&
+    before.feedback === after.feedback &&
     (before.onAgain === null) === (after.onAgain === null) &&
     (before.onOpen === null) === (after.onOpen === null)
   );
 });
 
-function TurnBody({ turn, last, onOpen, onAgain, onEverywhere }: TurnViewProps) {
+function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEverywhere }: TurnViewProps) {
   const words = t.ask.turn;
   const id = useId();
   const running = isRunning(turn);
@@ -54,14 +61,14 @@ function TurnBody({ turn, last, onOpen, onAgain, onEverywhere }: TurnViewProps) 
         <h3 className="visually-hidden">{words.answer}</h3>
         {turn.ending?.standalone != null && <p className="quiet small">{words.understood(turn.ending.standalone)}</p>}
         {refused ? (
-          <Refusal turn={turn} onEverywhere={last ? onEverywhere : null} />
+          <Refusal turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />
         ) : (
           turn.text !== "" && <AnswerBody turn={turn} onOpen={onOpen} />
         )}
         {running && <Waiting turn={turn} />}
         <Ended turn={turn} onAgain={last ? onAgain : null} />
         {turn.usage !== null && !running && <HowMade turn={turn} usage={turn.usage} />}
-        {!running && (turn.text !== "" || turn.state === "stopped") && (
+        {!running && (turn.text !== "" || turn.state === "stopped" || feedback !== undefined) && (
           <div className="ask-actions">
             {turn.text !== "" && !refused && (
               <CopyButton
@@ -74,6 +81,9 @@ function TurnBody({ turn, last, onOpen, onAgain, onEverywhere }: TurnViewProps) 
               <button type="button" className="plain small" onClick={onAgain}>
                 {words.again}
               </button>
+            )}
+            {conversation !== null && turn.requestId !== null && feedback !== undefined && (
+              <FeedbackButtons conversation={conversation} requestId={turn.requestId} said={feedback} />
             )}
           </div>
         )}

@@ -1,14 +1,12 @@
 /** Where a passage is: its page in words, and its address in this page. */
+import type { Citation } from "../api/types";
 import { t } from "../strings";
 
-interface Passage {
-  document_id: string;
-  version: number;
-  start_char: number;
-  end_char: number;
-  page_start: number | null;
-  page_end: number | null;
-}
+/** Words of a document's version, with where they stand: a footnote's, or what a search has found. */
+export type Passage = Pick<
+  Citation,
+  "document_id" | "version" | "filename" | "cited_text" | "start_char" | "end_char" | "page_start" | "page_end"
+>;
 
 /** The pages of a passage, "" where its format has none. */
 export function pageWords({ page_start, page_end }: Pick<Passage, "page_start" | "page_end">): string {
@@ -16,7 +14,7 @@ export function pageWords({ page_start, page_end }: Pick<Passage, "page_start" |
 }
 
 /** The viewer at the passage. */
-export function passageHref(passage: Passage): string {
+export function passageHref(passage: Omit<Passage, "filename" | "cited_text">): string {
   const query = new URLSearchParams({
     version: String(passage.version),
     start: String(passage.start_char),

@@ -93,9 +93,15 @@ export class Runs {
     } finally {
       this.aborts.delete(turn.key);
       this.tellNow();
-      void this.queries.invalidateQueries({ queryKey: ["conversations"] });
+      void this.readAgain();
       void this.queries.invalidateQueries({ queryKey: ["usage"] });
     }
+  }
+
+  /** What is on its way from the server may be from before an answer was kept. */
+  private async readAgain(): Promise<void> {
+    await this.queries.cancelQueries({ queryKey: ["conversations"] });
+    await this.queries.invalidateQueries({ queryKey: ["conversations"] });
   }
 
   /** Stop an answer. The server ends it with the footnotes and the bill of what was written; one that does not, or that

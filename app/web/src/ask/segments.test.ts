@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pendingSegmentsOf, type Segment, segmentsOf } from "./segments";
+import { pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
 
 function joined(segments: Segment[]): string {
   return segments.map((one) => (one.kind === "text" ? one.text : `[${one.number}]`)).join("");
@@ -61,5 +61,14 @@ test("marks of an answer that is being written wait for their footnotes", () => 
     { kind: "text", text: " and ", uncited: false },
     { kind: "mark", number: 12, citation: null },
     { kind: "text", text: " [x", uncited: false },
+  ]);
+});
+
+test("footnotes are numbered as they appear, whatever the model was given", () => {
+  const numbers = shownNumbers(pendingSegmentsOf("Ships [8]. Boats [2][8]. Rafts [5]."));
+  expect([...numbers]).toEqual([
+    [8, 1],
+    [2, 2],
+    [5, 3],
   ]);
 });

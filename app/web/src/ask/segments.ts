@@ -46,6 +46,16 @@ export function pendingSegmentsOf(answer: string): Segment[] {
   return segments;
 }
 
+/** What the numbers of marks are shown as: 1 for the first, 2 for the next that is another. In the answer itself they
+ * number what the model was given to read, of which it may have cited the eighth alone. */
+export function shownNumbers(segments: readonly Segment[]): ReadonlyMap<number, number> {
+  const shown = new Map<number, number>();
+  for (const segment of segments) {
+    if (segment.kind === "mark" && !shown.has(segment.number)) shown.set(segment.number, shown.size + 1);
+  }
+  return shown;
+}
+
 /** Text from `span` on, cut where the uncited begins and ends. */
 function pushText(segments: Segment[], points: readonly string[], span: Span, uncited: readonly Span[]): void {
   const edges = new Set([span.start, span.end]);

@@ -84,6 +84,17 @@ export const ask = {
     again: "Ask again",
     copy: "Copy with footnotes",
   },
+  feedback: {
+    good: "Good answer",
+    bad: "Bad answer",
+    comment: "Say what was wrong",
+    changeComment: "Change what you said",
+    notNow: "Not now",
+    wrong: "What was wrong?",
+    who: "Administrators read what you say here, with the question and the answer.",
+    send: "Send",
+    sent: "Thank you. Administrators can read it now.",
+  },
   footnote: {
     label: (index: number, file: string, page: string) =>
       `Footnote ${count.format(index)}: ${file}${page === "" ? "" : `, ${page}`}`,
@@ -107,17 +118,19 @@ export const ask = {
   },
   refusal: {
     title: "Your documents do not answer this",
+    titleRead: "No answer was found",
     noEvidence: "Nothing was found that is about this question, so nothing was written.",
-    reader: "Passages were found, but none of them seems to hold the answer, so nothing was written.",
-    notInSources: "The passages that were found were read, and they do not hold the answer.",
+    reader: "Passages were found, but none of them seems to hold the answer. Check those below: this can be mistaken.",
+    notInSources: "Passages were found and read without finding the answer. Check those below: this can be mistaken.",
     notVerified: "An answer was written, but no sentence of it could be confirmed by a passage, so it is not shown.",
     unknown: "What was found in them does not hold an answer.",
     scoped: "You looked only in a part of your documents.",
     everywhere: "Ask in all documents",
     hint: "Try other words, or add a document that says it.",
-    nearest: "Show the nearest passages",
+    nearest: "The nearest passages",
     nearestNone: "Nothing near it was found.",
-    nearestCost: "Searching again reads a few tokens, which are on your bill.",
+    nearestCost: (tokens: number) =>
+      `Searching for them again has read ${tokens === 1 ? "1 token" : `${count.format(tokens)} tokens`}.`,
   },
   how: {
     heading: "How this answer was made",

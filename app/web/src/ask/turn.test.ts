@@ -74,6 +74,7 @@ function kept(request_id: string): KeptTurn {
     answer: "x",
     citations: [CITATION, { index: "broken" }],
     making: null,
+    feedback: null,
     created_at: "2026-11-21T10:00:00Z",
   };
 }

@@ -27,7 +27,7 @@ export const documents = {
     hide: "Clear finished",
     hideAll: "Clear this list",
     cancelAll: "Cancel the rest",
-    progress: (done: number, all: number) => `${done} of ${all} files done`,
+    progress: (done: number, all: number) => `${done} of ${all === 1 ? "1 file" : `${all} files`} done`,
     attention: (files: number) => (files === 1 ? "1 needs you" : `${files} need you`),
     failed: (files: number) => (files === 1 ? "1 failed" : `${files} failed`),
     held: (seconds: number, because: string) =>

@@ -1,6 +1,6 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
-import { address } from "../api/http";
+import { address, hasProvider } from "../api/http";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { signIn } from "./session";
@@ -12,7 +12,6 @@ export function SignIn() {
   const [key, setKey] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>(null);
-  const provider = useQuery({ queryKey: ["provider"], queryFn: hasProvider, retry: false });
 
   async function submit(event: FormEvent) {
     event.preventDefault();
@@ -47,7 +46,7 @@ export function SignIn() {
         <button type="submit" className="primary" disabled={busy || key.trim() === ""}>
           {t.signIn.submit}
         </button>
-        {provider.data === true && (
+        {hasProvider() && (
           <a className="button" href={address("v1/session/oidc/login")}>
             {t.signIn.provider}
           </a>
@@ -55,10 +54,4 @@ export function SignIn() {
       </form>
     </main>
   );
-}
-
-/** Whether the server sends people to an OpenID provider: then its route redirects, which is not followed here. */
-async function hasProvider(): Promise<boolean> {
-  const response = await fetch(address("v1/session/oidc/login"), { redirect: "manual", credentials: "omit" });
-  return response.type === "opaqueredirect";
 }

@@ -1,8 +1,8 @@
 /** Who is signed in: asked once, and again after signing in or out. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
-import { Problem, request, setToken } from "../api/http";
-import type { Session } from "../api/types";
+import { Problem, request, setProvider, setToken } from "../api/http";
+import type { Session, SignedOut } from "../api/types";
 
 const SessionContext = createContext<Session | null>(null);
 
@@ -34,7 +34,7 @@ export function useSignOut(): () => Promise<void> {
   return async () => {
     window.dispatchEvent(new Event("footnote-signing-out")); // what is put off is done while it still may be
     try {
-      await request("v1/session", { method: "DELETE" });
+      setProvider((await request<SignedOut>("v1/session", { method: "DELETE" })).openid);
     } finally {
       setToken(null);
       // The session's own query stays: what shows who is signed in is watching it.

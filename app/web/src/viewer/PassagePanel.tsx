@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useRef } from "react";
 import { Problem } from "../api/http";
-import type { Citation } from "../api/types";
+import type { Passage } from "../ask/places";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { DocumentView } from "./DocumentView";
@@ -9,16 +9,16 @@ import { Quote } from "./Quote";
 import { isPdfFile, useDocument, useVersions } from "./queries";
 
 interface PassagePanelProps {
-  citation: Citation;
+  passage: Passage;
   onClose: () => void;
 }
 
-/** The passage a footnote names, in its document, beside an answer. It fills the place it is put in. Escape closes it;
+/** A passage in its document, beside an answer. It fills the place it is put in. Escape closes it;
  * the focus goes back to where it was. */
-export default function PassagePanel({ citation, onClose }: PassagePanelProps) {
+export default function PassagePanel({ passage, onClose }: PassagePanelProps) {
   const panel = useRef<HTMLElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
-  const place = placeIn(citation);
+  const place = placeIn(passage);
   const name = addressOf(place);
   useFocus(panel, heading, name);
 
@@ -33,13 +33,13 @@ export default function PassagePanel({ citation, onClose }: PassagePanelProps) {
     >
       <div className="passage-head">
         <h2 ref={heading} tabIndex={-1} dir="auto">
-          {citation.filename}
+          {passage.filename}
         </h2>
         <button type="button" className="plain" onClick={onClose} aria-label={t.viewer.close} title={t.viewer.close}>
           <span aria-hidden="true">✕</span>
         </button>
       </div>
-      <Quote text={citation.cited_text} pages={pagesOf(citation)} />
+      <Quote text={passage.cited_text} pages={pagesOf(passage)} />
       <p className="passage-links small">
         <a href={name}>{t.viewer.whole}</a>
       </p>
@@ -84,15 +84,15 @@ function useFocus(panel: RefObject<HTMLElement | null>, heading: RefObject<HTMLE
   );
 }
 
-function placeIn(citation: Citation): Place {
+function placeIn(passage: Passage): Place {
   return {
-    document: citation.document_id,
-    version: citation.version,
-    span: { start: citation.start_char, end: citation.end_char },
-    page: citation.page_start,
+    document: passage.document_id,
+    version: passage.version,
+    span: { start: passage.start_char, end: passage.end_char },
+    page: passage.page_start,
   };
 }
 
-function pagesOf({ page_start: first, page_end: last }: Citation): string | null {
+function pagesOf({ page_start: first, page_end: last }: Passage): string | null {
   return first === null ? null : t.viewer.pageRange(first, last ?? first);
 }

@@ -40,9 +40,18 @@ function Viewer({ place, document, versions }: { place: Place; document: Documen
   return (
     <div className="viewer">
       <header className="viewer-head">
-        <BackLink />
-        <h1 dir="auto">{version?.filename ?? document.filename}</h1>
+        <div className="row">
+          {/* Who follows a footnote wants to read on where it was. */}
+          {place.span !== null && window.history.length > 1 && (
+            <button type="button" className="plain small" onClick={() => window.history.back()}>
+              <span aria-hidden="true">← </span>
+              {t.viewer.backToWhere}
+            </button>
+          )}
+          <BackLink />
+        </div>
         <div className="row viewer-facts">
+          <h1 dir="auto">{version?.filename ?? document.filename}</h1>
           {version !== undefined && (version.counts.pages ?? 0) > 0 && (
             <span className="quiet small">{t.viewer.pages(version.counts.pages ?? 0)}</span>
           )}

@@ -5,6 +5,7 @@ const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFrac
 export const viewer = {
   loading: "Opening the document…",
   back: "All documents",
+  backToWhere: "Back",
   download: "Download original",
   whole: "Open whole document",
   close: "Close the passage",

@@ -1,0 +1,60 @@
+"""Routes of feedback on answers."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep
+from app.api.schemas.feedback import FeedbackBody, FeedbackDeletedBody, ListedFeedbackBody, NewFeedback
+from app.api.schemas.shape import Page, problems
+
+router = APIRouter(tags=["feedback"])
+
+
+@router.post(
+    "/v1/requests/{id}/feedback",
+    status_code=201,
+    summary="Say what an answer was worth",
+    responses={
+        200: {"model": FeedbackBody, "description": "Said again: it replaces what the caller said before."},
+        **problems(404, 422, 503),
+    },
+)
+def give_feedback(
+    id: str,  # noqa: A002 - the contract's name
+    body: NewFeedback,
+    response: Response,
+    state: StateDep,
+    principal: PrincipalDep,
+) -> FeedbackBody:
+    """Of an own answer, by its `id`; administrators of any of their tenant's. Everybody says one thing, the last."""
+    said, new = state.feedback.put(id, principal=principal, score=body.score, comment=body.comment)
+    state.metrics.said(said.score)
+    if not new:
+        response.status_code = 200
+    return FeedbackBody.of(said)
+
+
+@router.delete("/v1/requests/{id}/feedback", summary="Take feedback back", responses=problems(404, 503))
+def withdraw_feedback(id: str, state: StateDep, principal: PrincipalDep) -> FeedbackDeletedBody:  # noqa: A002
+    """The caller's own. Where nothing was said, nothing changes."""
+    state.feedback.withdraw(id, principal=principal)
+    return FeedbackDeletedBody(request_id=id)
+
+
+@router.get("/v1/admin/feedback", summary="List feedback", responses=problems(422, 503))
+def list_feedback(
+    state: StateDep,
+    principal: PrincipalDep,
+    score_below: Annotated[
+        float | None, Query(ge=-1, le=1, description="Only with a lower score; 0: only what was bad.")
+    ] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[ListedFeedbackBody]:
+    """What the tenant's users said of answers, the newest first; what is said again keeps its place."""
+    found, next_cursor = state.feedback.list(
+        tenant_id=principal.tenant_id, score_below=score_below, limit=limit, cursor=cursor
+    )
+    bodies = [ListedFeedbackBody.listed(item) for item in found]
+    return Page(data=bodies, has_more=next_cursor is not None, next_cursor=next_cursor)

@@ -1,0 +1,206 @@
+"""What people say of answers: one score and comment of each, the last one, gone with the conversation of the answer."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.db.conversations import owned_by
+from app.db.cursors import cut, decode_cursor
+from app.db.session import Database
+from app.db.tables import conversation, conversation_turn
+from app.db.tables_feedback import feedback
+from app.db.tables_ledger import api_request
+from app.db.tenants import ensure_user
+from app.db.values import require_text
+from app.errors import NotFound
+from app.types import Principal, Role
+
+_ANSWERING = ("ask", "chat.completions")  # the endpoints whose requests are answers, as the ledger names them
+_OF_TURN = conversation_turn.c.request_id == feedback.c.request_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """What a user said of an answer. `score` is from -1, bad, to 1, good. Times are Unix seconds."""
+
+    request_id: str
+    tenant_id: str
+    user_id: str
+    score: float
+    comment: str | None
+    created_at: float
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFeedback(Feedback):
+    """Feedback with the conversation its answer is kept in and the question there; None where it is in none."""
+
+    conversation_id: str | None
+    question: str | None
+
+
+class FeedbackRepository:
+    """Feedback of all tenants; `clock` gives Unix seconds.
+
+    Whoever asked may say something of the answer, and so may the tenant's administrators. Of a key that is limited to
+    collections that very key must have asked. For everybody else the answer does not exist.
+    """
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
+
+    def put(
+        self, request_id: str, *, principal: Principal, score: float, comment: str | None = None
+    ) -> tuple[Feedback, bool]:
+        """Say what an answer was worth, in place of what the caller's user said of it before; True where that is new.
+
+        Args:
+            request_id: The request that was answered.
+            principal: Who says it.
+            score: From -1, bad, to 1, good.
+            comment: A blank one is none.
+
+        Raises:
+            NotFound: No such answer for this caller.
+            InvalidRequest: The comment cannot be stored.
+        """
+        assert -1 <= score <= 1, "the body's bounds"
+        require_text(comment or "", param="comment")
+        said = comment if comment is not None and comment.strip() else None
+        now = self._clock()
+        with self._database.write() as connection:
+            _require_asked(connection, request_id, principal)
+            ensure_user(connection, principal.tenant_id, principal.user_id, now=now)
+            before = connection.execute(_own(sa.select(feedback), request_id, principal)).one_or_none()
+            changed = {"score": score, "comment": said, "updated_at": now}
+            insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+            row = connection.execute(
+                insert(feedback)
+                .values(
+                    request_id=request_id,
+                    tenant_id=principal.tenant_id,
+                    user_id=principal.user_id,
+                    created_at=now,
+                    **changed,
+                )
+                .on_conflict_do_update(index_elements=["request_id", "user_id"], set_=changed)
+                .returning(feedback)
+            ).one()
+            return _to_feedback(row), before is None
+
+    def withdraw(self, request_id: str, *, principal: Principal) -> None:
+        """Take back what the caller's user said of an answer; where that is nothing, nothing changes.
+
+        Raises:
+            NotFound: No such answer for this caller.
+        """
+        with self._database.write() as connection:
+            _require_asked(connection, request_id, principal)
+            connection.execute(_own(sa.delete(feedback), request_id, principal))
+
+    def of_conversation(self, conversation_id: str, *, principal: Principal) -> dict[str, Feedback]:
+        """What the caller's user said of the answers of a conversation that the caller may read, by request id."""
+        query = (
+            sa.select(feedback)
+            .join(conversation_turn, _OF_TURN)
+            .where(
+                conversation_turn.c.conversation_id == conversation_id,
+                feedback.c.tenant_id == principal.tenant_id,
+                feedback.c.user_id == principal.user_id,
+            )
+        )
+        with self._database.read() as connection:
+            return {row.request_id: _to_feedback(row) for row in connection.execute(query)}
+
+    def list(
+        self, *, tenant_id: str, limit: int, score_below: float | None = None, cursor: str | None = None
+    ) -> tuple[tuple[ListedFeedback, ...], str | None]:
+        """At most `limit` of a tenant's, the newest first, and the cursor of the next page (None: this is the last).
+
+        What is said again keeps its place. With `score_below` only what has a lower score.
+
+        Raises:
+            InvalidRequest: The cursor is not of this list.
+        """
+        place = feedback.c.created_at, feedback.c.request_id, feedback.c.user_id
+        query = (
+            sa.select(feedback, conversation_turn.c.conversation_id, conversation_turn.c.question)
+            .join(conversation_turn, _OF_TURN, isouter=True)
+            .where(feedback.c.tenant_id == tenant_id)
+            .order_by(*(column.desc() for column in place))
+            .limit(limit + 1)
+        )
+        if score_below is not None:
+            query = query.where(feedback.c.score < score_below)
+        if cursor is not None:
+            query = query.where(sa.tuple_(*place) < sa.tuple_(*decode_cursor(cursor, float, str, str)))
+        with self._database.read() as connection:
+            found = tuple(_to_listed(row) for row in connection.execute(query))
+        return cut(found, limit, lambda one: (one.created_at, one.request_id, one.user_id))
+
+
+def _require_asked(connection: sa.Connection, request_id: str, principal: Principal) -> None:
+    """Check that this is an answer the caller may say something of.
+
+    A conversation knows its answers, also those for which no model was called; the ledger knows the others.
+    """
+    kept = (
+        sa.select(conversation.c.id)
+        .join(conversation_turn)
+        .where(conversation_turn.c.request_id == request_id, *owned_by(principal))
+        .with_for_update(read=True, of=conversation)  # a deletion waits, and takes what is said now with it
+    )
+    called = sa.select(api_request.c.request_id).where(
+        api_request.c.request_id == request_id, api_request.c.endpoint.in_(_ANSWERING), *_asked_by(principal)
+    )
+    if not any(connection.execute(query).first() is not None for query in (kept, called)):
+        raise NotFound("There is no such answer.")
+
+
+def _asked_by(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
+    conditions = [api_request.c.tenant_id == principal.tenant_id]
+    if principal.role is not Role.ADMIN:
+        conditions.append(api_request.c.user_id == principal.user_id)
+    if principal.collections is not None:
+        conditions.append(api_request.c.api_key_id == principal.key_id)
+    return tuple(conditions)
+
+
+def _own(statement: Any, request_id: str, principal: Principal) -> Any:
+    return statement.where(
+        feedback.c.request_id == request_id,
+        feedback.c.tenant_id == principal.tenant_id,
+        feedback.c.user_id == principal.user_id,
+    )
+
+
+def _to_feedback(row: sa.Row[Any]) -> Feedback:
+    return Feedback(
+        request_id=row.request_id,
+        tenant_id=row.tenant_id,
+        user_id=row.user_id,
+        score=row.score,
+        comment=row.comment,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _to_listed(row: sa.Row[Any]) -> ListedFeedback:
+    return ListedFeedback(
+        request_id=row.request_id,
+        tenant_id=row.tenant_id,
+        user_id=row.user_id,
+        score=row.score,
+        comment=row.comment,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        conversation_id=row.conversation_id,
+        question=row.question,
+    )

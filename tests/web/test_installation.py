@@ -1,0 +1,202 @@
+"""What concerns the whole installation, on a server of its own: its index, its prices and its tenants."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+
+from tests.app.lines import BLOCK, wait_until
+from tests.faults.forked import ForkedServer
+from tests.installation import installed
+from tests.web.administering import secret_shown, works
+from tests.web.conftest import REFUSED, Opening, Tenant, Window
+from tests.web.looking import seen
+from tests.web.reembedded import allow, before, during
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+TEXTS = [f"The keeper of tower{number} counted ships{number} in winter{number}." for number in range(2 * BLOCK + 1)]
+LATE = "A lighthouse stood at the harbour."
+REFRESHED_MS = 5_000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
+    """One whose documents another embedder is to embed anew, which has not begun."""
+    data_dir = installed(tmp_path_factory.mktemp("installation") / "data")
+    filled = ForkedServer(data_dir, before, drain_s=1)
+    server = ForkedServer(data_dir, during, drain_s=1)
+    try:
+        filled.start()
+        for number, text in enumerate(TEXTS):
+            filled.upload(f"{number}.txt", text)
+        filled.settled()
+        filled.stop()
+        allow(data_dir, 0)
+        yield server.start()
+    finally:
+        filled.close()
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def url(server: ForkedServer) -> str:
+    """Where its page is."""
+    return str(server.http.base_url).rstrip("/")
+
+
+def generations(http: httpx.Client) -> dict[int, dict[str, Any]]:
+    return {one["id"]: one for one in http.get("/v1/admin/generations").json()["data"]}
+
+
+def statuses(http: httpx.Client) -> dict[int, str]:
+    return {number: one["status"] for number, one in generations(http).items()}
+
+
+def embedded(http: httpx.Client, *, passages: int) -> None:
+    """Wait until so many passages are in the index that is built."""
+    wait_until(lambda: generations(http)[2]["progress"]["done"] == passages)
+
+
+async def asked_again(page: "Page") -> None:
+    """Let the time pass after which the page asks again how far the index is."""
+    await page.clock.fast_forward(REFRESHED_MS)
+
+
+async def test_another_index_is_built_gone_back_from_and_given_up(
+    open_page: Opening, server: ForkedServer, operator: Tenant, url: str
+) -> None:
+    http = operator.http
+    allow(server.data_dir, 1)
+    page = await open_page(operator)
+    await page.clock.install()
+    await page.goto(f"{url}/#/admin/models")
+    table = page.get_by_role("table", name="Index", exact=True)
+    old, new = table.get_by_role("row", name="1 hashing"), table.get_by_role("row", name="2 hashing")
+    await seen(page, ".progress")
+    assert "in use" in await old.inner_text()
+    assert "being built" in await new.inner_text()
+    for done in (BLOCK, 2 * BLOCK):
+        allow(server.data_dir, done // BLOCK)
+        embedded(http, passages=done)
+        await asked_again(page)
+        await new.locator(".progress > .small", has_text=f"{done} of {len(TEXTS)} passages").wait_for()
+        share = await new.get_by_role("meter").get_attribute("value")
+        assert float(share or 0) == pytest.approx(done / len(TEXTS))
+    assert await page.get_by_role("button", name="Go back").count() == 0, "there is nothing to go back to yet"
+
+    allow(server.data_dir, 1000)
+    wait_until(lambda: statuses(http) == {1: "previous", 2: "active"})
+    late = operator.upload("late.txt", LATE)
+    await asked_again(page)
+    await old.get_by_text("kept, to go back to").wait_for()
+    await new.get_by_text("in use").wait_for()
+    await page.get_by_role("button", name="Go back 2").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Go back").click()
+    await page.get_by_text("Going back. The present index is searched until the other is ready.").wait_for()
+    wait_until(lambda: statuses(http) == {1: "active", 2: "previous"})
+    await asked_again(page)
+    await old.get_by_text("in use").wait_for()
+    await new.get_by_text("given up").wait_for()
+    found = http.post("/v1/search", json={"query": LATE, "mode": "dense", "top_k": 1}).json()["data"]
+    assert [hit["document_id"] for hit in found] == [late]
+    assert operator.http.get(f"/v1/documents/{late}").json()["embedding"]["generation"] == 1
+
+    await page.get_by_role("button", name="Keep it 1").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Keep it").click()
+    await new.get_by_text("gone").wait_for()
+    wait_until(lambda: generations(http)[2]["purged"])
+    assert statuses(http) == {1: "active", 2: "retired"}
+    assert await page.get_by_role("button", name="Keep it").count() == 0
+    written = [one["action"] for one in http.get("/v1/admin/audit").json()["data"]]
+    assert [one for one in written if one.startswith("generation.")] == ["generation.retired", "generation.rolled_back"]
+
+
+async def test_calls_from_before_a_price_are_priced_by_it(open_page: Opening, operator: Tenant) -> None:
+    http = operator.http
+    page = await open_page(operator, "#/admin/prices")
+    await page.get_by_text("There are no prices yet, so nothing has a cost.").wait_for()
+    await page.get_by_role("button", name="New price").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Model", exact=True).fill("hashing")
+    await dialog.get_by_label("For", exact=True).select_option("embedding")
+    await dialog.get_by_label("Per million tokens").fill("2,5")
+    begins = datetime.now(ZoneInfo("Europe/Berlin")).replace(second=0, microsecond=0) - timedelta(hours=2)
+    await dialog.get_by_label("From", exact=True).fill(begins.strftime("%Y-%m-%dT%H:%M"))
+    await dialog.get_by_role("button", name="New price").click()
+    assert "with a point" in await dialog.get_by_role("alert").inner_text()
+    await dialog.get_by_label("Per million tokens").fill("2.5")
+    await dialog.get_by_role("button", name="New price").click()
+    await page.get_by_text("The price is entered.").wait_for()
+    [price] = http.get("/v1/admin/prices").json()["data"]
+    assert (price["model"], price["meter"], price["price_per_million"]) == ("hashing", "embedding", "2.500000")
+    assert price["effective_from"] == begins.timestamp()
+    row = page.get_by_role("table", name="Prices").locator("tbody tr")
+    assert "2.50 USD" in await row.inner_text()
+    await row.get_by_text("in force").wait_for()
+
+    def outlook() -> dict[str, Any]:
+        """What pricing the last day's calls again would do."""
+        now = int(time.time())
+        body = {"start_time": now - 86_400, "end_time": now + 60, "reason": "to see"}
+        found: dict[str, Any] = http.post("/v1/admin/prices/rerate", json=body).json()
+        return found
+
+    expected = outlook()
+    assert expected["num_adjusted"] >= len(TEXTS) > 0
+    await page.get_by_role("button", name="Price earlier calls").click()
+    await dialog.get_by_label("Reason").fill("The price was forgotten.")
+    await dialog.get_by_role("button", name="See what would change").click()
+    counted = f"Of {expected['num_calls']} calls, {expected['num_adjusted']} would change."
+    await dialog.get_by_text(counted).wait_for()
+    assert outlook()["num_adjusted"] == expected["num_adjusted"], "looking changes nothing"
+    await dialog.get_by_role("button", name="Write the corrections").click()
+    await page.get_by_text(f"{expected['num_adjusted']} calls are corrected.").wait_for()
+
+    assert outlook()["num_adjusted"] == 0
+    lines = http.get("/v1/admin/usage/events?start_time=0&statuses=adjustment&limit=500").json()["data"]
+    assert len(lines) == expected["num_adjusted"]
+
+
+async def test_strangers_are_shown_the_way_to_the_provider(
+    open_page: Opening, operator: Tenant, window: Window, url: str
+) -> None:
+    window.excuse(REFUSED)
+    page = await open_page()
+    way = page.get_by_role("link", name="Sign in with your organisation")
+    assert await way.get_attribute("href") == f"{url}/v1/session/oidc/login"
+    await page.get_by_label("API key").fill(operator.key)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.get_by_role("button", name="Sign out").click()
+    await way.wait_for()
+
+
+async def test_a_tenant_is_made_with_its_first_key_shut_out_and_let_in(open_page: Opening, operator: Tenant) -> None:
+    http = operator.http
+    page = await open_page(operator, "#/admin/tenants")
+    await page.get_by_role("button", name="New tenant").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name", exact=True).fill("House of Ink")
+    await dialog.get_by_label("Id", exact=True).fill("ink")
+    await dialog.get_by_role("button", name="New tenant").click()
+    secret = await secret_shown(page)
+    row = page.get_by_role("row", name="House of Ink")
+    await row.get_by_text("let in").wait_for()
+    signed_in = http.get("/v1/session", headers={"Authorization": f"Bearer {secret}"}).json()
+    assert (signed_in["tenant_id"], signed_in["role"], signed_in["operator"]) == ("ink", "admin", False)
+    assert http.get("/v1/admin/tenants/ink").json()["name"] == "House of Ink"
+
+    await row.get_by_role("button", name="Disable").click()
+    await dialog.get_by_role("button", name="Disable").click()
+    await row.get_by_text("disabled since").wait_for()
+    assert not works(http, secret)
+    await row.get_by_role("button", name="Enable").click()
+    await row.get_by_text("let in").wait_for()
+    assert works(http, secret)
+    own = page.get_by_role("row", name="yours")
+    assert await own.get_by_role("button", name="Disable").count() == 0, "nobody shuts themselves out"
