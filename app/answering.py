@@ -95,6 +95,7 @@ class Answerer:
         self._rewriter = rewriter
         self._closing = Closing(ledger=ledger, conversations=conversations, citations=citations)
         self._open: dict[str, tuple[str, Prepared | Calls]] = {}
+        self._abandoned: set[str] = set()
         self._memo = Memo()
 
     def prepare(self, question: Question) -> Prepared:
@@ -155,6 +156,8 @@ class Answerer:
         if self._quoter is not None:
             prepared.reading = self._quoter.read(question, context, presented.located)
             return prepared
+        if question.request_id in self._abandoned:
+            return prepared  # whoever asked has left while it was searched: nothing is generated for nobody
         self._submit(prepared, room.max_output)
         if presented.cancelled or rewritten.cancelled:
             prepared.close()
@@ -250,10 +253,18 @@ class Answerer:
             running.close()
 
     def abandon(self, question: Question) -> None:
-        """Nobody waits for `prepare` any more: what it has under way stops."""
+        """Nobody waits for `prepare` any more: what it has under way stops, and nothing is generated after it.
+
+        To be followed by `forget` when it has come to its end.
+        """
+        self._abandoned.add(question.request_id)
         _, running = self._open.get(question.request_id, ("", None))
         if running is not None:
             running.close()
+
+    def forget(self, question: Question) -> None:
+        """`prepare` has come to its end, with whatever result."""
+        self._abandoned.discard(question.request_id)
 
     def server_stops(self) -> None:
         """What runs is about to be ended, and not by its readers: the ledger is to say so."""
@@ -342,6 +353,7 @@ async def prepare(answerer: Answerer, question: Question) -> Prepared:
         turn.lasts(task)  # also when nobody waits for it any more: the thread is busy all the same
 
     def release(done: asyncio.Future[Prepared]) -> None:
+        answerer.forget(question)
         if done.exception() is None:
             answerer.release(done.result())
 

@@ -303,6 +303,18 @@ def test_a_reader_who_leaves_at_the_last_word_changes_nothing(serve: Callable[..
     assert [turn["answer"] for turn in served.turns(conversation)] == [whole]
 
 
+def test_nothing_is_generated_for_a_reader_who_left_during_the_search(serve: Callable[..., Served]) -> None:
+    served = serve()
+    question = question_in(served.begin())
+    served.answerer.abandon(question)
+
+    served.answerer.release(served.answerer.prepare(question))
+    assert (len(served.search.questions), served.engine.requests) == (1, [])
+    served.answerer.forget(question)
+    served.answerer.release(served.answerer.prepare(question))
+    assert len(served.engine.requests) == 1, "the next one by that id is another matter"
+
+
 def test_questions_asked_together_are_all_kept(serve: Callable[..., Served]) -> None:
     served = serve()
     conversation = served.begin()
