@@ -43,7 +43,7 @@ async def test_from_a_file_to_the_passage(open_page: Opening, tenant: Tenant) ->
     await mark.click()
     panel = page.get_by_role("complementary", name="The cited passage")
     await panel.locator('[data-page="2"] .pdf-box').first.wait_for()
-    assert await panel.get_by_label("Page", exact=True).input_value() == "2"
+    await page.wait_for_function("() => document.querySelector('.pdf-page-field input').value === '2'")
     assert CLAIM in await panel.get_by_role("figure").inner_text()
 
 

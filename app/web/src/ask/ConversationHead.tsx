@@ -87,8 +87,13 @@ function Sharing({ conversation, onDone }: DialogProps) {
   const change = useChange(conversation);
   // Said here: a notice would be behind the dialog.
   const [copied, setCopied] = useState<boolean | null>(null);
-  // What was just chosen shows at once; the server's word follows.
-  const shared = change.isPending ? change.variables.shared === true : conversation.shared;
+  // What was just chosen shows at once, in the same turn of the browser's loop; the server's word follows.
+  const [chosen, setChosen] = useState<boolean | null>(null);
+  const shared = chosen ?? conversation.shared;
+  function choose(wanted: boolean) {
+    setChosen(wanted);
+    change.mutate({ shared: wanted }, { onSettled: () => setChosen(null) });
+  }
   const address = conversationAddress(conversation.id);
   return (
     <>
@@ -98,7 +103,7 @@ function Sharing({ conversation, onDone }: DialogProps) {
           checked={shared}
           disabled={change.isPending}
           aria-describedby={hint}
-          onChange={(event) => change.mutate({ shared: event.target.checked })}
+          onChange={(event) => choose(event.target.checked)}
         />
         {words.shareLabel}
       </label>
