@@ -63,7 +63,7 @@ class TokenUsage:
     """The tokens of one answer; equal to its ledger rows. `by_document` sums to `components.context`.
 
     `summary_tokens` were read and generated to summarise what did not fit, `extract_tokens` by the embedder to
-    choose what is quoted where there is no language model, `rewrite_tokens` read and generated to make the
+    choose what is quoted, `rewrite_tokens` read and generated to make the
     question stand alone, `verify_tokens` read to verify the answer, `locate_tokens` read to find where the
     sources answer. `bill` is None until the answer has ended, and where the ledger could not be read then.
     """
@@ -121,7 +121,8 @@ class Answer:
     """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
 
     `standalone_question` is what the question was rewritten to, None where it stood alone as it was asked.
-    `logprobs` are of every token generated, where they were asked for and anything was.
+    `logprobs` are of every token generated, where they were asked for and anything was. `quoted` is what Footnote
+    itself quoted from the sources, no model having written it.
     """
 
     id: str
@@ -141,6 +142,7 @@ class Answer:
     conversation_id: str | None = None
     standalone_question: str | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+    quoted: tuple[Span, ...] = ()
 
     @property
     def whole(self) -> bool:

@@ -19,6 +19,7 @@ from app.conversations import Conversations
 from app.db.contents import ContentRepository
 from app.errors import DeadlinePassed, NotFound
 from app.evidence import evidence_score
+from app.fallback import Fallback
 from app.finding import Finder, Found
 from app.instrumentation import station
 from app.locating import Locator
@@ -61,6 +62,7 @@ class Answerer:
         citations: CitationRecord | None = None,
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
+        fallback: Fallback | None = None,
         locator: Locator | None = None,
         guide: Quoter | None = None,
         wording: Wording = DEFAULT_WORDING,
@@ -69,8 +71,8 @@ class Answerer:
 
         Without a locator nobody looks where the sources answer before the engine does; a guide shows it sentences
         where no few words answer. Without a rewriter follow-ups stand alone by rules; without conversations there
-        are none. Without verification by models answers are verified by words alone. `citations` is told what answers
-        cite.
+        are none. Without verification by models answers are verified by words alone, and with a fallback those of which
+        nothing is verified are followed by quotes. `citations` is told what answers cite.
         """
         self._finder = finder
         self._engine = engine
@@ -91,6 +93,7 @@ class Answerer:
             quotes=quoter is not None,
         )
         self._verification = verification
+        self._fallback = fallback
         self._conversations = conversations
         self._rewriter = rewriter
         self._closing = Closing(ledger=ledger, conversations=conversations, citations=citations)
@@ -217,6 +220,8 @@ class Answerer:
             finally:
                 self.release(prepared)
             assert completion is not None, "a stream ends with its completion"
+            if self._fallback is not None:
+                shown = await writer.quoted(self._fallback, prepared, completion, pending=shown)
             answer = prepared.generated(writer.footnotes, completion, model=self._engine.info.model)
         answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)

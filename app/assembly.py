@@ -15,6 +15,7 @@ from app.db.generations import Generation
 from app.db.jobs import JobRepository
 from app.db.session import Database
 from app.errors import SetupError
+from app.fallback import Fallback
 from app.files import FileStore
 from app.finding import Finder
 from app.index import LiveIndex, index_folder, transfer_to
@@ -180,6 +181,7 @@ class Assembly:
             locator=Locator(reader, ledger=ledger) if reader is not None else None,
             guide=Quoter(embedder=embedder, ledger=ledger) if reader is not None and not settings.extractive else None,
             verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
+            fallback=Fallback(Quoter(embedder=embedder, ledger=ledger)) if settings.quotes_unconfirmed else None,
             wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
             summariser=summariser if settings.overflow == "summarise" else None,
             quoter=Quoter(embedder=embedder, ledger=ledger) if settings.extractive else None,

@@ -8,7 +8,7 @@ leaves out the sentences that no passage supports.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.footnote import Citation, Origin, Pages
 from app.language import is_refusal
@@ -77,6 +77,7 @@ class FootnoteWriter:
         self._ended = False
         self.citations: list[Citation] = []
         self.uncited: list[Span] = []
+        self.quoted: list[Span] = []
 
     @property
     def answer(self) -> str:
@@ -87,6 +88,16 @@ class FootnoteWriter:
     def withheld(self) -> bool:
         """Whether all of an answer was left out because nothing of it was verified; a refusal is no answer."""
         return self._kept == 0 and bool(self._removed.strip()) and not is_refusal(self._removed)
+
+    @property
+    def claims(self) -> bool:
+        """Whether anything in the answer could be verified."""
+        return bool(self.citations or self.uncited)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether any of it is."""
+        return any(citation.verified for citation in self.citations)
 
     def closes(self, text: str) -> bool:
         """Whether feeding `text` may finish a sentence, which is then verified: that may take a while."""
@@ -107,6 +118,29 @@ class FootnoteWriter:
             self._written = self._written[: self._kept]
             if not self._kept and self._removed.strip():
                 self._written = self._refusal
+        return self._show(len(self._written))
+
+    def quote(self, text: str, citations: Sequence[Citation]) -> str:
+        """After `finish`: put `text`, quoted from the sources, behind the answer, or in place of one withheld.
+
+        Args:
+            text: Not empty.
+            citations: Of `text`, their places counted from its beginning.
+
+        Returns:
+            What is shown for it, behind the answer or instead of it.
+        """
+        if self.withheld:
+            self._removed, self._written, self._shown = "", "", 0
+        if self._written:
+            self._written += "\n\n"
+        at = len(self._written)
+        self._written += text
+        self._kept = len(self._written)
+        self.quoted.append(Span(at, len(self._written)))
+        self.citations += [
+            replace(one, answer_start=at + one.answer_start, answer_end=at + one.answer_end) for one in citations
+        ]
         return self._show(len(self._written))
 
     def _show(self, end: int) -> str:

@@ -25,6 +25,7 @@ class Making:
     usage: TokenUsage
     budget: Budget
     timings_ms: Mapping[str, float | None]
+    quoted: tuple[Span, ...] = ()  # answers kept before it was told have none
 
     @classmethod
     def of(cls, answer: Answer) -> "Making":

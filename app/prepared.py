@@ -20,7 +20,7 @@ from app.verification.billing import BilledModels
 from generation.ports import Stream
 from generation.types import Completion, FinishReason
 from ingestion.types import Page
-from retrieval.types import Context
+from retrieval.types import Context, Span
 
 _STAGES: dict[str, Stage] = {"not_in_sources": "model", "not_verified": "verifier"}
 
@@ -30,6 +30,7 @@ class Prepared:
     """A question that was accepted, and the answer it becomes.
 
     `stream` is None when nothing is generated: no evidence, a dry run, or an answer by quoting, which is `reading`.
+    Where a model's answer is followed by quotes `reading` is these.
     """
 
     question: Question
@@ -129,6 +130,7 @@ class Prepared:
             budget=self.budget,
             timings_ms=self._timings(None),
             abstention=abstention,
+            quoted=(Span(0, len(text)),) if citations and self.question.format != "json" else (),
         )
 
     def generated(self, writer: FootnoteWriter, completion: Completion, *, model: str) -> Answer:
@@ -147,6 +149,7 @@ class Prepared:
             finish_reason=completion.finish_reason.value,
             citations=tuple(writer.citations),
             uncited=() if refused else tuple(writer.uncited),
+            quoted=tuple(writer.quoted),
             sources=report,
             usage=self._usage(
                 self.prompt.components if completion.prompt_tokens else Components(),  # as the ledger's row has it

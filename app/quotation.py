@@ -30,9 +30,28 @@ def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[s
     shown = [_shown(quote.text, form=form) for quote in quotes]
     if form == "json":
         return _json(quotes, " ".join(shown), pages)
+    return _marked(quotes, shown, between=" ", pages=pages)
+
+
+def block_quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+    """Quotes set apart from what a model wrote, each with its footnote: Markdown's block, or a line in quotation marks.
+
+    The arguments are `quotation`'s; JSON has no such place.
+    """
+    assert quotes, "there is something to set apart"
+    assert form != "json", "what is quoted behind a JSON document would break it"
+    shown = [_shown(quote.text, form=form) for quote in quotes]
+    if form == "text":
+        return _marked(quotes, [f"“{sentence}”" for sentence in shown], between="\n", pages=pages)
+    return _marked(quotes, [f"> {sentence}" for sentence in shown], between="\n>\n", pages=pages)
+
+
+def _marked(
+    quotes: Sequence[Quote], shown: Sequence[str], *, between: str, pages: Pages
+) -> tuple[str, tuple[Citation, ...]]:
     text, citations = "", []
     for quote, sentence in zip(quotes, shown, strict=True):
-        text += f"{' ' if text else ''}{sentence} "
+        text += f"{between if text else ''}{sentence} "
         marker = f"[{quote.source.number}]"
         citations.append(_citation(quote, Span(len(text), len(text) + len(marker)), pages))
         text += marker

@@ -11,6 +11,7 @@ from retrieval.ports import Embedder
 from retrieval.types import Context
 
 _CALL = 2  # within a request: the answer's own
+_SECOND_CALL = 97  # behind an answer that a model gave
 _LOCATING_CALL = 98  # before the reader's
 
 
@@ -65,6 +66,18 @@ class Quoter:
         Raises:
             StoreUnavailable: The ledger cannot be reached; nothing was spent.
         """
+        return self._quotes(question, context, located, call=_CALL)
+
+    def read_again(self, question: Question, context: Context, located: Located | None) -> Reading:
+        """The same where a model has answered, whose call is on the bill beside this one.
+
+        Raises:
+            BudgetExceeded: Nothing is left for it.
+            StoreUnavailable: The ledger cannot be reached; nothing was spent.
+        """
+        return self._quotes(question, context, located, call=_SECOND_CALL)
+
+    def _quotes(self, question: Question, context: Context, located: Located | None, *, call: int) -> Reading:
         if located is not None:
             reading = self._reader.pointed(context, located)
             # What is pointed at may stand in a heading, which is not quoted.
@@ -72,7 +85,7 @@ class Quoter:
                 return reading
         asked = question.abstention_threshold
         threshold = THRESHOLD if asked is None else 1 - asked
-        return self._read(question, context, threshold=threshold, call=_CALL)
+        return self._read(question, context, threshold=threshold, call=call)
 
     def _read(self, question: Question, context: Context, *, threshold: float, call: int) -> Reading:
         candidates = self._reader.candidates(question.text, context)

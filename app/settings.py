@@ -62,6 +62,11 @@ class Settings(BaseSettings):
     strict: bool = Field(
         default=False, description="Leave out of answers what no passage is found to support, unless a request says no."
     )
+    unconfirmed: Literal["auto", "keep", "quote"] = Field(
+        default="auto",
+        description="Answers of which nothing could be verified: keep them as they are, or quote what the documents "
+        "say behind them; auto quotes where the generator is the default one.",
+    )
     rerank_candidates: int = Field(default=20, ge=2, le=1000, description="Hits the reranker reads per question.")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where the models run.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
@@ -362,6 +367,13 @@ class Settings(BaseSettings):
         if self.step_tokens < self.max_running:
             raise ValueError("FOOTNOTE_STEP_TOKENS must be at least FOOTNOTE_MAX_RUNNING")
         return self
+
+    @property
+    def quotes_unconfirmed(self) -> bool:
+        """Whether quotes follow an answer of which nothing is verified."""
+        if self.unconfirmed == "auto":
+            return self.generator == DEFAULT_GENERATOR and not self.remote_url
+        return self.unconfirmed == "quote" and not self.extractive
 
     @property
     def extractive(self) -> bool:

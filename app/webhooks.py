@@ -6,6 +6,7 @@ connection to what was resolved. There are no redirects, and what the receiver s
 
 import json
 import re
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,13 +16,15 @@ import httpx
 from app.errors import InvalidRequest, SetupError, UrlNotAllowed, UrlNotFetched
 from app.instrumentation import traceparent
 from app.tracing import NO_TRACES, Tracer
-from app.web_pages import Guard, Resolve, addresses_of, read_address
+from app.web_pages import Guard, Resolve, addresses_of, is_public, read_address
 
 _SECONDS = 10.0  # for one delivery in all
 _HEADERS = (("User-Agent", "Footnote"), ("Content-Type", "application/json"))
 _ANY_PORT = range(1, 65_536)
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s%/@:\[\]]+)(?P<port>:[0-9]+)?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_THIS_MACHINE = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
+_ADDRESS = re.compile(r"[:%]|(?:^|\.)(?:[0-9]*|0x[0-9a-f]*)$")  # no name ends in a number (URL Standard, 3.5)
 
 
 class NotDelivered(Exception):
@@ -65,10 +68,15 @@ class Webhooks:
         """See that `url` is an address to deliver to; where its name leads is looked at in each delivery.
 
         Raises:
-            InvalidRequest: It is none.
+            InvalidRequest: It is none, or it is not public, by numbers or by a name of this machine.
         """
         try:
-            self._target(url)
+            location, named = self._target(url)
+            if not named and _is_inside(location.raw_host.decode("ascii")):
+                raise UrlNotAllowed(
+                    "The address is not on the public internet; whoever runs the server can name it in "
+                    "FOOTNOTE_WEBHOOK_HOSTS."
+                )
         except UrlNotAllowed as error:
             raise InvalidRequest(str(error), param="webhook_url") from None
 
@@ -114,6 +122,21 @@ class Webhooks:
         if (location.host, location.port or _DEFAULT_PORTS[location.scheme]) in self._named:
             return location, True
         return read_address(url), False
+
+
+def _is_inside(host: str) -> bool:
+    """Whether a host is not public whatever names lead to; no name is looked up.
+
+    The system reads numbers here as it does in a delivery: 127.1, 0x7f000001 and 2130706433 are all 127.0.0.1.
+    """
+    host = host.rstrip(".")
+    if host in _THIS_MACHINE or host.endswith(".localhost"):  # RFC 6761, section 6.3
+        return True
+    try:
+        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return _ADDRESS.search(host) is not None
+    return not all(is_public(str(address[0])) for *_, address in found)
 
 
 def _named(hosts: str) -> frozenset[tuple[str, int]]:

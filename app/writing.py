@@ -7,12 +7,14 @@ from functools import partial
 
 from app.citations import FootnoteWriter, VerbatimWriter
 from app.db.contents import ContentRepository
+from app.fallback import Fallback
 from app.instrumentation import station
 from app.language import refusal
 from app.plain_text import AsWritten, PlainText
 from app.prepared import Prepared
 from app.verification.billing import Verification
 from app.verification.verifier import Verifier
+from generation.types import Completion
 from ingestion.types import Page
 from retrieval.memo import Memo
 from retrieval.types import Context
@@ -35,6 +37,20 @@ class AnswerWriter:
     async def finish(self) -> str:
         """No more text comes."""
         return await self._written(self._form.finish(), last=True)
+
+    async def quoted(self, fallback: Fallback, prepared: Prepared, completion: Completion, *, pending: str) -> str:
+        """What is told last: `pending`, what `finish` returned, with what is quoted behind it or instead of it."""
+
+        def quote() -> str:
+            with self._memory():
+                withheld = self.footnotes.withheld
+                quoted = fallback.quote(prepared, self.footnotes, completion)
+            if not quoted:
+                return pending
+            return quoted if withheld else pending + quoted
+
+        with station("quote"):
+            return await asyncio.to_thread(quote)
 
     async def _written(self, text: str, *, last: bool) -> str:
         """In a worker thread where a sentence may end and be verified."""

@@ -7,10 +7,12 @@ a sentence that stands on the page twice the right one is found.
 
 import unicodedata
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from ingestion.normalise import normalise
+from retrieval.words import word_spans
 
 NOWHERE = -1
 
@@ -65,6 +67,24 @@ def is_found(text: str, found: Sequence[int], start: int, end: int) -> bool:
             return False
         before, missing = found[at], False
     return not missing
+
+
+def found_words(text: str, found: Sequence[int], start: int, end: int, *, where: AbstractSet[int]) -> tuple[int, int]:
+    """How many words `text[start:end]` has, and how many of them are printed for more than half at places in `where`.
+
+    Args:
+        text: All of it.
+        found: What `aligned` made of it.
+        start: The first character.
+        end: One past the last one.
+        where: Indices in what is printed.
+    """
+    words = printed = 0
+    for first, last in word_spans(text[start:end]):
+        compared = [at for at in range(start + first, start + last) if _alike(text[at])]
+        words += bool(compared)
+        printed += 2 * sum(found[at] in where for at in compared) > len(compared)
+    return words, printed
 
 
 def _stream(text: str) -> _Stream:

@@ -134,7 +134,7 @@ def pack_reply(reply: Reply) -> dict[str, Any]:
                 "blocks": [(b.kind, b.start_char, b.end_char, b.page, b.heading_path) for b in reply.blocks],
             }
         case Located():
-            return {"located": [(p.number, p.width, p.height, p.boxes, p.exact) for p in reply.pages]}
+            return {"located": [_packed_boxes(page) for page in reply.pages]}
         case errors.IngestionError():
             return {"code": reply.code, "message": str(reply)}
 
@@ -175,11 +175,19 @@ def _scanning(page: object, of: object) -> Scanning:
     return Scanning(page, of)
 
 
-def _page_boxes(number: int, width: float, height: float, boxes: list[list[float]], exact: object) -> PageBoxes:
+def _packed_boxes(page: PageBoxes) -> tuple[object, ...]:
+    return page.number, page.width, page.height, page.boxes, page.exact, page.words, page.words_found
+
+
+def _page_boxes(
+    number: int, width: float, height: float, boxes: list[list[float]], exact: object, words: object, found: object
+) -> PageBoxes:
     if type(number) is not int or type(exact) is not bool:
         raise ValueError("these are no boxes of a page")
+    if type(words) is not int or type(found) is not int or not 0 <= found <= words:
+        raise ValueError("these are no words, and no part of them")
     sides = tuple((_points(left), _points(top), _points(right), _points(bottom)) for left, top, right, bottom in boxes)
-    return PageBoxes(number, _points(width), _points(height), sides, exact)
+    return PageBoxes(number, _points(width), _points(height), sides, exact, words, found)
 
 
 def _points(length: object) -> float:

@@ -88,7 +88,8 @@ class PageBoxes:
     """Where characters stand on page `number` (from 1), which is shown `width` by `height` points of 1/72 inch.
 
     A box has left, top, right and bottom, counted from the upper left corner of the page as it is shown; there is one
-    for each printed line. `exact` is false where some of the characters were not found.
+    for each printed line. `exact` is false where some of the characters were not found. Of the `words` of the
+    characters, `words_found` have a box: those of which more than half is in one.
     """
 
     number: int
@@ -96,6 +97,8 @@ class PageBoxes:
     height: float
     boxes: tuple[tuple[float, float, float, float], ...]
     exact: bool
+    words: int
+    words_found: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,7 @@ def _last(answer: Answer) -> bytes:
     body["conversation_id"], body["standalone_question"] = answer.conversation_id, answer.standalone_question
     body["abstention"] = AbstentionBody.of(answer.abstention).model_dump()
     body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
+    body["quoted_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.quoted]
     body["timings_ms"] = dict(answer.timings_ms)
     return sse("done", json.dumps(body))
 

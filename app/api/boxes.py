@@ -38,4 +38,5 @@ def read_boxes(
             for page in found.pages
         ],
         exact=found.exact,
+        coverage=found.coverage,
     )

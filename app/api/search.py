@@ -6,6 +6,7 @@ from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, s
 from app.api.schemas.search import HitBody, SearchRequest, SearchResponse, SearchUsage
 from app.api.schemas.shape import problems
 from app.question import Question
+from retrieval.nearest_sentences import nearest_sentences
 
 router = APIRouter(tags=["search"])
 
@@ -34,7 +35,9 @@ def search(
             rerank=body.rerank,
         )
     )
+    chunks = [hit.chunk for hit in found.hits]
+    nearest = nearest_sentences(chunks, query=body.query) if body.highlights else ((),) * len(chunks)
     return SearchResponse(
-        data=[HitBody.of(hit) for hit in found.hits],
+        data=[HitBody.of(hit, spans) for hit, spans in zip(found.hits, nearest, strict=True)],
         usage=SearchUsage(embedding_tokens=found.embedding_tokens, rerank_tokens=found.rerank_tokens),
     )

@@ -40,8 +40,10 @@ class Client:
         """The JSON body of a successful call.
 
         Raises:
-            Refused: The server refused, or cannot be reached.
+            Refused: The server refused, or cannot be reached; or an id in the path is none.
         """
+        if not {"", ".", ".."}.isdisjoint(path.split("/")[1:]):  # they would lead to another resource
+            raise Refused("There is nothing with this id.", status=404)
         try:
             response = self.http.request(method, path, **options)
         except httpx.LocalProtocolError:
@@ -49,7 +51,7 @@ class Client:
             raise Refused("The file changed while it was being sent.", status=400) from None
         except httpx.HTTPError as error:
             raise Refused(f"The server cannot be reached: {type(error).__name__}.") from None
-        if response.is_error:
+        if not response.is_success:
             raise refused(response)
         return response.json()
 
@@ -61,9 +63,10 @@ def refused(response: httpx.Response) -> Refused:
     except ValueError:
         body = {}
     detail = body.get("detail") if isinstance(body, dict) else None
+    elsewhere = ", which leads to another address than was given" if response.has_redirect_location else ""
     pause = response.headers.get("Retry-After", "")  # seconds (RFC 9110, 10.2.3); our server sends no dates
     return Refused(
-        str(detail or f"The server answered {response.status_code}."),
+        str(detail or f"The server answered {response.status_code}{elsewhere}."),
         status=response.status_code,
         retry_after_s=float(pause) if pause.isdecimal() else None,
     )

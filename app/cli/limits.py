@@ -1,6 +1,7 @@
 """`footnote limits list|set|remove`."""
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from rich.console import Console
@@ -18,13 +19,24 @@ _Tenant = Annotated[str | None, typer.Option(help="Of a tenant, over all its key
 
 
 @commands.command("list")
-def list_limits(context: typer.Context) -> None:
-    """List limits that were set; all others have the server's defaults."""
+def list_limits(
+    context: typer.Context,
+    tenant: Annotated[
+        str | None, typer.Option(help="What this tenant may take, for who operates the installation.")
+    ] = None,
+) -> None:
+    """List limits that were set for your tenant and its keys; all others have the server's defaults."""
     table = Table("whose", "requests a minute", "tokens a minute", "at once", "since", box=None, pad_edge=False)
     with connect(context.obj) as client:
-        for found in pages(client, "/v1/admin/limits", {"limit": 500}):
-            table.add_row(Text(f"{found['scope_type']} {found['id']}"), *_said(found), found["updated_at"])
-    Console().print(table if table.row_count else "The server's defaults apply to everybody.")
+        limits = (
+            pages(client, "/v1/admin/limits", {"limit": 500})
+            if tenant is None
+            else [client.call("GET", _path(None, tenant))]
+        )
+        for found in limits:
+            since = found["updated_at"] or "the default"
+            table.add_row(Text(f"{found['scope_type']} {found['id']}"), *_said(found), since)
+    Console().print(table if table.row_count else "The server's defaults apply to your tenant and all its keys.")
 
 
 @commands.command("set")
@@ -54,7 +66,8 @@ def remove(context: typer.Context, key: _Key = None, tenant: _Tenant = None) -> 
 def _path(key: str | None, tenant: str | None) -> str:
     if (key is None) == (tenant is None):
         raise InvalidRequest("Limits are of one key or one tenant: give --api-key or --tenant.")
-    return f"/v1/admin/limits/keys/{key}" if key is not None else f"/v1/admin/limits/tenants/{tenant}"
+    kind, whose = ("keys", key) if key is not None else ("tenants", tenant or "")
+    return f"/v1/admin/limits/{kind}/{quote(whose, safe='')}"
 
 
 def _said(found: dict[str, Any]) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from app.cli.catalogue import Catalogue
 from app.cli.target import Target
@@ -53,5 +54,5 @@ def main() -> None:
     try:
         cli()
     except (AppError, GenerationError, IngestionError, RetrievalError) as error:
-        Console(stderr=True).print(f"[red]footnote:[/red] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"[red]footnote:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)

@@ -1,12 +1,14 @@
 """`footnote mcp`: search and ask for assistants, by the Model Context Protocol."""
 
 import logging
+from contextlib import closing, nullcontext
 from importlib.metadata import version
 from typing import Annotated
 
 import anyio
 import httpx
 import typer
+from rich.console import Console
 
 from app.cli.connection import Client, connect
 from app.errors import SetupError
@@ -23,7 +25,14 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Serve streamable HTTP on the loopback interface instead of stdio.")
     ] = False,
-    port: Annotated[int, typer.Option(help="Port for --http.")] = 8090,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port for --http; 0 is one that is free.")] = 8090,
+    http_key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="FOOTNOTE_MCP_KEY",
+            help="With --http: what assistants must send as a bearer token; default: none is asked for.",
+        ),
+    ] = None,
 ) -> None:
     """Let an assistant search and ask, by the Model Context Protocol.
 
@@ -31,27 +40,41 @@ def mcp(
     log goes to standard error.
     """
     try:
+        from app.mcp.listener import address_of, listen, serve
         from app.mcp.server import create_server
     except ModuleNotFoundError:
         raise SetupError("`footnote mcp` needs the extra `mcp`: pip install 'footnote-rag[mcp]'.") from None
     from app.telemetry import configure_logging
 
+    if http_key is not None and not http_key.strip():
+        raise SetupError("The key for --http is empty.")
     settings = load_settings()
     configure_logging(level=settings.log_level, json=settings.log_format == "json")
-    with connect(context.obj, with_models=True, settings=settings) as client:
+    with (
+        closing(listen(port)) if http else nullcontext() as listener,
+        connect(context.obj, with_models=True, settings=settings) as client,
+    ):
 
         async def run() -> None:
             async with _asynchronous(client) as speaking:
                 server = create_server(speaking, version=version("footnote-rag"))
                 # again: the package's server sets the root logger up as it likes
                 configure_logging(level=settings.log_level, json=settings.log_format == "json")
-                if http:
-                    await server.run_streamable_http_async(port=port)
+                if listener is not None:
+                    _announce(address_of(listener), keyed=http_key is not None)
+                    await serve(server, listener, key=http_key)
                 else:
                     await server.run_stdio_async()
 
         logging.captureWarnings(True)
         anyio.run(run)
+
+
+def _announce(address: str, *, keyed: bool) -> None:
+    console = Console(stderr=True)
+    console.print(f"Assistants find it at {address}", soft_wrap=True)
+    if not keyed:
+        console.print("It asks for no key: whoever reaches that port reads what its own key reads.", soft_wrap=True)
 
 
 def _asynchronous(client: Client) -> httpx.AsyncClient:

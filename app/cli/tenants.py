@@ -1,6 +1,7 @@
 """`footnote tenants list|add|key|disable|enable`."""
 
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 from rich.console import Console
@@ -22,7 +23,7 @@ def list_tenants(context: typer.Context) -> None:
     with connect(context.obj) as client:
         for tenant in pages(client, "/v1/admin/tenants", {"limit": 500}):
             state = f"disabled {tenant['disabled_at']}" if tenant["disabled_at"] else "works"
-            table.add_row(tenant["id"], Text(tenant["name"]), tenant["created_at"], state)
+            table.add_row(Text(tenant["id"]), Text(tenant["name"]), tenant["created_at"], state)
     Console().print(table)
 
 
@@ -35,7 +36,7 @@ def add(
     """Make a tenant and its first admin key, whose secret is shown once."""
     with connect(context.obj) as client:
         client.call("POST", "/v1/admin/tenants", json={"id": tenant_id, "name": name or tenant_id})
-        key = client.call("POST", f"/v1/admin/tenants/{tenant_id}/keys", json={})
+        key = client.call("POST", f"{_path(tenant_id)}/keys", json={})
     Console().print(f"{key['id']}  {key['role']}\n{key['secret']}", soft_wrap=True)
 
 
@@ -43,7 +44,7 @@ def add(
 def key(context: typer.Context, tenant_id: _Id) -> None:
     """Make another admin key of a tenant, and show its secret once."""
     with connect(context.obj) as client:
-        made = client.call("POST", f"/v1/admin/tenants/{tenant_id}/keys", json={"name": "another admin key"})
+        made = client.call("POST", f"{_path(tenant_id)}/keys", json={"name": "another admin key"})
     Console().print(f"{made['id']}  {made['role']}\n{made['secret']}", soft_wrap=True)
 
 
@@ -51,7 +52,7 @@ def key(context: typer.Context, tenant_id: _Id) -> None:
 def disable(context: typer.Context, tenant_id: _Id) -> None:
     """Let nobody of a tenant in; what it has stays."""
     with connect(context.obj) as client:
-        client.call("PATCH", f"/v1/admin/tenants/{tenant_id}", json={"disabled": True})
+        client.call("PATCH", _path(tenant_id), json={"disabled": True})
     Console().print("Disabled.")
 
 
@@ -59,5 +60,9 @@ def disable(context: typer.Context, tenant_id: _Id) -> None:
 def enable(context: typer.Context, tenant_id: _Id) -> None:
     """Let a tenant's people in again."""
     with connect(context.obj) as client:
-        client.call("PATCH", f"/v1/admin/tenants/{tenant_id}", json={"disabled": False})
+        client.call("PATCH", _path(tenant_id), json={"disabled": False})
     Console().print("Enabled.")
+
+
+def _path(tenant_id: str) -> str:
+    return f"/v1/admin/tenants/{quote(tenant_id, safe='')}"

@@ -39,12 +39,14 @@ def said_in(answer: Answer) -> Said:
 
 
 def words_of(answer: Answer) -> str:
-    """The answer's text without its citation markers."""
+    """The answer's text without its citation markers, and without quotes behind it where a model has answered."""
+    end = min((span.start_char for span in answer.quoted if span.start_char), default=len(answer.text))
     pieces, at = [], 0
     for citation in sorted(answer.citations, key=lambda citation: citation.answer_start):
-        pieces.append(answer.text[at : citation.answer_start])
-        at = citation.answer_end
-    return "".join([*pieces, answer.text[at:]])
+        if citation.answer_start < end:
+            pieces.append(answer.text[at : citation.answer_start])
+            at = citation.answer_end
+    return "".join([*pieces, answer.text[at:end]])
 
 
 def nothing_said() -> Said:

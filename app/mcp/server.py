@@ -52,7 +52,7 @@ class Documents:
             response = await self._http.request(method, path, **options)
         except httpx.HTTPError as error:
             raise Refused(f"The Footnote server cannot be reached: {type(error).__name__}.") from None
-        if response.is_error:
+        if not response.is_success:
             raise refused(response)
         return response.json()
 

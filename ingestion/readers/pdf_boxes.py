@@ -8,7 +8,7 @@ from pathlib import Path
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from ingestion.alignment import NOWHERE, aligned, is_found
+from ingestion.alignment import NOWHERE, aligned, found_words, is_found
 from ingestion.errors import IngestionError, Malformed
 from ingestion.readers.pdf import opened
 from ingestion.types import PageBoxes, PageSpan
@@ -49,18 +49,23 @@ def _page_boxes(document: pypdfium2.PdfDocument, span: PageSpan) -> PageBoxes | 
         index = _identity if textpage.count_chars() == len(printed) else _mapped(textpage)
         shown = _shown(page)
         drawn = [
-            box
+            (run, box)
             for run in _runs(wanted, printed)
             if (box := _around([_char_box(textpage, index(place), shown) for place in run])) is not None
         ]
         # A page of a spread may hold the other one's text too, beyond its edge.
-        seen = [box for box in (_within(box, width, height) for box in drawn) if box[2] > box[0] and box[3] > box[1]]
+        on_page = [(run, _within(box, width, height)) for run, box in drawn]
+        seen = [(run, box) for run, box in on_page if box[2] > box[0] and box[3] > box[1]]
+        in_sight = {place for run, _ in seen for place in run}
+        words, words_found = found_words(span.text, found, span.start, span.end, where=in_sight)
         return PageBoxes(
             number=span.number,
             width=width,
             height=height,
-            boxes=tuple(_joined(seen)),
+            boxes=tuple(_joined([box for _, box in seen])),
             exact=len(seen) == len(drawn) and is_found(span.text, found, span.start, span.end),
+            words=words,
+            words_found=words_found,
         )
 
 

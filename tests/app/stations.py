@@ -3,6 +3,7 @@
 from app.answering import Answerer
 from app.db.chunks import ChunkRepository
 from app.db.generations import GenerationRepository
+from app.fallback import Fallback
 from app.finding import Finder
 from app.index import LiveIndex
 from app.instrumentation import station
@@ -37,6 +38,7 @@ def stations(
     reranker: Reranker | None = None,
     reader: Reader | None = None,
     guided: bool = False,
+    quotes_unconfirmed: bool = False,
     limits: Limits = LIMITS,
     passwords: Passwords | None = None,
 ) -> Models:
@@ -51,6 +53,7 @@ def stations(
         reranker: None by default.
         reader: None by default.
         guided: Whether the engine is shown sentences where no few words answer.
+        quotes_unconfirmed: Whether quotes follow an answer of which nothing is verified.
         limits: Of every answer.
         passwords: Where the worker finds what protected files are opened with; none come to it by default.
     """
@@ -87,6 +90,7 @@ def stations(
         limits=limits,
         locator=Locator(reader, ledger=ledger) if reader is not None else None,
         guide=Quoter(embedder=embedder, ledger=ledger) if guided else None,
+        fallback=Fallback(Quoter(embedder=embedder, ledger=ledger)) if quotes_unconfirmed else None,
     )
     return Models(
         embedder=embedder,

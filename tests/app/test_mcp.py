@@ -134,6 +134,10 @@ async def refusing() -> httpx.Response:
     return httpx.Response(404, json={"detail": "There is no such document."})
 
 
+async def redirecting() -> httpx.Response:
+    return httpx.Response(308, headers={"Location": "https://footnote.test/v1/search"})
+
+
 async def unreachable() -> httpx.Response:
     raise httpx.ConnectError("http://user:password@secret.host")
 
@@ -144,6 +148,7 @@ async def unreachable() -> httpx.Response:
         ("read_passage", {"document_id": "doc_9"}, {"content": refusing}, "There is no such document."),
         ("read_passage", {"document_id": "../admin/keys"}, {}, "There is no such document."),
         ("ask", {"question": "x", "collection": "none"}, {}, "There is no collection 'none'"),
+        ("search", {"query": "x"}, {"search": redirecting}, "The server answered 308, which leads to another address"),
         ("search", {"query": "x"}, {"search": unreachable}, "cannot be reached: ConnectError."),
     ],
 )

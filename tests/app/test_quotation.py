@@ -4,12 +4,13 @@ import json
 import re
 
 import jsonschema
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.extractive import Quote
 from app.formats import Format, answer_schema
-from app.quotation import quotation
+from app.quotation import block_quotation, quotation
 from ingestion.types import Page
 from retrieval.compress import compress
 from retrieval.types import Source, Span
@@ -111,3 +112,15 @@ def test_json_is_valid_by_its_schema(texts: list[str]) -> None:
     for citation in citations:
         assert text[citation.answer_start : citation.answer_end] == str(citation.index)
     assert document["sources"] == [quote.source.number for quote in quotes]
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [("markdown", "> Rain fell. [1]\n>\n> Snow fell. [2]"), ("text", "“Rain fell.” [1]\n“Snow fell.” [2]")],
+)
+def test_quotes_behind_a_models_words_are_set_apart(form: Format, written: str) -> None:
+    text, citations = block_quotation(quotes_of("Rain fell.", "Snow\n fell."), form=form, pages={})
+
+    assert text == written
+    assert [text[citation.answer_start : citation.answer_end] for citation in citations] == ["[1]", "[2]"]
+    assert [citation.cited_text for citation in citations] == ["Rain fell.", "Snow\n fell."]

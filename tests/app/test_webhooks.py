@@ -1,6 +1,7 @@
 """app.webhooks: alerts go to the public internet, or to hosts the installation names, and nowhere else."""
 
 import json
+import socket
 
 import pytest
 
@@ -110,6 +111,89 @@ def test_an_address_nobody_could_deliver_to_is_refused_at_once(url):
     with pytest.raises(InvalidRequest) as error:
         webhooks(Wire()).check(url)
     assert error.value.param == "webhook_url"
+
+
+INSIDE_BY_THEMSELVES = [
+    "127.0.0.1",
+    "127.1",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.0.0.1",
+    "00000000177.1",
+    "127.0.0.1.",
+    "127\u30020\u30020\u30021",  # the ideographic full stop divides names too
+    "0",
+    "10.0.0.7",
+    "172.16.0.1",
+    "192.168.1.1",
+    "100.64.0.1",
+    "169.254.169.254",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[fe80::1]",
+    "[fe80::1%25eth0]",
+    "[fd00:ec2::254]",
+    "[64:ff9b::a9fe:a9fe]",
+    "localhost",
+    "LocalHost.",
+    "a.localhost",
+    "ip6-loopback",
+    "4294967296",
+    "%31%32%37.0.0.1",
+]
+
+
+@pytest.mark.parametrize("host", INSIDE_BY_THEMSELVES)
+def test_an_address_inside_is_refused_when_it_is_given(host):
+    with pytest.raises(InvalidRequest, match=r"not on the public internet.*FOOTNOTE_WEBHOOK_HOSTS") as error:
+        Webhooks(resolve=Names(), backend=Wire()).check(f"http://{host}/hook")
+    assert error.value.param == "webhook_url"
+
+
+@pytest.mark.parametrize("host", INSIDE_BY_THEMSELVES)
+def test_whatever_is_refused_when_it_is_given_would_not_be_delivered_to(host):
+    names = Names({name: [["127.0.0.1"]] for name in ("localhost", "localhost.", "a.localhost", "ip6-loopback")})
+    wire = Wire(answer(b""))
+
+    with pytest.raises(NotDelivered):
+        Webhooks(resolve=names, backend=wire).post(f"http://{host}/hook", {})
+    assert wire.connected == []
+
+
+@pytest.mark.parametrize(
+    "host", [PUBLIC, "0x5db8d70e", "[2606:2800:21f:cb07::1]", "inside.example", "hooks.example.", "localhost.example"]
+)
+def test_an_address_that_may_be_public_is_taken(host):
+    Webhooks(resolve=Names(), backend=Wire()).check(f"https://{host}/hook")
+
+
+def test_no_name_is_looked_up_when_an_address_is_given(monkeypatch):
+    names, read = Names(), socket.getaddrinfo
+
+    def numbers_alone(host, port, *, flags=0):
+        assert flags & socket.AI_NUMERICHOST, f"{host} would be looked up"
+        return read(host, port, flags=flags)
+
+    monkeypatch.setattr(socket, "getaddrinfo", numbers_alone)
+    Webhooks(resolve=names, backend=Wire()).check("https://hooks.example/hook")
+
+    assert names.asked == []
+
+
+@pytest.mark.parametrize(
+    ("hosts", "url"),
+    [
+        ("127.0.0.1:9000", "http://127.0.0.1:9000/hook"),
+        ("localhost", "http://localhost/hook"),
+        ("[::1]:9000", "http://[::1]:9000/hook"),
+    ],
+)
+def test_an_address_inside_is_taken_where_the_installation_names_it(hosts, url):
+    webhooks(Wire(), hosts).check(url)
+
+    with pytest.raises(InvalidRequest):
+        webhooks(Wire()).check(url)
 
 
 @pytest.mark.parametrize("hosts", ["a b", "http://x", "x/path", "x:port"])

@@ -51,7 +51,12 @@ def test_a_child_that_answers_something_else_is_not_believed(tmp_path: Path) -> 
 
 def test_spans_and_boxes_arrive_as_they_were_sent(tmp_path: Path) -> None:
     request = Request(tmp_path, "", ExtractionLimits(), None, (SPAN, PageSpan(7, "", 0, 0)))
-    located = Located((PageBoxes(4, 612.0, 792.5, ((1.0, 2.0, 3.25, 4.0),), exact=False), PageBoxes(5, 1, 2, (), True)))
+    located = Located(
+        (
+            PageBoxes(4, 612.0, 792.5, ((1.0, 2.0, 3.25, 4.0),), exact=False, words=9, words_found=7),
+            PageBoxes(5, 1, 2, (), True, 0, 0),
+        )
+    )
 
     assert unpack_request(json.loads(framed(pack_request(request))[4:])) == request
     assert unpack_reply(framed(pack_reply(located))[4:]) == located
@@ -60,9 +65,10 @@ def test_spans_and_boxes_arrive_as_they_were_sent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "3", "[]", '[1,2,3,[],true,0]', '["1",2,3,[],true]', '[1,2,3,[],1]', '[1,2,3,[[1,2,3]],true]',
-        '[1,2,3,[[1,2,3,"4"]],true]', '[1,NaN,3,[],true]', '[1,2,3,[[1,2,3,Infinity]],true]', '[1,2,true,[],true]',
-        '[1,2,3,[[1,2,3,' + "9" * 400 + ']],true]',
+        "3", "[]", '[1,2,3,[],true]', '[1,2,3,[],true,1,1,0]', '["1",2,3,[],true,1,1]', '[1,2,3,[],1,1,1]',
+        '[1,2,3,[[1,2,3]],true,1,1]', '[1,2,3,[[1,2,3,"4"]],true,1,1]', '[1,NaN,3,[],true,1,1]',
+        '[1,2,3,[[1,2,3,Infinity]],true,1,1]', '[1,2,true,[],true,1,1]', '[1,2,3,[[1,2,3,' + "9" * 400 + ']],true,1,1]',
+        '[1,2,3,[],true,1,2]', '[1,2,3,[],true,1,-1]', '[1,2,3,[],true,1.5,1]', '[1,2,3,[],true,true,1]',
     ],
 )  # fmt: skip
 def test_what_are_no_boxes_is_refused(page: str) -> None:

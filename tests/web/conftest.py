@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -20,13 +21,26 @@ from tests.installation import installed
 from tests.server import ADMIN_KEY
 from tests.web.looking import seen
 from tests.web.served import application
+from tests.web.spare import HEIGHT, WIDTH, Spare
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page
+    from playwright.async_api import Browser, ConsoleMessage, Dialog, Page
 
 _HERE = Path(__file__).parent
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+# The first has no windows to draw round a page, so that it opens one in half the time.
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+# Every window of chromium loads two pages of its own for its address bar, which nobody sees here, and keeps a process
+# for a page to come: together they take longer than a page of ours. The last of these options is the one that counts,
+# so that what playwright turns off by it is turned off again.
+_OFF = (
+    "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess",
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled",
+    "PreconnectToSearch",
+)  # fmt: skip
 _FLAGS = (
+    f"--disable-features={','.join(_OFF)}",
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -78,6 +92,14 @@ async def browser() -> "AsyncIterator[Browser]":
         await browser.close()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def spare(browser: "Browser") -> AsyncIterator[Spare]:
+    """Where a test's pages come from."""
+    spare = Spare(browser)
+    yield spare
+    await spare.close()
+
+
 @dataclass(slots=True)
 class Tenant:
     """Somebody's own documents, conversations and bills; they are its administrator."""
@@ -114,13 +136,20 @@ class Tenant:
         return body
 
 
+@pytest.fixture(scope="session")
+def plain() -> ssl.SSLContext:
+    """What clients of the server are made with. It trusts nobody: reading certificates takes longer than a request."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 @pytest.fixture
-def tenant(server: ForkedServer, url: str) -> Iterator[Tenant]:
+def tenant(server: ForkedServer, url: str, plain: ssl.SSLContext) -> Iterator[Tenant]:
     """A new one."""
     name = f"house-{next(_tenants)}"
     assert server.http.post("/v1/admin/tenants", json={"id": name, "name": f"House {name}"}).status_code == 201
     key = server.http.post(f"/v1/admin/tenants/{name}/keys", json={"user_id": "ada"}).json()["secret"]
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=60) as http:
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(base_url=url, headers=headers, trust_env=False, verify=plain, timeout=60) as http:
         yield Tenant(key, http)
 
 
@@ -177,7 +206,7 @@ Opening = Callable[..., Awaitable["Page"]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def open_page(browser: "Browser", url: str, window: Window) -> AsyncIterator[Opening]:
+async def open_page(spare: Spare, url: str, window: Window) -> AsyncIterator[Opening]:
     """A function that opens the page in a browser of its own, signed in where it is given a key."""
     async with AsyncExitStack() as stack:
 
@@ -185,29 +214,26 @@ async def open_page(browser: "Browser", url: str, window: Window) -> AsyncIterat
             tenant: Tenant | None = None,
             place: str = "#/",
             *,
-            width: int = 1280,
-            height: int = 800,
+            width: int = WIDTH,
+            height: int = HEIGHT,
             scheme: str = "light",
         ) -> "Page":
-            context: BrowserContext = await browser.new_context(
-                viewport={"width": width, "height": height},
-                color_scheme="dark" if scheme == "dark" else "light",
-                locale="en-GB",
-                timezone_id="Europe/Berlin",
-                reduced_motion="reduce",
-                service_workers="block",
-            )
+            page = await spare.take()
+            context = page.context
             stack.push_async_callback(context.close)
-            context.set_default_timeout(10_000)
-            await context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
-            context.on("request", lambda request: window.asked(request.url))
+            window.watch(page)
             context.on("page", window.watch)
+            context.on("request", lambda request: window.asked(request.url))
+            await context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
             await context.route(re.compile(rf"^(?!{re.escape(url)}/)(?:http|ws)s?:"), lambda route: route.abort())
+            if (width, height) != (WIDTH, HEIGHT):
+                await page.set_viewport_size({"width": width, "height": height})
+            if scheme == "dark":
+                await page.emulate_media(color_scheme="dark")
             if tenant is not None:
                 await context.add_cookies(
                     [{"name": COOKIE, "value": tenant.session(), "url": url, "httpOnly": True, "sameSite": "Strict"}]
                 )
-            page = await context.new_page()
             await page.goto(f"{url}/{place}", wait_until="commit")
             if tenant is not None:
                 await seen(page, "header nav")

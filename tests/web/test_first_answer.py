@@ -34,6 +34,8 @@ async def test_from_a_file_to_the_passage(open_page: Opening, tenant: Tenant) ->
     await page.get_by_role("link", name="Ask a question").click()
     turn = await ask(page, QUESTION)
     assert CLAIM in await turn.locator(".ask-text").inner_text()
+    said = await turn.locator(".ask-footnotes blockquote").inner_text()
+    assert CLAIM in said, "a short answer is shown with its passage"
     tall, window = await page.evaluate("[document.documentElement.scrollHeight, innerHeight]")
     assert tall <= window, "a short conversation does not scroll"
     mark = turn.get_by_role("link", name="Footnote 1: the log.pdf, page 2")

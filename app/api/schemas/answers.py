@@ -208,6 +208,10 @@ class AnswerBody(ResponseBody):
     finish_reason: str = Field(description="stop, length, cancelled or error.", examples=["stop"])
     citations: list[CitationBody] = Field(description="Footnotes, in the order of their markers.")
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer without a supporting source.")
+    quoted_spans: list[SpanBody] = Field(
+        description="What is quoted from the documents, word for word, and no model wrote: all of an answer without a "
+        "language model, or what follows one of which nothing could be verified."
+    )
     abstention: AbstentionBody = Field(description="Where answering was given up, as data.")
     sources: SourcesBody = Field(description="From retrieval to citation.")
     usage: UsageBody = Field(description="The bill.")
@@ -230,6 +234,7 @@ class AnswerBody(ResponseBody):
             finish_reason=answer.finish_reason,
             citations=[CitationBody.of(citation) for citation in answer.citations],
             uncited_spans=[SpanBody.of(span) for span in answer.uncited],
+            quoted_spans=[SpanBody.of(span) for span in answer.quoted],
             abstention=AbstentionBody.of(answer.abstention),
             sources=SourcesBody.of(answer.sources),
             usage=UsageBody.of(answer.usage),

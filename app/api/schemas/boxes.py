@@ -33,3 +33,8 @@ class BoxesBody(ResponseBody):
         description="Whether every character was found; false where some, or all, were not (a scanned page has none).",
         examples=[True],
     )
+    coverage: float = Field(
+        description="The share of the passage's words that have a box, in [0, 1]; where it is nearly 1 a page's footer "
+        "or a label in a figure may be what has none.",
+        examples=[0.98],
+    )

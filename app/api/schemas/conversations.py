@@ -68,6 +68,10 @@ class MakingBody(ResponseBody):
     reason: str | None = Field(description="Why `answered` is false; null where it is true.", examples=[None])
     finish_reason: str = Field(description="stop or length.", examples=["stop"])
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer without a supporting source.")
+    quoted_spans: list[SpanBody] = Field(
+        description="What is quoted from the documents, word for word, and no model wrote: all of an answer without a "
+        "language model, or what follows one of which nothing could be verified."
+    )
     abstention: AbstentionBody = Field(description="Where answering was given up, as data.")
     sources: SourcesBody = Field(description="From retrieval to citation.")
     usage: UsageBody = Field(
@@ -86,6 +90,7 @@ class MakingBody(ResponseBody):
             reason=making.reason,
             finish_reason=making.finish_reason,
             uncited_spans=[SpanBody.of(span) for span in making.uncited],
+            quoted_spans=[SpanBody.of(span) for span in making.quoted],
             abstention=AbstentionBody.of(making.abstention),
             sources=SourcesBody.of(making.sources),
             usage=UsageBody.of(making.usage),

@@ -1,9 +1,11 @@
 """Bodies of search."""
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from app.api.schemas.shape import RequestBody, ResponseBody
-from retrieval.types import Hit, SearchMode
+from retrieval.types import Hit, SearchMode, Span
 
 FILTER = (
     "Mongo-like conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; "
@@ -35,6 +37,16 @@ class SearchRequest(Scoped):
         default=SearchMode.HYBRID, description="`hybrid` fuses meaning and words; `dense` and `lexical` use one."
     )
     rerank: bool | None = Field(default=None, description=RERANK)
+    highlights: bool = Field(
+        default=False, description="Tell of every hit which of its sentences share most words with the query."
+    )
+
+
+class HighlightBody(ResponseBody):
+    """A sentence near to the query, by its characters in the canonical text."""
+
+    start_char: int = Field(description="First character in the canonical text.", examples=[10233])
+    end_char: int = Field(description="One past its last character.", examples=[10291])
 
 
 class HitScores(ResponseBody):
@@ -63,10 +75,14 @@ class HitBody(ResponseBody):
     text: str = Field(description="Exactly `content[start_char:end_char]`.")
     token_count: int = Field(description="Embedder tokens.")
     scores: HitScores = Field(description="How it matched.")
+    highlights: list[HighlightBody] = Field(
+        description="The sentences of `text` that share most words with the query, two at most, in the order of "
+        "reading. None where `highlights` was not asked for, or where it matches by meaning and shares no word."
+    )
 
     @classmethod
-    def of(cls, hit: Hit) -> "HitBody":
-        """The body for a hit."""
+    def of(cls, hit: Hit, highlights: Sequence[Span]) -> "HitBody":
+        """The body for a hit, with the characters of its nearest sentences."""
         chunk, scores = hit.chunk, hit.scores
         return cls(
             chunk_id=chunk.id,
@@ -81,6 +97,7 @@ class HitBody(ResponseBody):
             text=chunk.text,
             token_count=chunk.token_count,
             scores=HitScores(dense=scores.dense, lexical=scores.lexical, fused=scores.fused, rerank=scores.rerank),
+            highlights=[HighlightBody(start_char=span.start_char, end_char=span.end_char) for span in highlights],
         )
 
 

@@ -12,10 +12,11 @@ from app.types import Role
 from ingestion.extraction import LocalExtractor
 from ingestion.types import Passage
 from tests.app.db.samples import EMBEDDER, vectors_of
-from tests.ingestion.pdf_file import locked_pdf, pdf_bytes
+from tests.ingestion.pdf_file import Shown, locked_pdf, pdf_bytes, set_pdf
 
 PAGES = [["The first page ends here."], ["The second page begins here."]]
 TEXT = "The first page ends here.\n\nThe second page begins here."
+NOWHERE = {"object": "list", "data": [], "exact": False, "coverage": 0.0}
 
 
 def upload(client: TestClient, name: str, content: bytes, **fields: str) -> str:
@@ -54,7 +55,7 @@ def document_id(client: TestClient, state: State) -> str:
 def test_a_passage_has_a_box_a_line_on_each_of_its_pages(client: TestClient, document_id: str) -> None:
     body = boxes(client, document_id, TEXT.index("ends"), TEXT.index("begins")).json()
 
-    assert (body["object"], body["exact"]) == ("list", True)
+    assert (body["object"], body["exact"], body["coverage"]) == ("list", True, 1.0)
     assert [(page["page"], page["width"], page["height"], len(page["boxes"])) for page in body["data"]] == [
         (1, 612, 792, 1),
         (2, 612, 792, 1),
@@ -65,12 +66,39 @@ def test_a_passage_has_a_box_a_line_on_each_of_its_pages(client: TestClient, doc
     assert right < 200
 
 
+def test_how_many_of_the_words_have_a_box_is_told(client: TestClient, state: State) -> None:
+    printed = "Of these eight words six are in sight."
+    made = upload(
+        client, "a.pdf", set_pdf([[Shown(72, 700, "Of these eight words six"), Shown(700, 640, "are in sight.")]])
+    )
+    index_next(state)
+    text = client.get(f"/v1/documents/{made}/content").text
+    assert text.split() == printed.split()
+
+    body = boxes(client, made, 0, len(text)).json()
+
+    assert (body["exact"], body["coverage"]) == (False, 5 / 8)
+    assert boxes(client, made, 0, text.index("six")).json()["coverage"] == 1.0
+
+
+def test_a_page_that_is_not_in_the_file_any_more_has_no_words(
+    client: TestClient, state: State, document_id: str
+) -> None:
+    path = state.files.path(document_id, 1)
+    path.chmod(0o600)
+    path.write_bytes(pdf_bytes(PAGES[:1]))
+
+    body = boxes(client, document_id, 0, len(TEXT)).json()
+
+    assert (len(body["data"]), body["exact"], body["coverage"]) == (1, False, 0.5)
+
+
 def test_a_passage_ends_where_the_text_does(client: TestClient, document_id: str) -> None:
     body = boxes(client, document_id, len(TEXT) - 5, len(TEXT) + 10_000).json()
 
     assert [len(page["boxes"]) for page in body["data"]] == [1]
     assert boxes(client, document_id, len(TEXT), len(TEXT) + 5).json()["data"] == []
-    assert boxes(client, document_id, 4, 4).json() == {"object": "list", "data": [], "exact": True}
+    assert boxes(client, document_id, 4, 4).json() == {"object": "list", "data": [], "exact": True, "coverage": 1.0}
 
 
 def test_another_version_is_asked_for_by_its_number(client: TestClient, state: State, document_id: str) -> None:
@@ -87,14 +115,14 @@ def test_other_formats_have_no_boxes(client: TestClient, state: State) -> None:
     document_id = upload(client, "a.txt", b"The first page ends here.")
     index_next(state)
 
-    assert boxes(client, document_id, 0, 9).json() == {"object": "list", "data": [], "exact": False}
+    assert boxes(client, document_id, 0, 9).json() == NOWHERE
 
 
 def test_a_file_that_needs_its_password_has_no_boxes(client: TestClient, state: State) -> None:
     document_id = upload(client, "a.pdf", locked_pdf(PAGES, password="hunter2"), password="hunter2")
     index_next(state)
 
-    assert boxes(client, document_id, 0, 9).json() == {"object": "list", "data": [], "exact": False}
+    assert boxes(client, document_id, 0, 9).json() == NOWHERE
 
 
 def test_a_document_that_is_not_indexed_has_none(client: TestClient) -> None:

@@ -84,6 +84,9 @@ def test_money_goes_in_and_out_as_decimal_strings(client):
         ({"scope_id": "another"}, "scope_id"),
         ({"webhook_url": "ftp://x"}, "webhook_url"),
         ({"webhook_url": "http://u:p@example.com/"}, "webhook_url"),
+        ({"webhook_url": "http://169.254.169.254/latest"}, "webhook_url"),
+        ({"webhook_url": "http://0x7f.1/"}, "webhook_url"),
+        ({"webhook_url": "https://localhost/"}, "webhook_url"),
     ],
 )
 def test_what_cannot_be_a_budget_is_refused_by_name(client, fields, param):
@@ -91,6 +94,20 @@ def test_what_cannot_be_a_budget_is_refused_by_name(client, fields, param):
 
     assert (response.status_code, response.json()["param"]) == (422, param)
     assert client.get("/v1/admin/budgets").json()["data"] == []
+
+
+def test_a_budget_is_not_changed_to_tell_an_address_inside_and_a_key_is_not_made_with_one(client):
+    made = make(client, webhook_url="https://hooks.example/T0")
+    inside = {"webhook_url": "http://[::1]/hook"}
+    changed = client.patch(f"/v1/admin/budgets/{made['id']}", json=inside)
+    key = client.post("/v1/admin/keys", json={"name": "k", "budget": {**DAY, **inside}})
+
+    for refused in (changed, key):
+        assert refused.status_code == 422
+        assert refused.headers["Content-Type"] == "application/problem+json"
+        assert refused.json()["param"] == "webhook_url"
+    assert client.get(f"/v1/admin/budgets/{made['id']}").json()["webhook_url"] == "https://hooks.example/T0"
+    assert "k" not in [listed["name"] for listed in client.get("/v1/admin/keys").json()["data"]]
 
 
 @pytest.mark.parametrize("fields", [{"period": "week"}, {"limit": 1.5}, {"limit": True}, {"color": "red"}])

@@ -182,6 +182,11 @@ export interface components {
        * @description Sentences of the answer without a supporting source.
        */
       uncited_spans: components["schemas"]["SpanBody"][];
+      /**
+       * Quoted Spans
+       * @description What is quoted from the documents, word for word, and no model wrote: all of an answer without a language model, or what follows one of which nothing could be verified.
+       */
+      quoted_spans: components["schemas"]["SpanBody"][];
       /** @description Where answering was given up, as data. */
       abstention: components["schemas"]["AbstentionBody"];
       /** @description From retrieval to citation. */
@@ -494,6 +499,12 @@ export interface components {
        * @example true
        */
       exact: boolean;
+      /**
+       * Coverage
+       * @description The share of the passage's words that have a box, in [0, 1]; where it is nearly 1 a page's footer or a label in a figure may be what has none.
+       * @example 0.98
+       */
+      coverage: number;
     };
     /** Bucket[CompletionsResult] */
     Bucket_CompletionsResult_: {
@@ -2568,6 +2579,24 @@ export interface components {
       version: string;
     };
     /**
+     * HighlightBody
+     * @description A sentence near to the query, by its characters in the canonical text.
+     */
+    HighlightBody: {
+      /**
+       * Start Char
+       * @description First character in the canonical text.
+       * @example 10233
+       */
+      start_char: number;
+      /**
+       * End Char
+       * @description One past its last character.
+       * @example 10291
+       */
+      end_char: number;
+    };
+    /**
      * HitBody
      * @description A chunk that matches.
      */
@@ -2632,6 +2661,11 @@ export interface components {
       token_count: number;
       /** @description How it matched. */
       scores: components["schemas"]["HitScores"];
+      /**
+       * Highlights
+       * @description The sentences of `text` that share most words with the query, two at most, in the order of reading. None where `highlights` was not asked for, or where it matches by meaning and shares no word.
+       */
+      highlights: components["schemas"]["HighlightBody"][];
     };
     /**
      * HitScores
@@ -3262,6 +3296,11 @@ export interface components {
        * @description Sentences of the answer without a supporting source.
        */
       uncited_spans: components["schemas"]["SpanBody"][];
+      /**
+       * Quoted Spans
+       * @description What is quoted from the documents, word for word, and no model wrote: all of an answer without a language model, or what follows one of which nothing could be verified.
+       */
+      quoted_spans: components["schemas"]["SpanBody"][];
       /** @description Where answering was given up, as data. */
       abstention: components["schemas"]["AbstentionBody"];
       /** @description From retrieval to citation. */
@@ -5528,6 +5567,12 @@ export interface components {
        * @description Whether a cross-encoder puts the best hits in order; null does so where the server has one, and true is 422 where it has none.
        */
       rerank?: boolean | null;
+      /**
+       * Highlights
+       * @description Tell of every hit which of its sentences share most words with the query.
+       * @default false
+       */
+      highlights: boolean;
     };
     /**
      * SearchResponse

@@ -7,7 +7,7 @@ import type { OpenPassage } from "./ConversationView";
 import { FootnoteCard, type Previewed } from "./FootnoteCard";
 import { FootnoteList } from "./FootnoteList";
 import { FootnoteMark, PendingMark } from "./FootnoteMark";
-import { pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
+import { isBrief, pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
 import { isRunning, type Turn } from "./turn";
 
 export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
@@ -64,7 +64,12 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
         </ul>
       )}
       {!running && citations.length > 0 && (
-        <FootnoteList citations={citations} numbers={numbers} onOpen={onOpen === null ? null : open} />
+        <FootnoteList
+          citations={citations}
+          numbers={numbers}
+          open={isBrief(segments)}
+          onOpen={onOpen === null ? null : open}
+        />
       )}
       {previewed !== null && <FootnoteCard id={card} previewed={previewed} onHide={hide} />}
     </>

@@ -9,15 +9,20 @@ interface FootnoteListProps {
   citations: readonly Citation[];
   /** What their numbers are shown as. */
   numbers: ReadonlyMap<number, number>;
+  /** Whether they are shown at once, if they are few: until the reader chooses otherwise. */
+  open: boolean;
   onOpen: ((citation: Citation) => void) | null;
 }
 
-export function FootnoteList({ citations, numbers, onOpen }: FootnoteListProps) {
+/** More passages than these are not shown before they are asked for. */
+const FEW = 3;
+
+export function FootnoteList({ citations, numbers, open, onOpen }: FootnoteListProps) {
   const words = t.ask.footnote;
   const passages = byPassage(citations);
   const doubtful = citations.filter((citation) => !citation.verified).length;
   return (
-    <details className="ask-footnotes">
+    <details className="ask-footnotes" open={open && passages.length <= FEW}>
       <summary>
         {words.openList(passages.length)}
         {doubtful > 0 && <span className="badge warn">{words.unconfirmedCount(doubtful)}</span>}

@@ -5,9 +5,10 @@ import { request } from "../api/http";
 import type { SearchResponse } from "../api/types";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
+import { MarkedQuote } from "../viewer/MarkedQuote";
 import type { OpenPassage } from "./ConversationView";
 import { isElsewhere } from "./FootnoteMark";
-import { pageWords, passageHref } from "./places";
+import { pageWords, passageHref, placeIn } from "./places";
 import { isEverything, scopeBody } from "./scope";
 import type { Ending, Turn } from "./turn";
 
@@ -74,7 +75,7 @@ function Nearest({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
     queryFn: () =>
       request<SearchResponse>("v1/search", {
         method: "POST",
-        body: { query, top_k: NEAREST, ...scopeBody(turn.scope) },
+        body: { query, top_k: NEAREST, highlights: true, ...scopeBody(turn.scope) },
       }),
     enabled: open,
     staleTime: Number.POSITIVE_INFINITY,
@@ -87,6 +88,9 @@ function Nearest({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
       {found.isPending && <p className="quiet">{t.loading}</p>}
       {found.isError && <ProblemNote problem={found.error} onRetry={() => void found.refetch()} />}
       {found.data?.data.length === 0 && <p>{words.nearestNone}</p>}
+      {found.data?.data.some((hit) => hit.highlights.length > 0) && (
+        <p className="quiet small">{words.nearestMarked}</p>
+      )}
       <ol>
         {found.data?.data.map((hit) => (
           <li key={hit.chunk_id}>
@@ -101,7 +105,7 @@ function Nearest({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
               {hit.filename}
               {pageWords(hit) !== "" && `, ${pageWords(hit)}`}
             </a>
-            <blockquote>{hit.text}</blockquote>
+            <MarkedQuote text={hit.text} start={hit.start_char} marks={placeIn(hit).marks} />
           </li>
         ))}
       </ol>

@@ -128,6 +128,7 @@ export const ask = {
     everywhere: "Ask in all documents",
     hint: "Try other words, or add a document that says it.",
     nearest: "The nearest passages",
+    nearestMarked: "The sentences that come nearest to your question are marked.",
     nearestNone: "Nothing near it was found.",
     nearestCost: (tokens: number) =>
       `Searching for them again has read ${tokens === 1 ? "1 token" : `${count.format(tokens)} tokens`}.`,

@@ -2,6 +2,7 @@
 import { Link } from "wouter";
 import type { Collection, Document } from "../api/types";
 import { t } from "../strings";
+import { FileName } from "../ui/FileName";
 import { fullTime, isWorking, numberWords, sizeWords, stageWords, statusTone, statusWord, timeWords } from "./words";
 
 interface DocumentTableProps {
@@ -90,7 +91,9 @@ function Row({ document, collection, isSelected, onTurn, onDetails }: RowProps) 
         </td>
       )}
       <td className="name">
-        <Link href={`/documents/${document.id}`}>{filename}</Link>
+        <Link href={`/documents/${document.id}`}>
+          <FileName name={filename} />
+        </Link>
         {document.version > 1 && <span className="badge">{words.version(document.version)}</span>}
         <span className="narrow quiet small">
           {[collection, sizeWords(bytes), timeWords(added)].filter((one) => one !== null).join(" · ")}

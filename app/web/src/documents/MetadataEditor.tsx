@@ -70,10 +70,6 @@ export function MetadataEditor({ document, mayChange }: { document: Document; ma
         </p>
       )}
       {problem !== null && <ProblemNote problem={problem} />}
-      {/* In here: what is said behind an open dialog is not seen. */}
-      <p role="status" className="saved small">
-        {isSaved && words.saved}
-      </p>
       {!isFixed && (
         <div className="row">
           <button
@@ -90,6 +86,10 @@ export function MetadataEditor({ document, mayChange }: { document: Document; ma
               {words.save}
             </button>
           )}
+          {/* In here: what is said behind an open dialog is not seen. */}
+          <p role="status" className="saved small">
+            {isSaved && words.saved}
+          </p>
         </div>
       )}
     </section>
@@ -114,7 +114,7 @@ function FieldRow({ row, isFixed, onChange, onRemove }: FieldRowProps) {
   }
 
   return (
-    <li className="row field">
+    <li className="row metadata-row">
       <input
         className="key"
         aria-label={words.key}

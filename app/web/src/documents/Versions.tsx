@@ -37,7 +37,7 @@ export function Versions({ document }: { document: Document }) {
               {indexed !== null && (
                 <a
                   className="button"
-                  href={addressOf({ document: id, version, span: null, page: null })}
+                  href={addressOf({ document: id, version, span: null, marks: [], page: null })}
                   aria-label={words.openVersion(version)}
                 >
                   {words.open}

@@ -142,7 +142,7 @@ export const documents = {
     details: "Details",
     detailsOf: (name: string) => `Details of ${name}`,
     delete: "Delete",
-    clear: "Clear the selection",
+    clear: "Clear selection",
     version: (version: number) => `Version ${version}`,
     loading: "Loading…",
   },

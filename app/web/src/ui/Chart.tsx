@@ -31,13 +31,14 @@ interface ChartProps {
   /** How many of the smallest unit make one of the axis. */
   scale: bigint;
   amount: (amount: bigint) => string;
-  tick: (value: number) => string;
+  /** The numbers of the axis, in words. */
+  ticks: (values: readonly number[]) => string[];
 }
 
 const HEIGHT = 240;
 
 /** Stacked bars over time, with what each part comes to, and the same numbers as a table. */
-export function Chart({ title, columnName, columns, series, scale, amount, tick }: ChartProps) {
+export function Chart({ title, columnName, columns, series, scale, amount, ticks }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const dress = useDress();
@@ -47,7 +48,7 @@ export function Chart({ title, columnName, columns, series, scale, amount, tick 
     const host = place.current;
     if (host === null) return;
     const plot = new uPlot(
-      options({ host, columns, series, tick, onPoint: setPointed }),
+      options({ host, columns, series, ticks, onPoint: setPointed }),
       dataOf(columns, series, scale),
       host,
     );
@@ -57,7 +58,7 @@ export function Chart({ title, columnName, columns, series, scale, amount, tick 
       watcher.disconnect();
       plot.destroy();
     };
-  }, [columns, series, scale, tick, dress]);
+  }, [columns, series, scale, ticks, dress]);
 
   const at = pointed !== null && pointed < columns.length ? pointed : null;
   const said = (values: readonly bigint[]) => amount(at === null ? total(values) : (values[at] ?? 0n));
@@ -166,10 +167,11 @@ function options(given: {
   host: HTMLElement;
   columns: readonly ChartColumn[];
   series: readonly ChartSeries[];
-  tick: (value: number) => string;
+  /** The numbers of the axis, in words. */
+  ticks: (values: readonly number[]) => string[];
   onPoint: (column: number | null) => void;
 }): uPlot.Options {
-  const { host, columns, series, tick, onPoint } = given;
+  const { host, columns, series, ticks, onPoint } = given;
   const style = getComputedStyle(document.documentElement);
   const color = (name: string) => style.getPropertyValue(name).trim();
   const font = `12px ${color("--text") || "sans-serif"}`;
@@ -196,7 +198,7 @@ function options(given: {
       {
         ...axis,
         grid: { show: true, stroke: color("--line"), width: 1 },
-        values: (_, places) => places.map(tick),
+        values: (_, places) => ticks(places),
         size: (_, said) => 18 + 7 * Math.max(2, ...(said ?? []).map((one) => one.length)),
       },
     ],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decimalOf, moneyText, ONE, sumOf, unitsOf } from "./money";
+import { axisText, decimalOf, moneyText, ONE, sumOf, unitsOf } from "./money";
 
 test("adds what floating point would not", () => {
   expect(decimalOf(unitsOf("0.1") + unitsOf("0.2"))).toBe("0.300000000000");
@@ -34,4 +34,18 @@ test("shows small amounts with digits that say something", () => {
 
 test("shows a currency the browser has no form for", () => {
   expect(moneyText(ONE, "credits", "en")).toBe("1.00 CREDITS");
+});
+
+test("the numbers of an axis have as many decimals as each other", () => {
+  expect(axisText([0, 0.0002, 3 * 0.0002, 0.001, 0.0012], "usd", "en")).toEqual([
+    "$0.0000",
+    "$0.0002",
+    "$0.0006",
+    "$0.0010",
+    "$0.0012",
+  ]);
+  expect(axisText([0, 0.5, 1], "usd", "en")).toEqual(["$0.0", "$0.5", "$1.0"]);
+  expect(axisText([0, 1_000], "usd", "en")).toEqual(["$0", "$1,000"]);
+  expect(axisText([0, 2], "credits", "en")).toEqual(["0 CREDITS", "2 CREDITS"]);
+  expect(axisText([], "usd", "en")).toEqual([]);
 });

@@ -31,13 +31,19 @@ export function sumOf(values: Iterable<string | null>): bigint | null {
 /** An amount for people: two decimals, or as many more as small ones need to show three digits. */
 export function moneyText(units: bigint, currency: string, locale?: string): string {
   const most = Math.max(2, decimalsToShow(units));
-  const options = { minimumFractionDigits: 2, maximumFractionDigits: most } as const;
   // As a string it keeps every digit (ECMA-402, Intl mathematical values).
-  const value = decimalOf(units) as Intl.StringNumericLiteral;
+  return writer(currency, 2, most, locale)(decimalOf(units) as Intl.StringNumericLiteral);
+}
+
+/** Writes amounts of a currency, also of one the browser has no form for. */
+function writer(currency: string, least: number, most: number, locale: string | undefined) {
+  const digits = { minimumFractionDigits: least, maximumFractionDigits: most } as const;
   try {
-    return new Intl.NumberFormat(locale, { style: "currency", currency, ...options }).format(value);
+    const format = new Intl.NumberFormat(locale, { style: "currency", currency, ...digits });
+    return (amount: number | Intl.StringNumericLiteral) => format.format(amount);
   } catch {
-    return `${new Intl.NumberFormat(locale, options).format(value)} ${currency.toUpperCase()}`;
+    const format = new Intl.NumberFormat(locale, digits);
+    return (amount: number | Intl.StringNumericLiteral) => `${format.format(amount)} ${currency.toUpperCase()}`;
   }
 }
 
@@ -47,4 +53,17 @@ function decimalsToShow(units: bigint): number {
   if (size === 0n || size >= ONE) return 2;
   const leading = DECIMALS - String(size).length;
   return Math.min(DECIMALS, leading + 3);
+}
+
+/** The numbers of an axis, which are no amounts: with no more decimals than one of them needs, and all with as many. */
+export function axisText(values: readonly number[], currency: string, locale?: string): string[] {
+  const decimals = Math.max(0, ...values.map((value) => decimalsIn(value)));
+  const write = writer(currency, decimals, decimals, locale);
+  return values.map((value) => write(value));
+}
+
+/** Decimals of a number to three digits: an axis counts in steps that floating point does not write exactly. */
+function decimalsIn(value: number): number {
+  const [, fraction = ""] = Number(value.toPrecision(3)).toFixed(DECIMALS).split(".");
+  return fraction.replace(/0+$/, "").length;
 }

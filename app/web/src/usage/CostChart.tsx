@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { Link } from "wouter";
 import { t } from "../strings";
 import { Chart } from "../ui/Chart";
-import { moneyText, ONE } from "../ui/money";
+import { axisText, moneyText, ONE } from "../ui/money";
 import { countText } from "../ui/numbers";
 import { type AllReports, currencyOf, unpricedIn } from "./reports";
 import type { Charts } from "./stacks";
@@ -15,8 +15,11 @@ export function CostChart({ reports, charts }: { reports: AllReports; charts: Ch
   const currency = currencyOf(reports.costs);
   const unpriced = unpricedIn(reports.costs);
   const title = split === "kind" ? WORDS.cost : WORDS.costBy(t.usage.report.splits[split]);
-  const { amount, tick } = useMemo(
-    () => ({ amount: (units: bigint) => moneyText(units, currency), tick: tickOf(currency) }),
+  const { amount, ticks } = useMemo(
+    () => ({
+      amount: (units: bigint) => moneyText(units, currency),
+      ticks: (values: readonly number[]) => axisText(values, currency),
+    }),
     [currency],
   );
   return (
@@ -32,7 +35,7 @@ export function CostChart({ reports, charts }: { reports: AllReports; charts: Ch
           series={charts.costs}
           scale={ONE}
           amount={amount}
-          tick={tick}
+          ticks={ticks}
         />
       )}
       {unpriced > 0 && (
@@ -42,15 +45,4 @@ export function CostChart({ reports, charts }: { reports: AllReports; charts: Ch
       )}
     </div>
   );
-}
-
-/** Numbers of an axis, which are no amounts: short, and with no more digits than they need. */
-function tickOf(currency: string): (value: number) => string {
-  const format = new Intl.NumberFormat(undefined, {
-    style: "currency",
-    currency,
-    minimumFractionDigits: 0,
-    maximumSignificantDigits: 3,
-  });
-  return (value) => format.format(value);
 }

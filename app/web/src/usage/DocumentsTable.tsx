@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { request } from "../api/http";
 import type { DocumentsPage, DocumentUsage } from "../api/types";
 import { t } from "../strings";
+import { FileName } from "../ui/FileName";
 import { moneyText, unitsOf } from "../ui/money";
 import { countText } from "../ui/numbers";
 import { ProblemNote } from "../ui/ProblemNote";
@@ -93,7 +94,9 @@ function Rows({ documents }: { documents: readonly DocumentUsage[] }) {
                   {t.usage.deleted} <code>{one.document_id}</code>
                 </span>
               ) : (
-                <Link href={`/documents/${one.document_id}`}>{one.name}</Link>
+                <Link href={`/documents/${one.document_id}`}>
+                  <FileName name={one.name} />
+                </Link>
               )}
             </th>
             {counted.map(({ label, of }) => (

@@ -5,6 +5,7 @@ import type { AllReports } from "./reports";
 import type { Charts } from "./stacks";
 
 const WORDS = t.usage.chart;
+const ticks = (values: readonly number[]) => values.map(compactText);
 
 /** Tokens over time, by their kind or by who used them. */
 export function TokenChart({ reports, charts }: { reports: AllReports; charts: Charts }) {
@@ -23,7 +24,7 @@ export function TokenChart({ reports, charts }: { reports: AllReports; charts: C
           series={charts.tokens}
           scale={1n}
           amount={countText}
-          tick={compactText}
+          ticks={ticks}
         />
       )}
     </div>

@@ -90,6 +90,7 @@ export const usage = {
     title: "Totals",
     calls: "Calls",
     total: "Total",
+    uncounted: "– Calls that look for an answer in passages, or check it, are in the costs but not in these counts.",
     all: "Show all",
     fewer: "Show fewer",
   },

@@ -1,7 +1,8 @@
 import { type RefObject, useEffect, useRef } from "react";
 import { Problem } from "../api/http";
-import type { Passage } from "../ask/places";
+import { type Passage, placeIn } from "../ask/places";
 import { t } from "../strings";
+import { FileName } from "../ui/FileName";
 import { ProblemNote } from "../ui/ProblemNote";
 import { DocumentView } from "./DocumentView";
 import { addressOf, type Place } from "./place";
@@ -33,13 +34,13 @@ export default function PassagePanel({ passage, onClose }: PassagePanelProps) {
     >
       <div className="passage-head">
         <h2 ref={heading} tabIndex={-1} dir="auto">
-          {passage.filename}
+          <FileName name={passage.filename} />
         </h2>
         <button type="button" className="plain" onClick={onClose} aria-label={t.viewer.close} title={t.viewer.close}>
           <span aria-hidden="true">✕</span>
         </button>
       </div>
-      <Quote text={passage.cited_text} pages={pagesOf(passage)} />
+      <Quote text={passage.cited_text} pages={pagesOf(passage)} start={passage.start_char} marks={place.marks} />
       <p className="passage-links small">
         <a href={name}>{t.viewer.whole}</a>
       </p>
@@ -64,7 +65,8 @@ function Cited({ place }: { place: Place }) {
   }
   const version = versions.data?.data.find((one) => one.version === place.version);
   const isPdf = isPdfFile(version?.media_type ?? found.data.media_type, found.data.filename);
-  return <DocumentView id={place.document} version={place.version} isPdf={isPdf} span={place.span} page={place.page} />;
+  const { document, span, marks, page } = place;
+  return <DocumentView id={document} version={place.version} isPdf={isPdf} span={span} marks={marks} page={page} />;
 }
 
 /** Takes the focus to the heading whenever another passage is shown, and back to the last footnote in the end. */
@@ -82,15 +84,6 @@ function useFocus(panel: RefObject<HTMLElement | null>, heading: RefObject<HTMLE
     },
     [],
   );
-}
-
-function placeIn(passage: Passage): Place {
-  return {
-    document: passage.document_id,
-    version: passage.version,
-    span: { start: passage.start_char, end: passage.end_char },
-    page: passage.page_start,
-  };
 }
 
 function pagesOf({ page_start: first, page_end: last }: Passage): string | null {

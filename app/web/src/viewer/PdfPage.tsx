@@ -1,11 +1,8 @@
 import { memo, useEffect, useRef, useState } from "react";
-import type { Boxes } from "../api/types";
 import { t } from "../strings";
 import type { PDFDocumentProxy, PDFPageProxy } from "./pdf";
+import type { PageMarks } from "./usePassage";
 import { boxStyle, type Size, sharpness } from "./zoom";
-
-/** Where the passage stands on one page. */
-export type Marks = Boxes["data"][number];
 
 interface PdfPageProps {
   pdf: PDFDocumentProxy;
@@ -16,12 +13,14 @@ interface PdfPageProps {
   scale: number;
   /** Whether it is in sight, or nearly: others are blank. */
   near: boolean;
-  marks: Marks | undefined;
+  marks: PageMarks | undefined;
+  /** The passage around the marks. */
+  around: PageMarks | undefined;
   onSize: (number: number, size: Size) => void;
 }
 
 /** One page: its picture, its text over it to select, and the passage marked on it. */
-export const PdfPage = memo(function PdfPage({ pdf, number, size, scale, near, marks, onSize }: PdfPageProps) {
+export const PdfPage = memo(function PdfPage({ pdf, number, size, scale, near, marks, around, onSize }: PdfPageProps) {
   const page = usePage(pdf, number, near, onSize);
   const shown = { width: Math.floor(size.width * scale), height: Math.floor(size.height * scale) };
   return (
@@ -33,6 +32,9 @@ export const PdfPage = memo(function PdfPage({ pdf, number, size, scale, near, m
         </>
       )}
       <div className="pdf-boxes" aria-hidden="true">
+        {around?.boxes.map((box) => (
+          <div key={`around ${box.join()}`} className="pdf-around" style={boxStyle(box, around)} />
+        ))}
         {marks?.boxes.map((box) => (
           <div key={box.join()} className="pdf-box" style={boxStyle(box, marks)} />
         ))}

@@ -1,9 +1,9 @@
 import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-import type { Boxes } from "../api/types";
 import { t } from "../strings";
 import { PdfPage } from "./PdfPage";
 import { PdfTools } from "./PdfTools";
 import { pageInSight, useNear } from "./useNear";
+import type { PageMarks } from "./usePassage";
 import type { Opened } from "./usePdf";
 import { useWidth } from "./useWidth";
 import { pixelsAPoint, reach, type Size, shareOf, type Zoom } from "./zoom";
@@ -13,8 +13,10 @@ const SOME_ROOM = 8;
 
 interface PdfViewProps {
   opened: Opened;
-  /** Where the passage stands; `undefined` until that is known, or where there is no passage. */
-  boxes: Boxes | undefined;
+  /** What is marked; `undefined` until that is known, or where there is no passage. */
+  marks: readonly PageMarks[] | undefined;
+  /** The passage around it, marked lightly. */
+  around: readonly PageMarks[] | undefined;
   /** What is shown first where no passage is marked. */
   page: number | null;
   /** Stands first among the tools. */
@@ -30,14 +32,14 @@ interface Target {
 }
 
 /** The pages of a PDF, one below the other, drawn as they come into sight; the passage is marked and in sight first. */
-export function PdfView({ opened: { pdf, size: usual }, boxes, page, children }: PdfViewProps) {
+export function PdfView({ opened: { pdf, size: usual }, marks, around, page, children }: PdfViewProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const room = useWidth(scroller);
   const near = useNear(scroller, pdf.numPages);
   const [sizes, setSizes] = useState<ReadonlyMap<number, Size>>(new Map());
   const [zoom, setZoom] = useState<Zoom>("passage");
   const [inSight, setInSight] = useState(1);
-  const target = targetOf(boxes, page, pdf.numPages);
+  const target = targetOf(marks, around, page, pdf.numPages);
   const fitted = sizes.get(target?.page ?? inSight) ?? usual;
   const passage = target === null ? 0 : (target.right - target.left) * fitted.width;
   const scale = pixelsAPoint(zoom, fitted, room || usual.width, passage);
@@ -98,7 +100,8 @@ export function PdfView({ opened: { pdf, size: usual }, boxes, page, children }:
             size={sizes.get(number) ?? usual}
             scale={scale}
             near={near.has(number)}
-            marks={boxes?.data.find((marks) => marks.page === number)}
+            marks={marks?.find((one) => one.page === number)}
+            around={around?.find((one) => one.page === number)}
             onSize={onSize}
           />
         ))}
@@ -152,19 +155,26 @@ function useKeptInSight(
   return moved;
 }
 
-function targetOf(boxes: Boxes | undefined, page: number | null, pages: number): Target | null {
-  for (const marks of boxes?.data ?? []) {
-    const [first] = marks.boxes;
+/** The first of what is marked; as wide as the passage around it on that page. */
+function targetOf(
+  marks: readonly PageMarks[] | undefined,
+  around: readonly PageMarks[] | undefined,
+  page: number | null,
+  pages: number,
+): Target | null {
+  for (const found of marks ?? []) {
+    const [first] = found.boxes;
     if (first !== undefined) {
-      const [left, right] = reach(marks.boxes);
+      const beside = around?.find((one) => one.page === found.page)?.boxes ?? [];
+      const [left, right] = reach([...found.boxes, ...beside]);
       return {
-        page: marks.page,
-        down: first[1] / marks.height,
-        left: left / marks.width,
-        right: right / marks.width,
+        page: found.page,
+        down: first[1] / found.height,
+        left: left / found.width,
+        right: right / found.width,
       };
     }
   }
-  const number = boxes?.data[0]?.page ?? page;
+  const number = marks?.[0]?.page ?? page;
   return number === null ? null : { page: Math.min(number, pages), down: 0, left: 0, right: 1 };
 }

@@ -2,21 +2,29 @@ import { type RefObject, useLayoutEffect, useRef } from "react";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { parted } from "./codePoints";
+import { MarkedText } from "./MarkedText";
 import type { Span } from "./place";
 import { useText } from "./queries";
 
+interface TextViewProps {
+  id: string;
+  version: number | null;
+  span: Span | null;
+  /** Sentences of the span that matter most; all of it does where there are none. */
+  marks: readonly Span[];
+}
+
 /** The canonical text, as text, with the passage marked and in sight. */
-export function TextView({ id, version, span }: { id: string; version: number | null; span: Span | null }) {
+export function TextView({ id, version, span, marks }: TextViewProps) {
   const text = useText(id, version, span);
   const room = useRef<HTMLElement>(null);
-  const mark = useRef<HTMLElement>(null);
   const slices = text.data?.pages ?? [];
   const [first] = slices;
   const last = slices.at(-1);
   const shown = first !== undefined;
 
   useLayoutEffect(() => {
-    if (shown) mark.current?.scrollIntoView({ block: "center" });
+    if (shown) room.current?.querySelector("mark")?.scrollIntoView({ block: "center" });
   }, [shown]);
 
   useKeptPlace(room, first?.start);
@@ -39,7 +47,11 @@ export function TextView({ id, version, span }: { id: string; version: number | 
         </More>
         <div className="text-body" dir="auto">
           {before}
-          {marked !== "" && <mark ref={mark}>{marked}</mark>}
+          {span !== null && marked !== "" && (
+            <span className={marks.length > 0 ? "text-around" : undefined}>
+              <MarkedText text={marked} start={span.start} marks={marks.length > 0 ? marks : [span]} />
+            </span>
+          )}
           {after}
         </div>
         <More wanted={text.hasNextPage} busy={text.isFetchingNextPage} onMore={() => text.fetchNextPage()}>

@@ -2,11 +2,15 @@ import { useEffect, useId } from "react";
 import { address, Problem } from "../api/http";
 import type { Document, DocumentVersion } from "../api/types";
 import { t } from "../strings";
+import { FileName } from "../ui/FileName";
 import { ProblemNote } from "../ui/ProblemNote";
 import { DocumentView } from "./DocumentView";
 import { addressOf, type Place, placeOf } from "./place";
 import { Quote } from "./Quote";
 import { isPdfFile, useDocument, useQuote, useVersions } from "./queries";
+
+/** No passage: the document from its beginning. */
+const NOWHERE = { span: null, marks: [], page: null };
 
 /** A document, at a passage where the address names one. */
 export default function ViewerScreen({ document: given }: { document: string }) {
@@ -51,7 +55,9 @@ function Viewer({ place, document, versions }: { place: Place; document: Documen
           <BackLink />
         </div>
         <div className="row viewer-facts">
-          <h1 dir="auto">{version?.filename ?? document.filename}</h1>
+          <h1 dir="auto">
+            <FileName name={version?.filename ?? document.filename} />
+          </h1>
           {version !== undefined && (version.counts.pages ?? 0) > 0 && (
             <span className="quiet small">{t.viewer.pages(version.counts.pages ?? 0)}</span>
           )}
@@ -63,10 +69,17 @@ function Viewer({ place, document, versions }: { place: Place; document: Documen
         {document.live_version !== null && number < document.live_version && (
           <p className="viewer-note">
             {t.viewer.older(document.live_version)}{" "}
-            <a href={addressOf({ document: document.id, version: null, span: null, page: null })}>{t.viewer.current}</a>
+            <a href={addressOf({ ...place, version: null, ...NOWHERE })}>{t.viewer.current}</a>
           </p>
         )}
-        {quote !== null && <Quote text={quote} pages={place.page === null ? null : t.viewer.page(place.page)} />}
+        {quote !== null && (
+          <Quote
+            text={quote}
+            pages={place.page === null ? null : t.viewer.page(place.page)}
+            start={place.span?.start ?? 0}
+            marks={place.marks}
+          />
+        )}
       </header>
       {unread && (
         <p className="viewer-note" role="status">
@@ -80,6 +93,7 @@ function Viewer({ place, document, versions }: { place: Place; document: Documen
           version={number}
           isPdf={isPdf}
           span={place.span}
+          marks={place.marks}
           page={place.page}
         />
       )}
@@ -109,7 +123,7 @@ function VersionChoice({ place, number, versions }: { place: Place; number: numb
         onChange={(event) => {
           // The passage was cited from another version: its place in this one means nothing.
           const version = Number(event.target.value);
-          window.location.hash = addressOf({ document: place.document, version, span: null, page: null });
+          window.location.hash = addressOf({ ...place, version, ...NOWHERE });
         }}
       >
         {versions.map((one) => (

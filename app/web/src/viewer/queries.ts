@@ -1,5 +1,5 @@
 /** What the viewer asks the server. */
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { request } from "../api/http";
 import type { Boxes, Content, Document, DocumentVersion, Page } from "../api/types";
 import type { Span } from "./place";
@@ -50,14 +50,19 @@ export function useQuote(id: string, version: number | null, span: Span | null, 
 }
 
 export function useBoxes(id: string, version: number | null, span: Span | null) {
-  return useQuery({
-    queryKey: ["documents", id, "boxes", version, span],
+  return useQuery({ ...boxesQuery(id, version, span ?? { start: 0, end: 0 }), enabled: span !== null });
+}
+
+/** Where each of the spans stands. */
+export function useBoxesOfEach(id: string, version: number | null, spans: readonly Span[]) {
+  return useQueries({ queries: spans.map((span) => boxesQuery(id, version, span)) });
+}
+
+function boxesQuery(id: string, version: number | null, { start, end }: Span) {
+  return queryOptions({
+    queryKey: ["documents", id, "boxes", version, { start, end }],
     queryFn: ({ signal }) =>
-      request<Boxes>(`v1/documents/${encodeURIComponent(id)}/boxes`, {
-        query: { start: span?.start, end: span?.end, version },
-        signal,
-      }),
-    enabled: span !== null,
+      request<Boxes>(`v1/documents/${encodeURIComponent(id)}/boxes`, { query: { start, end, version }, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
 }

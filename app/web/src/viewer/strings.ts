@@ -36,7 +36,7 @@ export const viewer = {
   fit: "Fit",
   fitWidth: "Fit the width",
   toPassage: "To the passage",
-  partly: "Some words of the passage could not be found on the page, so not all of it is marked.",
+  partly: "A part of it could not be marked; its whole wording is above.",
   unmarked: "The passage could not be marked on the page, which may be a scan. Its words are above.",
   marked: (page: number) => `The passage is marked on page ${number.format(page)}.`,
   drawFailed: "This page cannot be shown.",

@@ -1,0 +1,165 @@
+"""POST /v1/ask where nothing the model wrote can be confirmed: the documents' own words follow, quoted and cited."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.main import create_app
+from app.state import State
+from app.types import Operation
+from app.wording import REFUSAL
+from generation.tokenizer import ChatTokenizer
+from retrieval.search import Search
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.test_reader import Service, hits
+from tests.app.api.test_response_format import FixedSearch, ScriptedEngine
+from tests.app.pointing_reader import PointingReader
+from tests.app.stations import stations
+from tests.generation.tiny import tiny_tokenizer
+
+CLAIM = "Ninety zeppelins [1]."
+SENTENCE = "The harbour master logged forty ships in May."
+QUOTED = f"> {SENTENCE} [2]"
+GERMAN = "Wie viele ships hat der harbour master im May logged?"
+
+Serve = Callable[..., Service]
+
+
+@pytest.fixture
+def serve(state: State) -> Iterator[Serve]:
+    closing: list[Callable[[], object]] = []
+
+    def start(says: str, *, points_at: str | None = "forty ships", quotes: bool = True) -> Service:
+        engine = ScriptedEngine(says)
+        models = stations(
+            state,
+            engine,
+            tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
+            search=cast(Search, FixedSearch(hits())),
+            reader=PointingReader(points_at) if points_at is not None else None,
+            quotes_unconfirmed=quotes,
+        )
+        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        client.__enter__()
+        closing.append(lambda: client.__exit__(None, None, None))
+        return Service(client, engine, state)
+
+    yield start
+    for close in closing:
+        close()
+
+
+def cited(body: Any) -> list[tuple[str, str, bool]]:
+    """Of each footnote its marker in the answer, its passage, and whether it is verified."""
+    return [
+        (body["answer"][one["answer_start"] : one["answer_end"]], one["cited_text"], one["verified"])
+        for one in body["citations"]
+    ]
+
+
+def quoted(body: Any) -> list[str]:
+    return [body["answer"][span["start"] : span["end"]] for span in body["quoted_spans"]]
+
+
+def test_what_the_documents_say_follows_in_a_paragraph_of_its_own(serve: Serve) -> None:
+    body = serve(CLAIM).ask()
+
+    assert body["answered"]
+    assert body["answer"] == f"{CLAIM}\n\n{QUOTED}"
+    (mark, _, verified), quote = cited(body)
+    assert (mark, verified) == ("[1]", False)
+    assert quote == ("[2]", SENTENCE, True)
+    assert quoted(body) == [QUOTED]
+    assert body["sources"]["cited"] == [one["chunk_id"] for one in body["citations"]]
+
+
+def test_a_sentence_without_a_source_stays_marked_as_one(serve: Serve) -> None:
+    body = serve("Ninety zeppelins were sold at auction in Rome.").ask()
+
+    assert [body["answer"][span["start"] : span["end"]] for span in body["uncited_spans"]] == [
+        "Ninety zeppelins were sold at auction in Rome."
+    ]
+    assert quoted(body) == [QUOTED]
+
+
+def test_streamed_it_is_the_same(serve: Serve) -> None:
+    service = serve(CLAIM)
+
+    body, events = service.ask(), service.events()
+
+    assert "".join(data["text"] for name, data in events if name == "delta") == body["answer"]
+    assert [data["cited_text"] for name, data in events if name == "citation"] == [
+        one["cited_text"] for one in body["citations"]
+    ]
+    (done,) = [data for name, data in events if name == "done"]
+    assert done["quoted_spans"] == body["quoted_spans"]
+
+
+def test_a_strict_answer_of_which_nothing_is_left_is_the_quotes(serve: Serve) -> None:
+    service = serve(CLAIM)
+
+    body, events = service.ask(strict=True), service.events(strict=True)
+
+    assert body["answered"]
+    assert (body["answer"], body["reason"]) == (QUOTED, None)
+    assert cited(body) == [("[2]", SENTENCE, True)]
+    assert quoted(body) == [QUOTED]
+    assert "".join(data["text"] for name, data in events if name == "delta") == QUOTED
+
+
+def test_plain_text_has_quotation_marks(serve: Serve) -> None:
+    assert serve(CLAIM).ask(format="text")["answer"] == f"{CLAIM}\n\n“{SENTENCE}” [2]"
+
+
+@pytest.mark.parametrize(
+    ("says", "fields"),
+    [
+        pytest.param("Forty ships [2].", {}, id="confirmed"),
+        pytest.param("Forty ships [2]. Ninety zeppelins [1].", {}, id="confirmed in part"),
+        pytest.param(REFUSAL, {}, id="refused"),
+        pytest.param(f"{REFUSAL} [2]", {}, id="refused with a marker"),
+        pytest.param(REFUSAL, {"strict": True}, id="refused, strict"),
+        pytest.param('{"answer": "Ninety zeppelins", "sources": [1]}', {"format": "json"}, id="JSON"),
+        pytest.param(CLAIM, {"question": GERMAN, "abstention_threshold": 1.0}, id="in another language"),
+    ],
+)
+def test_other_answers_stay_as_they_are(serve: Serve, says: str, fields: dict[str, Any]) -> None:
+    service = serve(says)
+
+    body = service.ask(**fields)
+
+    assert quoted(body) == []
+    assert says.partition(" [")[0] in body["answer"]
+    assert SENTENCE not in body["answer"]
+
+
+def test_by_setting_nothing_is_quoted(serve: Serve) -> None:
+    body = serve(CLAIM, quotes=False).ask()
+
+    assert (body["answer"], body["quoted_spans"]) == (CLAIM, [])
+
+
+def test_what_a_reader_found_costs_nothing_more(serve: Serve) -> None:
+    kept, service = serve(CLAIM, quotes=False), serve(CLAIM)
+
+    quoting, keeping = service.ask(), kept.ask()
+
+    assert [row[0] for row in service.rows(quoting["id"])] == [row[0] for row in kept.rows(keeping["id"])]
+    assert quoting["usage"]["completion_tokens"] == keeping["usage"]["completion_tokens"]
+
+
+def test_without_a_reader_what_is_read_for_it_is_on_the_bill(serve: Serve) -> None:
+    service = serve(CLAIM, points_at=None)
+
+    body = service.ask()
+
+    assert quoted(body) == [QUOTED]
+    auxiliary = {found["purpose"]: found["tokens"] for found in body["usage"]["auxiliary"]}
+    rows = [(row[0], row[3]) for row in service.rows(body["id"])]
+    assert rows.count((Operation.EMBED_QUERY, auxiliary["extract"])) == 1
+    assert sum(row[0] is Operation.CHAT for row in service.rows(body["id"])) == 1

@@ -1,0 +1,30 @@
+"""A command line, and a server without models that it reaches."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.cli.connection import connect
+from app.cli.target import Target
+from app.settings import Settings
+from tests.app.cli.command_line import CommandLine
+from tests.installation import installed
+from tests.server import ADMIN_KEY
+
+
+@pytest.fixture
+def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Commands, over an empty data dir as long as nothing else is said."""
+    line = CommandLine(tmp_path, monkeypatch, capsys)
+    line.reach(data_dir=str(installed(tmp_path / "data")))
+    return line
+
+
+@pytest.fixture
+def footnote(tmp_path: Path, command_line: CommandLine) -> Iterator[CommandLine]:
+    """Commands against a server that runs over the data dir."""
+    settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
+    with connect(Target(url=None, key=None), settings=settings) as client:
+        command_line.reach(url=str(client.http.base_url))
+        yield command_line
