@@ -1,5 +1,7 @@
-"""What holds for every test: how properties are judged, and which tests one process runs."""
+"""What holds for every test: how properties are judged, what is collected, and which tests one process runs."""
 
+import gc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +13,17 @@ settings.load_profile("footnote")
 
 # A server that takes long to start, libraries that take long to import, a browser.
 _SHARING = ("tests/e2e", "tests/ingestion", "tests/web")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collector_as_before() -> Iterator[None]:
+    """Garbage is collected as before: a command turns that off, and an application that has loaded its models tells the
+    collector to leave alone what is there, which here is all that tests have left behind, and for ever."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
