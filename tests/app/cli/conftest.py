@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from app.cli.connection import connect
 from app.cli.target import Target
@@ -16,6 +17,7 @@ from tests.server import ADMIN_KEY
 @pytest.fixture
 def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     """Commands, over an empty data dir as long as nothing else is said."""
+    structlog.reset_defaults()  # as in a process of its own: `capture_logs` leaves it configured, as if by `serve`
     line = CommandLine(tmp_path, monkeypatch, capsys)
     line.reach(data_dir=str(installed(tmp_path / "data")))
     return line
