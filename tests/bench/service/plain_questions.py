@@ -126,7 +126,7 @@ def upload(server: Server, folder: Path) -> dict[str, str]:
     for name in QUESTIONS:
         file = folder / "pdf" / f"{name}.pdf"
         response = server.http.post(
-            "/v1/documents", files={"file": (file.name, file.read_bytes())}, data={"wait": "60"}, timeout=90
+            "/v1/documents", files={"file": (file.name, file.read_bytes())}, data={"wait": "30"}, timeout=90
         )
         body = response.json()
         assert body["status"] == "indexed", body
