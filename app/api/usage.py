@@ -14,6 +14,7 @@ from app.api.schemas.usage import (
     CostsResult,
     DocumentsPage,
     EmbeddingsResult,
+    JudgeResult,
     OwnUsage,
     RebuildBody,
     RebuiltBody,
@@ -129,6 +130,17 @@ def embeddings(request: Request, query: ReportQueryDep, state: StateDep) -> Resp
 def rerank(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
     """Calls of the reranker."""
     return exported(request, state.ledger, report_rows.RERANK, state.reports.rerank, query)
+
+
+@router.get(
+    "/v1/admin/usage/judge",
+    summary="Tokens read to find and check answers over time",
+    response_model=ReportPage[JudgeResult],
+    responses={**EXPORTS, **problems(422)},
+)
+def judge(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+    """Calls of what reads passages to find, keep or check an answer."""
+    return exported(request, state.ledger, report_rows.JUDGE, state.reports.judge, query)
 
 
 @router.get(

@@ -20,7 +20,7 @@ from app.usage.zones import zone_named
 
 commands = typer.Typer(help="What was spent, by whom, on what.", invoke_without_command=True)
 
-Report: TypeAlias = Literal["completions", "embeddings", "rerank", "costs"]
+Report: TypeAlias = Literal["completions", "embeddings", "rerank", "judge", "costs"]
 
 _Last = Annotated[str, typer.Option("--last", help="How far back, this one included: 12h, 30d, 4w or 3mo.")]
 _Zone = Annotated[str | None, typer.Option(help="IANA zone of days and months; default: the server's.")]

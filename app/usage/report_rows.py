@@ -61,6 +61,7 @@ def document_rows(page: Page) -> Iterator[Row]:
 COMPLETIONS = Table("completions", (*_TIMES, *_DIMENSIONS, *_NUMBERS, *_TOKENS, "cost", "currency"), bucket_rows)
 EMBEDDINGS = Table("embeddings", (*_TIMES, *_DIMENSIONS, *_NUMBERS, "input_tokens", "cost", "currency"), bucket_rows)
 RERANK = Table("rerank", EMBEDDINGS.columns, bucket_rows)
+JUDGE = Table("judge", EMBEDDINGS.columns, bucket_rows)
 COSTS = Table(
     "costs",
     (

@@ -24,10 +24,13 @@ from app.usage.zones import zone_named
 COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
 EMBEDDINGS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
 RERANK = (Operation.RERANK,)
+JUDGE = (Operation.JUDGE,)
 
 _IN_FLIGHT = 60  # seconds within which a settlement that took its time has surely committed or failed
 _COST_LIMITS = {**LIMITS, "1d": (7, 180)}  # as OpenAI's
 _MOST_RESULTS = 10_000  # a page ends with the bucket that goes beyond
+
+_OWN_PARTS = {"embeddings": EMBEDDINGS, "rerank": RERANK, "judge": JUDGE}  # beside completions
 
 _TENANT = "tenant_id"
 _UNGROUPED = dict.fromkeys(DIMENSIONS)
@@ -74,6 +77,10 @@ class UsageReports:
         """The reranker's calls, as `completions`."""
         return self._usage(query, "rerank", RERANK, self._counted)
 
+    def judge(self, query: ReportQuery) -> dict[str, object]:
+        """The calls of what reads passages to find, keep or check an answer, as `completions`."""
+        return self._usage(query, "judge", JUDGE, self._counted)
+
     def costs(self, query: ReportQuery) -> dict[str, object]:
         """What all calls and adjustments cost, as `completions`; `group_by` also takes `line_item` or `document_id`.
 
@@ -111,7 +118,7 @@ class UsageReports:
         return page | {"as_of": as_of, "final": int(str(page["end_time"])) + _IN_FLIGHT <= as_of}
 
     def own(self, *, tenant_id: str, user_id: str) -> dict[str, object]:
-        """What a user spent today, this month (both in the reporting zone) and in all: completions and embeddings."""
+        """What a user spent today, this month (both in the reporting zone) and in all; every call is in one part."""
         as_of = int(self._clock())
         with self._database.read() as connection:
             periods = own_usage(connection, tenant_id=tenant_id, user_id=user_id, zone=self._zone, as_of=as_of)
@@ -120,10 +127,9 @@ class UsageReports:
             shown[name] = {
                 "start_time": period.start,
                 "completions": self._completion("completions", period.of(COMPLETIONS), {}),
-                "embeddings": {
-                    "num_model_requests": period.of(EMBEDDINGS).calls,
-                    "input_tokens": period.of(EMBEDDINGS).input_tokens,
-                },
+                **{part: self._calls(period.of(operations)) for part, operations in _OWN_PARTS.items()},
+                "num_unpriced": period.of(tuple(Operation)).unpriced,
+                "cost": self._cost(period.of(tuple(Operation))),
             }
         return {"object": "usage", "user_id": user_id, **shown, "as_of": as_of, "tz": self._zone.key}
 
@@ -236,6 +242,9 @@ class UsageReports:
             **_UNGROUPED,
             **dimensions,
         }
+
+    def _calls(self, some: Totals) -> dict[str, object]:
+        return {"num_model_requests": some.calls, "input_tokens": some.input_tokens}
 
     def _numbers(self, some: Totals) -> dict[str, object]:
         return {

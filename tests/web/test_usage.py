@@ -71,9 +71,9 @@ class Reports:
     def tokens(self, dimension: str | None) -> list[Counter[str]]:
         """By group, or by kind without one."""
         read, embedded = self.read("/v1/admin/usage/completions"), self.read("/v1/admin/usage/embeddings")
-        ranked = self.read("/v1/admin/usage/rerank")
+        ranked, judged = self.read("/v1/admin/usage/rerank"), self.read("/v1/admin/usage/judge")
         found = []
-        for completions, embeddings, ranks in zip(read, embedded, ranked, strict=True):
+        for completions, embeddings, ranks, judgements in zip(read, embedded, ranked, judged, strict=True):
             sums: Counter[str] = Counter()
             for one in completions:
                 for kind, name in (
@@ -82,7 +82,11 @@ class Reports:
                     ("Written", "output_tokens"),
                 ):
                     sums[str(one[dimension]) if dimension else kind] += one[name]
-            for kind, results in (("Searching and indexing", embeddings), ("Ranking", ranks)):
+            for kind, results in (
+                ("Searching and indexing", embeddings),
+                ("Ranking", ranks),
+                ("Finding and checking answers", judgements),
+            ):
                 for one in results:
                     sums[str(one[dimension]) if dimension else kind] += one["input_tokens"]
             found.append(sums)

@@ -71,6 +71,14 @@ class RerankResult(_Counted):
     )
 
 
+class JudgeResult(_Counted):
+    """One group of one bucket."""
+
+    object: Literal["organization.usage.judge.result"] = Field(
+        default="organization.usage.judge.result", description="Named as OpenAI names the others."
+    )
+
+
 class CostsResult(_Grouped):
     """One group of one bucket."""
 
@@ -169,19 +177,23 @@ class RebuiltBody(ResponseBody):
     days: int = Field(description="How many local days of the reporting zone it touches.")
 
 
-class EmbeddingTotals(ResponseBody):
-    """What was embedded in one period, queries and documents."""
+class CallTotals(ResponseBody):
+    """What models that only read took in one period."""
 
     num_model_requests: int = Field(description="Model calls.")
-    input_tokens: int = Field(description="Tokens embedded.")
+    input_tokens: int = Field(description="Tokens read.")
 
 
 class OwnPeriod(ResponseBody):
-    """What was spent in one period."""
+    """What was spent in one period: every call is in one of its four parts."""
 
     start_time: int = Field(description="Unix seconds.")
     completions: CompletionsResult = Field(description="Answers.")
-    embeddings: EmbeddingTotals = Field(description="Embeddings.")
+    embeddings: CallTotals = Field(description="Embeddings of queries and documents.")
+    rerank: CallTotals = Field(description="The reranker.")
+    judge: CallTotals = Field(description="What reads passages to find, keep or check an answer.")
+    num_unpriced: int = Field(description="Calls of all parts whose model had no price.")
+    cost: Money = Field(description="What all parts cost; null while nothing was priced.")
 
 
 class OwnUsage(ResponseBody):

@@ -87,6 +87,7 @@ MATRIX = {
     ("GET", "/v1/admin/feedback"): Role.ADMIN,
     ("GET", "/v1/admin/usage/embeddings"): Role.ADMIN,
     ("GET", "/v1/admin/usage/rerank"): Role.ADMIN,
+    ("GET", "/v1/admin/usage/judge"): Role.ADMIN,
     ("GET", "/v1/admin/usage/documents"): Role.ADMIN,
     ("GET", "/v1/admin/costs"): Role.ADMIN,
     ("POST", "/v1/admin/usage/rebuild"): Role.ADMIN,

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from app.api.exports import ExportStream, wanted
 from app.types import Settlement, UsageStatus
 from app.usage.line_rows import COLUMNS
-from app.usage.report_rows import COMPLETIONS, COSTS, DOCUMENTS, EMBEDDINGS, RERANK
+from app.usage.report_rows import COMPLETIONS, COSTS, DOCUMENTS, EMBEDDINGS, JUDGE, RERANK
 from tests.app.usage.samples import reservation
 
 EVENTS = "/v1/admin/usage/events"
@@ -22,6 +22,7 @@ FILES = {
     "/v1/admin/usage/completions": COMPLETIONS.columns,
     "/v1/admin/usage/embeddings": EMBEDDINGS.columns,
     "/v1/admin/usage/rerank": RERANK.columns,
+    "/v1/admin/usage/judge": JUDGE.columns,
     "/v1/admin/usage/documents": DOCUMENTS.columns,
     "/v1/admin/costs": COSTS.columns,
 }
@@ -85,7 +86,8 @@ def test_the_lines_of_ndjson_are_the_results_of_the_report(client, settled):
         if expected and expected[0]["object"] == "bucket":
             expected = [result for bucket in page["data"] for result in bucket["results"]]
         assert [{name: value for name, value in row.items() if name not in times} for row in found] == expected
-        assert path in {"/v1/admin/usage/embeddings", "/v1/admin/usage/rerank", "/v1/admin/usage/documents"} or found
+        nothing = {f"/v1/admin/usage/{report}" for report in ("embeddings", "rerank", "judge", "documents")}
+        assert path in nothing or found
 
 
 def test_a_file_ends_with_the_second_in_which_it_was_asked_for(client, settled):

@@ -16,6 +16,7 @@ from app.api.schemas.usage import (
     CostsResult,
     DocumentsPage,
     EmbeddingsResult,
+    JudgeResult,
     ReportPage,
     RerankResult,
 )
@@ -27,6 +28,7 @@ ROUTES: dict[str, type[BaseModel]] = {
     "/v1/admin/usage/completions": ReportPage[CompletionsResult],
     "/v1/admin/usage/embeddings": ReportPage[EmbeddingsResult],
     "/v1/admin/usage/rerank": ReportPage[RerankResult],
+    "/v1/admin/usage/judge": ReportPage[JudgeResult],
     "/v1/admin/costs": ReportPage[CostsResult],
     "/v1/admin/usage/documents": DocumentsPage,
 }
@@ -82,6 +84,7 @@ def test_every_report_is_read_by_the_openai_package(client: TestClient, spend: S
     spend("req_1:1", collection="c1")
     spend("req_1:0", operation=Operation.EMBED_QUERY)
     spend("req_1:2", operation=Operation.RERANK)
+    spend("req_1:3", operation=Operation.JUDGE)
     asked: dict[str, Any] = {
         "start_time": 0,
         "bucket_width": "1mo",
@@ -115,6 +118,8 @@ def test_every_report_is_read_by_the_openai_package(client: TestClient, spend: S
     ]
     (reranked,) = results(client, "/v1/admin/usage/rerank")
     assert reranked["object"] == "organization.usage.rerank.result"
+    (judged,) = results(client, "/v1/admin/usage/judge")
+    assert (judged["object"], judged["input_tokens"]) == ("organization.usage.judge.result", 7)
 
 
 def test_lists_are_repeated_or_written_with_brackets_or_commas(client: TestClient, spend: Spend) -> None:

@@ -64,7 +64,7 @@ def lines(draw: st.DrawFn, moments: st.SearchStrategy[int]) -> Line:
         api_key_id=draw(st.sampled_from(["k1", "k2"])),
         model=draw(st.sampled_from(["m1", "m2"])),
         project_id=draw(st.sampled_from(["", "c1"])),
-        operation=draw(st.sampled_from(["chat", "chat", "rewrite", "embed_query", "embed_doc", "rerank"])),
+        operation=draw(st.sampled_from(["chat", "chat", "rewrite", "embed_query", "embed_doc", "rerank", "judge"])),
         status=draw(st.sampled_from(["completed", "client_abort", "server_abort", "error", "recovered"])),
         parts=parts,
         cached=draw(st.integers(0, sum(parts))),

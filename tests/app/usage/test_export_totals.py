@@ -15,7 +15,7 @@ from app.usage.csv_text import csv_text
 from app.usage.line_rows import line_objects, lines_as_csv
 from app.usage.raw_ledger import LineFilter, RawLedger
 from app.usage.report_query import ReportQuery
-from app.usage.report_rows import COMPLETIONS, COSTS, EMBEDDINGS, MONEY, RERANK
+from app.usage.report_rows import COMPLETIONS, COSTS, EMBEDDINGS, JUDGE, MONEY, RERANK
 from tests.app.usage.lines import DAY, Books, Line, between, lines, pico, results
 
 START = 1_774_656_000  # the days around a change of clocks in Europe
@@ -78,15 +78,19 @@ def test_the_total_of_a_file_is_that_of_the_report_and_of_the_lines(database, wr
 
     assert summed(found) == summed(json_rows) == raw
     assert len(found) == len(json_rows)
+    tokens = raw.get("input_tokens", 0)
     for table, report, operations in (
         (EMBEDDINGS, books.reports.embeddings, ("embed_query", "embed_doc")),
         (RERANK, books.reports.rerank, ("rerank",)),
+        (JUDGE, books.reports.judge, ("judge",)),
     ):
         some = summed(exported(books, table, report, **asked))
         expected = raw_of(books, *operations)
         assert {name: some.get(name) for name in ("input_tokens", "cost")} == {
             name: expected.get(name) for name in ("input_tokens", "cost")
         }
+        tokens += some.get("input_tokens", 0)
+    assert tokens == raw_of(books).get("input_tokens", 0), "every call is in one report"
     costs = exported(books, COSTS, books.reports.costs, **asked)
     assert sum(pico(row["amount"]) for row in costs if row["amount"]) == raw_of(books).get("cost", 0)
 

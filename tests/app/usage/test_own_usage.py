@@ -8,6 +8,7 @@ from app.types import Operation, Settlement, UsageStatus
 from app.usage.ledger import Ledger
 from app.usage.reports import UsageReports
 from app.usage.rollups import Rollups
+from tests.app.usage.lines import Books, Line
 from tests.app.usage.samples import Clock, reservation
 
 DAY = 86_400
@@ -33,6 +34,8 @@ def test_everyone_sees_their_own_use_today_this_month_and_in_all(database: Datab
     spend(ledger, "req_5:1", tenant_id="t2")
     ledger.reserve(reservation("req_6:1"))
     spend(ledger, "req_7:1", operation=Operation.EMBED_QUERY, input_tokens=12, max_output_tokens=0)
+    spend(ledger, "req_7:2", operation=Operation.RERANK, input_tokens=30, max_output_tokens=0)
+    spend(ledger, "req_7:3", operation=Operation.JUDGE, input_tokens=200, max_output_tokens=0)
 
     reports = UsageReports(database, zone=KOLKATA, currency="inr", clock=clock)
     own: dict[str, Any] = reports.own(tenant_id="t1", user_id="u1")
@@ -41,8 +44,22 @@ def test_everyone_sees_their_own_use_today_this_month_and_in_all(database: Datab
     assert [own[name]["completions"]["num_model_requests"] for name in PERIODS] == [1, 2, 3]
     assert [own[name]["completions"]["input_tokens"] for name in PERIODS] == [20, 40, 60]
     assert [own[name]["embeddings"] for name in PERIODS] == [{"num_model_requests": 1, "input_tokens": 12}] * 3
+    assert [own[name]["rerank"] for name in PERIODS] == [{"num_model_requests": 1, "input_tokens": 30}] * 3
+    assert [own[name]["judge"] for name in PERIODS] == [{"num_model_requests": 1, "input_tokens": 200}] * 3
+    assert [own[name]["num_unpriced"] for name in PERIODS] == [4, 5, 6]
+    assert own["today"]["cost"] == {"value": None, "currency": "inr"}
     assert own["today"]["completions"]["cost"] == {"value": None, "currency": "inr"}
     assert (own["object"], own["user_id"], own["as_of"], own["tz"]) == ("usage", "u1", MIDNIGHT, "Asia/Kolkata")
+
+
+def test_the_cost_is_that_of_every_call_whatever_it_was_for(sqlite_database: Database) -> None:
+    written = [Line(at=MIDNIGHT * 10**6, operation=each, cost=10**at) for at, each in enumerate(Operation)]
+    books = Books(sqlite_database, [*written, Line(at=MIDNIGHT * 10**6, operation="judge")])
+
+    own: dict[str, Any] = books.reports.own(tenant_id=books.tenant(), user_id="u1")
+
+    assert own["all_time"]["cost"] == {"value": "0.000000111111", "currency": "usd"}
+    assert own["all_time"]["num_unpriced"] == 1
 
 
 def test_someone_who_spent_nothing_has_zeros(sqlite_database: Database) -> None:

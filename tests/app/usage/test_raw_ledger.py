@@ -71,7 +71,7 @@ def test_a_filter_and_its_complement_are_all_lines(database, written):
         "api_key_ids": (["k1"], ["k2"]),
         "project_ids": ([""], ["c1"]),
         "statuses": (statuses, ["adjustment"]),
-        "operations": (["chat", "rewrite"], ["embed_query", "embed_doc", "rerank"]),
+        "operations": (["chat", "rewrite"], ["embed_query", "embed_doc", "rerank", "judge"]),
     }
     for name, values in halves.items():
         found = [line for half in values for line in streamed(raw, books.tenant(), chosen(name, half))]

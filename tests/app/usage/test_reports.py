@@ -101,7 +101,7 @@ def test_a_report_is_the_sum_of_its_lines_in_every_zone(database: Database, worl
 
 
 @EXPLORE
-@given(world=worlds(), report=st.sampled_from(["completions", "embeddings", "rerank"]))
+@given(world=worlds(), report=st.sampled_from(["completions", "embeddings", "rerank", "judge"]))
 def test_two_ranges_that_meet_are_their_whole(database: Database, world: World, report: str) -> None:
     """Invariant 12: usage[a,c) = usage[a,b) + usage[b,c), also where b is inside a bucket."""
     books, (start, middle, end) = Books(database, world.written, zone=world.kept), world.moments

@@ -596,6 +596,36 @@ export interface components {
        */
       results: components["schemas"]["EmbeddingsResult"][];
     };
+    /** Bucket[JudgeResult] */
+    Bucket_JudgeResult_: {
+      /**
+       * Object
+       * @description Always `bucket`.
+       * @default bucket
+       * @constant
+       */
+      object: "bucket";
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /**
+       * Start Local
+       * @description The start in the report's time zone.
+       */
+      start_local: string;
+      /**
+       * Results
+       * @description One per group; empty when nothing was spent.
+       */
+      results: components["schemas"]["JudgeResult"][];
+    };
     /** Bucket[RerankResult] */
     Bucket_RerankResult_: {
       /**
@@ -651,6 +681,22 @@ export interface components {
        * @description Where alerts are posted as JSON, besides the log; empty is nowhere. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
        */
       webhook_url?: string | null;
+    };
+    /**
+     * CallTotals
+     * @description What models that only read took in one period.
+     */
+    CallTotals: {
+      /**
+       * Num Model Requests
+       * @description Model calls.
+       */
+      num_model_requests: number;
+      /**
+       * Input Tokens
+       * @description Tokens read.
+       */
+      input_tokens: number;
     };
     /**
      * Cancelled
@@ -2030,22 +2076,6 @@ export interface components {
       footnote?: components["schemas"]["EmbeddingOptions"];
     };
     /**
-     * EmbeddingTotals
-     * @description What was embedded in one period, queries and documents.
-     */
-    EmbeddingTotals: {
-      /**
-       * Num Model Requests
-       * @description Model calls.
-       */
-      num_model_requests: number;
-      /**
-       * Input Tokens
-       * @description Tokens embedded.
-       */
-      input_tokens: number;
-    };
-    /**
      * EmbeddingUsage
      * @description The bill; equal to the ledger's row of this request.
      */
@@ -2795,6 +2825,81 @@ export interface components {
       type: "json_schema";
       /** @description The schema and its name. */
       json_schema: components["schemas"]["NamedSchema"];
+    };
+    /**
+     * JudgeResult
+     * @description One group of one bucket.
+     */
+    JudgeResult: {
+      /**
+       * Tenant Id
+       * @description Yours: a report is of one. Set when grouped by it.
+       */
+      tenant_id?: string | null;
+      /**
+       * Project Id
+       * @description The one collection asked. Set when grouped by it.
+       */
+      project_id?: string | null;
+      /**
+       * User Id
+       * @description Set when grouped by it, also of users deleted since.
+       */
+      user_id?: string | null;
+      /**
+       * Api Key Id
+       * @description Set when grouped by it.
+       */
+      api_key_id?: string | null;
+      /**
+       * Model
+       * @description Set when grouped by it.
+       */
+      model?: string | null;
+      /**
+       * Operation
+       * @description What was called for. Set when grouped by it.
+       */
+      operation?: string | null;
+      /**
+       * Status
+       * @description How calls ended, or `adjustment`. Set when grouped by it.
+       */
+      status?: string | null;
+      /**
+       * Input Tokens
+       * @description Tokens read, cached ones included.
+       */
+      input_tokens: number;
+      /**
+       * Num Model Requests
+       * @description Model calls.
+       */
+      num_model_requests: number;
+      /**
+       * Num Aborted
+       * @description Calls cut off by the client or by us.
+       */
+      num_aborted: number;
+      /**
+       * Num Recovered
+       * @description Calls whose books were closed after a crash.
+       */
+      num_recovered: number;
+      /**
+       * Num Unpriced
+       * @description Calls whose model had no price.
+       */
+      num_unpriced: number;
+      /** @description What they cost; null while nothing was priced. */
+      cost: components["schemas"]["Money"];
+      /**
+       * Object
+       * @description Named as OpenAI names the others.
+       * @default organization.usage.judge.result
+       * @constant
+       */
+      object: "organization.usage.judge.result";
     };
     /**
      * KeyBody
@@ -4227,7 +4332,7 @@ export interface components {
     };
     /**
      * OwnPeriod
-     * @description What was spent in one period.
+     * @description What was spent in one period: every call is in one of its four parts.
      */
     OwnPeriod: {
       /**
@@ -4237,8 +4342,19 @@ export interface components {
       start_time: number;
       /** @description Answers. */
       completions: components["schemas"]["CompletionsResult"];
-      /** @description Embeddings. */
-      embeddings: components["schemas"]["EmbeddingTotals"];
+      /** @description Embeddings of queries and documents. */
+      embeddings: components["schemas"]["CallTotals"];
+      /** @description The reranker. */
+      rerank: components["schemas"]["CallTotals"];
+      /** @description What reads passages to find, keep or check an answer. */
+      judge: components["schemas"]["CallTotals"];
+      /**
+       * Num Unpriced
+       * @description Calls of all parts whose model had no price.
+       */
+      num_unpriced: number;
+      /** @description What all parts cost; null while nothing was priced. */
+      cost: components["schemas"]["Money"];
     };
     /**
      * OwnUsage
@@ -5288,6 +5404,47 @@ export interface components {
        * @description The buckets.
        */
       data: components["schemas"]["Bucket_EmbeddingsResult_"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       */
+      has_more: boolean;
+      /**
+       * Next Page
+       * @description Pass as `page`.
+       */
+      next_page: string | null;
+      /**
+       * As Of
+       * @description When the report was made, Unix seconds.
+       */
+      as_of: number;
+      /**
+       * Final
+       * @description Whether every bucket is closed, so that it will never change.
+       */
+      final: boolean;
+      /**
+       * Tz
+       * @description The report's time zone.
+       * @example UTC
+       */
+      tz: string;
+    };
+    /** ReportPage[JudgeResult] */
+    ReportPage_JudgeResult_: {
+      /**
+       * Object
+       * @description Always `page`.
+       * @default page
+       * @constant
+       */
+      object: "page";
+      /**
+       * Data
+       * @description The buckets.
+       */
+      data: components["schemas"]["Bucket_JudgeResult_"][];
       /**
        * Has More
        * @description Whether another page follows.

@@ -40,6 +40,7 @@ export type OwnBudget = Schemas["OwnBudget"];
 export type Completions = Schemas["CompletionsResult"];
 export type Embeddings = Schemas["EmbeddingsResult"];
 export type Reranks = Schemas["RerankResult"];
+export type Judgements = Schemas["JudgeResult"];
 export type Costs = Schemas["CostsResult"];
 export type DocumentUsage = Schemas["DocumentResult"];
 export type DocumentsPage = Schemas["DocumentsPage"];

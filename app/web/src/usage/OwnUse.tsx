@@ -38,15 +38,15 @@ export function OwnUse() {
 }
 
 function PeriodCard({ name, period }: { name: string; period: OwnPeriod }) {
-  const { completions, embeddings } = period;
+  const { completions, embeddings, rerank, judge, num_unpriced: unpriced } = period;
   const { input_tokens: read, output_tokens: written, input_cached_tokens: cached } = completions;
-  const { value, currency } = completions.cost;
-  const unpriced = completions.num_unpriced;
+  const { value, currency } = period.cost;
+  const tokens = read + written + embeddings.input_tokens + rerank.input_tokens + judge.input_tokens;
   const unknown = unpriced > 0 ? WORDS.noPrice : "–";
   return (
     <article className="card">
       <h3>{name}</h3>
-      <p className="figure">{WORDS.tokens(countText(read + written + embeddings.input_tokens))}</p>
+      <p className="figure">{WORDS.tokens(countText(tokens))}</p>
       <ul className="plain-list quiet small">
         <li>
           {WORDS.read(countText(read))}
@@ -54,6 +54,8 @@ function PeriodCard({ name, period }: { name: string; period: OwnPeriod }) {
         </li>
         <li>{WORDS.written(countText(written))}</li>
         <li>{WORDS.embedded(countText(embeddings.input_tokens))}</li>
+        {rerank.input_tokens > 0 && <li>{WORDS.ranked(countText(rerank.input_tokens))}</li>}
+        {judge.input_tokens > 0 && <li>{WORDS.found(countText(judge.input_tokens))}</li>}
         <li>{WORDS.calls(countText(completions.num_model_requests), completions.num_model_requests)}</li>
       </ul>
       <p className="cost">

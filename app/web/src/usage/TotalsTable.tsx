@@ -29,15 +29,15 @@ export function TotalsTable({ reports, nameOf }: TotalsTableProps) {
         {name}
       </th>
       <td className="number" data-label={WORDS.calls}>
-        {counted(group, group.calls)}
+        {countText(group.calls)}
       </td>
       {kinds.map((kind) => (
         <td className="number" data-label={t.usage.kinds[kind]} key={kind}>
-          {counted(group, group.kinds[kind])}
+          {countText(group.kinds[kind])}
         </td>
       ))}
       <td className="number" data-label={t.usage.chart.tokens}>
-        <data value={String(tokensOf(group))}>{counted(group, tokensOf(group))}</data>
+        <data value={String(tokensOf(group))}>{countText(tokensOf(group))}</data>
       </td>
       <td className="number" data-label={t.usage.chart.cost}>
         {group.cost === null ? "–" : <data value={String(group.cost)}>{moneyText(group.cost, currency)}</data>}
@@ -78,7 +78,6 @@ export function TotalsTable({ reports, nameOf }: TotalsTableProps) {
           <tr>{row(WORDS.total, together(totals))}</tr>
         </tfoot>
       </table>
-      {totals.some(isUncounted) && <p className="quiet small uncounted">{WORDS.uncounted}</p>}
       {totals.length > MOST + 1 && (
         <button type="button" onClick={() => setAll(!all)}>
           {all ? WORDS.fewer : WORDS.all}
@@ -86,13 +85,4 @@ export function TotalsTable({ reports, nameOf }: TotalsTableProps) {
       )}
     </section>
   );
-}
-
-/** Whether it has a cost without a call: models that look for answers and check them are in no count of tokens. */
-function isUncounted({ calls, cost }: GroupTotals): boolean {
-  return calls === 0 && cost !== null && cost > 0n;
-}
-
-function counted(group: GroupTotals, count: number | bigint): string {
-  return isUncounted(group) ? "–" : countText(count);
 }

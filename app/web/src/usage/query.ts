@@ -17,6 +17,7 @@ export const REPORTS = {
   completions: "v1/admin/usage/completions",
   embeddings: "v1/admin/usage/embeddings",
   rerank: "v1/admin/usage/rerank",
+  judge: "v1/admin/usage/judge",
   costs: "v1/admin/costs",
 } as const;
 export type Report = keyof typeof REPORTS;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Completions, Costs, Embeddings } from "../api/types";
+import type { Completions, Costs, Embeddings, Judgements } from "../api/types";
 import { unitsOf } from "../ui/money";
 import { costParts, KINDS, together, tokenParts, tokensOf, totalsOf, unpricedIn } from "./reports";
 import { stackOf } from "./stack";
@@ -35,6 +35,10 @@ const embedding = (user_id: string | null, tokens: number): Embeddings => ({
   num_unpriced: 0,
   cost: { value: null, currency: "usd" },
 });
+const judgement = (user_id: string | null, tokens: number): Judgements => ({
+  ...embedding(user_id, tokens),
+  object: "organization.usage.judge.result",
+});
 const cost = (user_id: string | null, value: string | null, num_unpriced: number | null = 0): Costs => ({
   object: "organization.costs.result",
   user_id,
@@ -50,6 +54,7 @@ test("kinds of tokens are one series each", () => {
       completions: [bucket(10, [completion(null, 1, 2, 3)]), bucket(20, [])],
       embeddings: [bucket(10, []), bucket(20, [embedding(null, 7)])],
       rerank: [],
+      judge: [bucket(20, [judgement(null, 5)])],
     },
     "kind",
   );
@@ -58,6 +63,7 @@ test("kinds of tokens are one series each", () => {
     ["cached", [2n, 0n]],
     ["output", [3n, 0n]],
     ["embeddings", [0n, 7n]],
+    ["judge", [0n, 5n]],
   ]);
 });
 
@@ -67,13 +73,14 @@ test("a user's tokens are those of all reports", () => {
       completions: [bucket(10, [completion("ada", 1, 2, 3), completion("bob", 1, 0, 0)])],
       embeddings: [bucket(10, [embedding("ada", 7), embedding("", 2)])],
       rerank: [],
+      judge: [bucket(10, [judgement("bob", 40)])],
     },
     "user",
   );
   expect(stackOf([10], parts).map(({ group, total }) => [group, total])).toEqual([
+    ["bob", 41n],
     ["ada", 13n],
     ["", 2n],
-    ["bob", 1n],
   ]);
 });
 
@@ -89,6 +96,7 @@ test("totals of groups come to the total of all", () => {
       completions: [bucket(10, [completion("ada", 1, 2, 3), completion("bob", 100, 0, 0)])],
       embeddings: [bucket(10, [embedding("ada", 7)])],
       rerank: [],
+      judge: [bucket(10, [judgement("cyd", 4)])],
       costs: [bucket(10, [cost("ada", "0.5"), cost("cyd", "-0.1")])],
     },
     "user",
@@ -96,8 +104,8 @@ test("totals of groups come to the total of all", () => {
   expect(totals.map(({ group, calls, cost }) => [group, calls, cost])).toEqual([
     ["ada", 3, unitsOf("0.5")],
     ["bob", 1, null],
-    ["cyd", 0, unitsOf("-0.1")],
+    ["cyd", 2, unitsOf("-0.1")],
   ]);
   const all = together(totals);
-  expect([tokensOf(all), all.calls, all.cost]).toEqual([113n, 4, unitsOf("0.4")]);
+  expect([tokensOf(all), all.calls, all.cost]).toEqual([117n, 6, unitsOf("0.4")]);
 });

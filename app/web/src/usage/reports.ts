@@ -1,7 +1,7 @@
 /** Reading reports: all pages of one, and what its results come to. */
 import { useQuery } from "@tanstack/react-query";
 import { request } from "../api/http";
-import type { Completions, Costs, Embeddings, ReportPage, Reranks } from "../api/types";
+import type { Completions, Costs, Embeddings, Judgements, ReportPage, Reranks } from "../api/types";
 import { unitsOf } from "../ui/money";
 import { type Asked, dimensionOf, pageQuery, REPORTS, type Report, type Split } from "./query";
 import type { Part } from "./stack";
@@ -10,6 +10,7 @@ interface Results {
   completions: Completions;
   embeddings: Embeddings;
   rerank: Reranks;
+  judge: Judgements;
   costs: Costs;
 }
 
@@ -22,6 +23,7 @@ export interface AllReports {
   completions: Bucket<Completions>[];
   embeddings: Bucket<Embeddings>[];
   rerank: Bucket<Reranks>[];
+  judge: Bucket<Judgements>[];
   costs: Bucket<Costs>[];
 }
 
@@ -37,10 +39,11 @@ export function useReports(asked: Asked) {
 }
 
 async function everyReport(asked: Asked, signal: AbortSignal): Promise<AllReports> {
-  const [completions, embeddings, rerank, costs] = await Promise.all([
+  const [completions, embeddings, rerank, judge, costs] = await Promise.all([
     everyPage("completions", asked, signal),
     everyPage("embeddings", asked, signal),
     everyPage("rerank", asked, signal),
+    everyPage("judge", asked, signal),
     everyPage("costs", asked, signal),
   ]);
   return {
@@ -49,6 +52,7 @@ async function everyReport(asked: Asked, signal: AbortSignal): Promise<AllReport
     completions: completions.buckets,
     embeddings: embeddings.buckets,
     rerank: rerank.buckets,
+    judge: judge.buckets,
     costs: costs.buckets,
   };
 }
@@ -69,22 +73,26 @@ async function everyPage<Name extends Report>(
   }
 }
 
-export type KindName = "uncached" | "cached" | "output" | "embeddings" | "rerank";
+/** What models that write nothing read: one report and one kind of tokens each. */
+const READING = ["embeddings", "rerank", "judge"] as const;
+
+export type KindName = "uncached" | "cached" | "output" | (typeof READING)[number];
 
 /** The kinds of tokens, from the bottom of the chart up. */
-export const KINDS: readonly KindName[] = ["uncached", "cached", "output", "embeddings", "rerank"];
+export const KINDS: readonly KindName[] = ["uncached", "cached", "output", ...READING];
 
 export interface TokenReports {
   completions: readonly Bucket<Completions>[];
   embeddings: readonly Bucket<Embeddings>[];
   rerank: readonly Bucket<Reranks>[];
+  judge: readonly Bucket<Judgements>[];
 }
 
 /** Tokens by bucket: by their kind, or by group over all kinds. */
 export function tokenParts(reports: TokenReports, split: Split): Part[] {
   const parts: Part[] = [];
   const dimension = dimensionOf("completions", split);
-  const add = (start: number, result: Completions | Embeddings | Reranks, kind: KindName, tokens: number) => {
+  const add = (start: number, result: object, kind: KindName, tokens: number) => {
     const group = dimension === undefined ? kind : groupOf(result, dimension);
     parts.push({ start, group, amount: BigInt(tokens) });
   };
@@ -95,7 +103,7 @@ export function tokenParts(reports: TokenReports, split: Split): Part[] {
       add(start_time, result, "output", result.output_tokens);
     }
   }
-  for (const kind of ["embeddings", "rerank"] as const) {
+  for (const kind of READING) {
     for (const { start_time, results } of reports[kind]) {
       for (const result of results) add(start_time, result, kind, result.input_tokens);
     }
@@ -138,8 +146,7 @@ export function totalsOf(reports: TokenReports & { costs: readonly Bucket<Costs>
     return totals;
   };
   const dimension = dimensionOf("completions", split);
-  const grouped = (result: Completions | Embeddings | Reranks) =>
-    of(dimension === undefined ? "" : groupOf(result, dimension));
+  const grouped = (result: object) => of(dimension === undefined ? "" : groupOf(result, dimension));
   for (const { results } of reports.completions) {
     for (const result of results) {
       const totals = grouped(result);
@@ -149,7 +156,7 @@ export function totalsOf(reports: TokenReports & { costs: readonly Bucket<Costs>
       totals.calls += result.num_model_requests;
     }
   }
-  for (const kind of ["embeddings", "rerank"] as const) {
+  for (const kind of READING) {
     for (const { results } of reports[kind]) {
       for (const result of results) {
         const totals = grouped(result);
@@ -199,7 +206,7 @@ function groupOf(result: object, dimension: string): string {
 }
 
 function none(): Record<KindName, bigint> {
-  return { uncached: 0n, cached: 0n, output: 0n, embeddings: 0n, rerank: 0n };
+  return { uncached: 0n, cached: 0n, output: 0n, embeddings: 0n, rerank: 0n, judge: 0n };
 }
 
 function compared(one: bigint, other: bigint): number {
