@@ -7,6 +7,7 @@ import type { OpenPassage } from "./ConversationView";
 import { FootnoteCard, type Previewed } from "./FootnoteCard";
 import { FootnoteList } from "./FootnoteList";
 import { FootnoteMark, PendingMark } from "./FootnoteMark";
+import { QuotedText } from "./QuotedText";
 import { isBrief, pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
 import { isRunning, type Turn } from "./turn";
 
@@ -14,10 +15,16 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
   const { text, citations, ending } = turn;
   const card = useId();
   const running = isRunning(turn);
-  const segments = useMemo(
-    () => (running ? pendingSegmentsOf(text) : segmentsOf(text, citations, ending?.uncited)),
-    [running, text, citations, ending],
-  );
+  const { written, quoted } = useMemo(() => {
+    if (running) return { written: pendingSegmentsOf(text), quoted: [] };
+    const from = ending?.quoted[0]?.start ?? Number.POSITIVE_INFINITY;
+    return {
+      written: segmentsOf(text, citations, ending?.uncited, { start: 0, end: from }),
+      quoted: segmentsOf(text, citations, [], { start: from, end: Number.POSITIVE_INFINITY }),
+    };
+  }, [running, text, citations, ending]);
+  const segments = useMemo(() => [...written, ...quoted], [written, quoted]);
+  const instead = quoted.length > 0 && written.length > 0;
   const numbers = useMemo(() => shownNumbers(segments), [segments]);
   const [previewed, setPreviewed] = useState<Previewed | null>(null);
   const hide = useCallback(() => setPreviewed(null), []);
@@ -45,7 +52,8 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
 
   return (
     <>
-      <AnswerText segments={segments} renderMark={renderMark} />
+      {written.length > 0 && <AnswerText segments={written} doubted={instead} renderMark={renderMark} />}
+      {quoted.length > 0 && <QuotedText segments={quoted} instead={instead} renderMark={renderMark} />}
       {!running && ((ending?.uncited.length ?? 0) > 0 || doubtful) && (
         <ul className="ask-legend small quiet">
           {(ending?.uncited.length ?? 0) > 0 && (

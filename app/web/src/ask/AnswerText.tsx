@@ -12,15 +12,17 @@ type Mark = Extract<Segment, { kind: "mark" }>;
 
 interface AnswerTextProps {
   segments: readonly Segment[];
+  /** Whether something better follows. */
+  doubted?: boolean;
   renderMark: (mark: Mark) => ReactNode;
 }
 
-export function AnswerText({ segments, renderMark }: AnswerTextProps) {
+export function AnswerText({ segments, doubted = false, renderMark }: AnswerTextProps) {
   const { text, tokens } = useMemo(() => {
     const text = withSentinels(segments);
     return { text, tokens: read(text.markdown) };
   }, [segments]);
-  return <div className="ask-text">{new Writer(text, renderMark).blocks(tokens)}</div>;
+  return <div className={doubted ? "ask-text doubted" : "ask-text"}>{new Writer(text, renderMark).blocks(tokens)}</div>;
 }
 
 /** Markdown that cannot be read, as when it is nested without end, is a text. */

@@ -14,11 +14,16 @@ export type Segment =
 
 type Place = Pick<Citation, "index" | "answer_start" | "answer_end">;
 
-/** The pieces of an answer in order; joined, with `[n]` for each mark, they are the answer. */
-export function segmentsOf(answer: string, citations: readonly Place[], uncited: readonly Span[] = []): Segment[] {
-  const points = Array.from(answer);
+/** The pieces of an answer, or of a part of it, in order; joined, with `[n]` for each mark, they are the answer. */
+export function segmentsOf(
+  answer: string,
+  citations: readonly Place[],
+  uncited: readonly Span[] = [],
+  part?: Span,
+): Segment[] {
+  const points = Array.from(answer).slice(0, part?.end);
   const segments: Segment[] = [];
-  let at = 0;
+  let at = part?.start ?? 0;
   const places = citations
     .map((citation, position) => ({ ...citation, position }))
     .sort((one, other) => one.answer_start - other.answer_start);
@@ -31,6 +36,22 @@ export function segmentsOf(answer: string, citations: readonly Place[], uncited:
   }
   pushText(segments, points, { start: at, end: points.length }, uncited);
   return segments;
+}
+
+/** The paragraphs of what documents say, which begin as Markdown's quotations do. */
+export function paragraphsOf(quoted: readonly Segment[]): Segment[][] {
+  const paragraphs: Segment[][] = [[]];
+  for (const segment of quoted) {
+    if (segment.kind === "mark") {
+      paragraphs.at(-1)?.push(segment);
+      continue;
+    }
+    const [first = "", ...others] = segment.text.replace(/^>(?: |$)/gm, "").split(/\n+/);
+    paragraphs.at(-1)?.push({ ...segment, text: first });
+    for (const text of others) paragraphs.push([{ ...segment, text }]);
+  }
+  const said = (segment: Segment) => segment.kind === "mark" || segment.text.trim() !== "";
+  return paragraphs.map((paragraph) => paragraph.filter(said)).filter((paragraph) => paragraph.length > 0);
 }
 
 /** The pieces of an answer that is still being written: its footnotes come at its end, but their marks are there. */

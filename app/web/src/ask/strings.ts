@@ -1,6 +1,7 @@
 /** What the ask screens say. */
+import { percentText } from "../ui/numbers";
+
 const count = new Intl.NumberFormat();
-const percent = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 0 });
 
 function passages(number: number): string {
   return number === 1 ? "1 passage" : `${count.format(number)} passages`;
@@ -79,6 +80,8 @@ export const ask = {
       "You stopped this answer. What was written stays here until you leave; it is not kept in the conversation.",
     stoppedEmpty: "You stopped this before an answer was written.",
     cut: "The answer was cut off because it reached the longest length allowed.",
+    quoted: "What the documents say, word for word:",
+    quotedInstead: "This could not be confirmed. What the documents say, word for word:",
     uncited: "Underlined like this: nothing in your documents was found that says so.",
     unconfirmed: "marks a footnote whose passage may not say what the answer says.",
     again: "Ask again",
@@ -108,7 +111,7 @@ export const ask = {
     unconfirmed: "Not confirmed",
     unconfirmedWhy: "This passage may not say what the answer says. Read it before you rely on it.",
     attributed: "Footnote found this passage itself; the answer did not name it.",
-    support: (share: number) => `Match ${percent.format(share)}`,
+    support: (share: number) => `Match ${percentText(share)}`,
     open: "Click to see it in the document",
     openList: (number: number) => `Footnotes: ${passages(number)}`,
     confirmedPartly: (confirmed: number, all: number) =>
@@ -117,9 +120,10 @@ export const ask = {
       number === 1 ? "1 sentence not confirmed" : `${count.format(number)} sentences not confirmed`,
   },
   refusal: {
-    title: "Your documents do not answer this",
+    title: "Nothing was found about this",
     titleRead: "No answer was found",
-    noEvidence: "Nothing was found that is about this question, so nothing was written.",
+    noEvidence:
+      "Nothing in your documents seems to be about this question, so nothing was written. This can be mistaken.",
     reader: "Passages were found, but none of them seems to hold the answer. Check those below: this can be mistaken.",
     notInSources: "Passages were found and read without finding the answer. Check those below: this can be mistaken.",
     notVerified: "An answer was written, but no sentence of it could be confirmed by a passage, so it is not shown.",
@@ -162,7 +166,7 @@ export const ask = {
     },
     total: "Total",
     cached: (cached: number, prompt: number) =>
-      `${count.format(cached)} of the ${count.format(prompt)} tokens read (${percent.format(prompt === 0 ? 0 : cached / prompt)}) were remembered from before.`,
+      `${count.format(cached)} of the ${count.format(prompt)} tokens read (${percentText(prompt === 0 ? 0 : cached / prompt)}) were remembered from before.`,
     others: "Helper models",
     purposes: {
       embed_query: "Understanding the question",

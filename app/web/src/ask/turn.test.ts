@@ -38,6 +38,7 @@ const DONE = {
   standalone_question: null,
   abstention: { stage: null },
   uncited_spans: [],
+  quoted_spans: [],
   timings_ms: { total: 5 },
 };
 

@@ -17,6 +17,8 @@ export interface Ending {
   model: string | null;
   standalone: string | null;
   uncited: Span[];
+  /** What documents say and no model wrote; it is at the answer's end, if it is not all of it. */
+  quoted: Span[];
   timings: Record<string, number | null> | null;
 }
 
@@ -87,6 +89,7 @@ interface Done {
   standalone_question: string | null;
   abstention: { stage: Stage | null };
   uncited_spans: Span[];
+  quoted_spans: Span[];
   timings_ms: Record<string, number | null>;
 }
 
@@ -105,6 +108,7 @@ function ended(turn: Turn, done: Done): Turn {
       model: done.model,
       standalone: done.standalone_question,
       uncited: done.uncited_spans,
+      quoted: done.quoted_spans,
       timings: done.timings_ms,
     },
   };
@@ -142,6 +146,7 @@ export function keptTurn(kept: KeptTurn): Turn {
       model: making?.model ?? null,
       standalone: kept.standalone_question,
       uncited: making?.uncited_spans ?? [],
+      quoted: making?.quoted_spans ?? [],
       timings: making?.timings_ms ?? null,
     },
   };

@@ -14,9 +14,9 @@ export function compactText(count: number): string {
   return compacts.format(count);
 }
 
-/** A share from 0 to 1. */
+/** A share from 0 to 1. Only all of it is 100 %. */
 export function percentText(share: number): string {
-  return percents.format(share);
+  return percents.format(share < 1 ? Math.min(0.99, share) : share);
 }
 
 /** A moment, from Unix seconds or RFC 3339, on the clock of a zone or else of the browser. */

@@ -1,1 +1,0 @@
-import{R as e,V as t,z as n}from"./ProblemNote-CBkbUqgw.js";var r=t(n(),1),i=e();function a({name:e}){let t=0;return e.split(/(?<=[_-])/).map(e=>{let n=t;return t+=e.length,(0,i.jsxs)(r.Fragment,{children:[n>0&&(0,i.jsx)(`wbr`,{}),e]},n)})}export{a as t};
