@@ -9,28 +9,11 @@ from tests.web.made_documents import CLAIM, HARBOUR, LOG, QUESTION, SLOWLY, chos
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-STAGES = {"Waiting its turn", "Reading the text", "Splitting it into passages", "Making it searchable"}
-_NOTE_STATES = """
-() => {
-  window.states = [];
-  new MutationObserver(() => {
-    const said = document.querySelector(".upload-state")?.textContent;
-    if (said && window.states.at(-1) !== said) window.states.push(said);
-  }).observe(document.body, {subtree: true, childList: true, characterData: true});
-}
-"""
-
 
 async def test_from_a_file_to_the_passage(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant)
-    await page.get_by_role("link", name="Add documents").click()
-    await page.evaluate(_NOTE_STATES)
     await page.get_by_label("Add files").set_input_files(chosen("the log.pdf", LOG))
     await page.get_by_role("link", name="Open the log.pdf").wait_for()
-    states = await page.evaluate("window.states")
-    assert states[-1] == "Ready"
-    assert {state.partition(",")[0] for state in states} & STAGES, states
-
     await page.get_by_role("link", name="Ask a question").click()
     turn = await ask(page, QUESTION)
     assert CLAIM in await turn.locator(".ask-text").inner_text()

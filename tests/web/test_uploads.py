@@ -9,13 +9,23 @@ from msoffcrypto.format.ooxml import OOXMLFile
 from tests.ingestion.office_files import docx_bytes
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
-from tests.web.made_documents import chosen
+from tests.web.made_documents import LOG, chosen
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Dialog
 
 SLOW, UNLIMITED = 40_000, -1  # bytes a second
 LARGE = b"A short text, and much room below it." + b"\n" * 200_000
+STAGES = {"Waiting its turn", "Reading the text", "Splitting it into passages", "Making it searchable"}
+_NOTE_STATES = """
+() => {
+  window.states = [];
+  new MutationObserver(() => {
+    const said = document.querySelector(".upload-state")?.textContent;
+    if (said && window.states.at(-1) !== said) window.states.push(said);
+  }).observe(document.body, {subtree: true, childList: true, characterData: true});
+}
+"""
 
 
 def documents(tenant: Tenant) -> dict[str, dict[str, object]]:
@@ -56,6 +66,16 @@ async def test_leaving_while_a_file_is_sent_is_asked_about(open_page: Opening, t
     async with page.expect_event("close"):
         await page.close(run_before_unload=True)
     assert asked == ["beforeunload"], "nothing is lost any more"
+
+
+async def test_how_far_a_file_is_is_told(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await page.evaluate(_NOTE_STATES)
+    await page.get_by_label("Add files").set_input_files(chosen("the log.pdf", LOG))
+    await page.get_by_role("link", name="Open the log.pdf").wait_for()
+    states = await page.evaluate("window.states")
+    assert states[-1] == "Ready"
+    assert {state.partition(",")[0] for state in states} & STAGES, states
 
 
 async def test_a_folder_is_dropped_with_all_that_is_in_it(open_page: Opening, tenant: Tenant, tmp_path: Path) -> None:

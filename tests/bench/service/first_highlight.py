@@ -38,7 +38,6 @@ def first_highlight(url: str, document: Path, question: str, *, picture: Path | 
             found[f"{name}_s"], began = round(now - began, 2), now
 
         page.goto(f"{url}/#key={ADMIN_KEY}")
-        page.get_by_role("link", name="Add documents").click()
         page.get_by_label("Add files").wait_for(state="attached")
         step("first_screen")
         page.get_by_label("Add files").set_input_files(document)

@@ -1,7 +1,10 @@
 /** What a newcomer sees before the first question: what to do. */
 import { useQuery } from "@tanstack/react-query";
+import { useLocation } from "wouter";
 import { request } from "../api/http";
 import type { Document, Page } from "../api/types";
+import { AddFiles } from "../documents/AddFiles";
+import { useAdding } from "../documents/useAdding";
 import { useSession } from "../session/session";
 import { t } from "../strings";
 
@@ -26,16 +29,8 @@ export function Welcome() {
     return (
       <div className="ask-welcome">
         <h1>{words.emptyTitle}</h1>
-        {role === "reader" ? (
-          <p className="lead">{words.emptyReader}</p>
-        ) : (
-          <>
-            <p className="lead">{words.empty}</p>
-            <a className="button ask-add" href="#/documents">
-              {words.add}
-            </a>
-          </>
-        )}
+        <p className="lead">{role === "reader" ? words.emptyReader : words.empty}</p>
+        {role !== "reader" && <FirstFiles />}
       </div>
     );
   }
@@ -58,5 +53,29 @@ export function Welcome() {
         ))}
       </ul>
     </div>
+  );
+}
+
+/** The first files: how far they are is shown where documents are. */
+function FirstFiles() {
+  const { collections } = useSession();
+  const add = useAdding();
+  const [, navigate] = useLocation();
+  if (collections !== null) {
+    return (
+      <a className="button ask-add" href="#/documents">
+        {t.ask.welcome.add}
+      </a>
+    );
+  }
+  return (
+    <AddFiles
+      into={null}
+      choices={null}
+      onTarget={() => {}}
+      onFiles={(gathered) => {
+        if (add(gathered, null)) navigate("/documents");
+      }}
+    />
   );
 }

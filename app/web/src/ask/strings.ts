@@ -18,7 +18,8 @@ export const ask = {
       "Under each answer you can see how it was made and what it cost.",
     ],
     emptyTitle: "Start with a document",
-    empty: "There is nothing to ask about yet. Add a PDF, a Word file, a web page or a text, then come back and ask.",
+    empty:
+      "There is nothing to ask about yet. Add a PDF, a Word file, a web page or a text, or drop it here; then ask.",
     emptyReader: "There is nothing to ask about yet. Ask someone who may add documents to do so.",
     add: "Add documents",
     readingTitle: "Your documents are being read",

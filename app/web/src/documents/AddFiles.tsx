@@ -2,6 +2,7 @@
 import { useEffect, useEffectEvent, useId, useRef, useState } from "react";
 import type { Collection } from "../api/types";
 import { t } from "../strings";
+import "./addFiles.css";
 import { entriesOf, type Gathered, gatherChosen, gatherDropped } from "./entries";
 
 interface AddFilesProps {

@@ -4,7 +4,6 @@ import { useState } from "react";
 import type { Collection, Document } from "../api/types";
 import { useSession } from "../session/session";
 import { t } from "../strings";
-import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
 import { AddFiles } from "./AddFiles";
 import { CollectionActions } from "./CollectionActions";
@@ -12,17 +11,16 @@ import { Collections } from "./Collections";
 import { DetailsDialog } from "./DetailsDialog";
 import { DocumentList } from "./DocumentList";
 import "./documents.css";
-import type { Gathered } from "./entries";
 import { listCollections } from "./server";
 import { UploadPanel } from "./UploadPanel";
-import { useKept, useUploads } from "./UploadProvider";
+import { useKept } from "./UploadProvider";
+import { useAdding } from "./useAdding";
 import type { View } from "./view";
 
 export default function DocumentsScreen() {
   const session = useSession();
   const mayChange = session.role !== "reader";
-  const uploads = useUploads();
-  const say = useNotices();
+  const add = useAdding();
   const kept = useKept();
   const [view, setKeptView] = useState(kept.view);
   const [detailed, setDetailed] = useState<Document | null>(null);
@@ -38,14 +36,6 @@ export default function DocumentsScreen() {
   const shown = all.find(({ id }) => id === view.collectionId) ?? null;
   const into = shown ?? all.find(({ id }) => id === target) ?? startingPoint(all);
 
-  function add({ files, leftOut, unreadable }: Gathered) {
-    const words = t.documents;
-    if (leftOut > 0) say(words.leftOut(leftOut));
-    if (unreadable.length > 0) say(words.unreadable(unreadable.length));
-    if (files.length > 0) uploads.add(files, into?.id ?? null);
-    else if (leftOut + unreadable.length === 0) say(words.nothingToAdd);
-  }
-
   return (
     <div className="screen documents">
       <div className="documents-head">
@@ -55,7 +45,7 @@ export default function DocumentsScreen() {
             into={into}
             choices={shown === null && all.length > 1 ? all : null}
             onTarget={setTarget}
-            onFiles={add}
+            onFiles={(gathered) => add(gathered, into?.id ?? null)}
           />
         )}
       </div>
