@@ -33,7 +33,9 @@ class Fallback:
         if not reading.quotes:
             return ""
         prepared.reading = reading
-        return writer.quote(*block_quotation(reading.quotes, form=prepared.question.format, pages=prepared.pages))
+        # Each stands for itself, so the likeliest comes first; told as one answer they are in reading order.
+        quotes = sorted(reading.quotes, key=lambda quote: -quote.score)
+        return writer.quote(*block_quotation(quotes, form=prepared.question.format, pages=prepared.pages))
 
 
 def _failed(prepared: Prepared, writer: FootnoteWriter, completion: Completion) -> bool:

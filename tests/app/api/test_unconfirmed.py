@@ -1,6 +1,6 @@
 """POST /v1/ask where nothing the model wrote can be confirmed: the documents' own words follow, quoted and cited."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
@@ -33,14 +33,20 @@ Serve = Callable[..., Service]
 def serve(state: State) -> Iterator[Serve]:
     closing: list[Callable[[], object]] = []
 
-    def start(says: str, *, points_at: str | None = "forty ships", quotes: bool = True) -> Service:
+    def start(
+        says: str,
+        *,
+        points_at: str | None = "forty ships",
+        probabilities: Sequence[float] = (0.9,),
+        quotes: bool = True,
+    ) -> Service:
         engine = ScriptedEngine(says)
         models = stations(
             state,
             engine,
             tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
             search=cast(Search, FixedSearch(hits())),
-            reader=PointingReader(points_at) if points_at is not None else None,
+            reader=PointingReader(points_at, probabilities=probabilities) if points_at is not None else None,
             quotes_unconfirmed=quotes,
         )
         app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
@@ -76,6 +82,16 @@ def test_what_the_documents_say_follows_in_a_paragraph_of_its_own(serve: Serve) 
     assert quote == ("[2]", SENTENCE, True)
     assert quoted(body) == [QUOTED]
     assert body["sources"]["cited"] == [one["chunk_id"] for one in body["citations"]]
+
+
+def test_the_likeliest_of_several_comes_first(serve: Serve) -> None:
+    other = "> The harbour was dredged in April. [1]"
+
+    likelier_last = serve(CLAIM, points_at="harbour", probabilities=(0.5, 0.9)).ask()
+    likelier_first = serve(CLAIM, points_at="harbour", probabilities=(0.9, 0.5)).ask()
+
+    assert quoted(likelier_last) == [f"{QUOTED}\n>\n{other}"]
+    assert quoted(likelier_first) == [f"{other}\n>\n{QUOTED}"]
 
 
 def test_a_sentence_without_a_source_stays_marked_as_one(serve: Serve) -> None:
