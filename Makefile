@@ -113,12 +113,12 @@ faults-ingest: $(VENV)/.installed-dev
 # Trains the default generator's adapter; goes on where it stopped.
 ADAPTER ?= build/grounded-smollm2-135m
 adapter: $(VENV)/.installed-dev $(VENV)/.models
-	$(BIN)/python -m app.tuning.run $(SETS) $(ADAPTER) $(ARGS)
+	$(BIN)/python -m app.tuning.adapter.run $(SETS) $(ADAPTER) $(ARGS)
 
 # Trains the default embedder's span reader; goes on where it stopped.
 READER ?= build/span-minilm-l6
 reader: $(VENV)/.installed-dev $(VENV)/.models
-	$(BIN)/python -m app.tuning.reader $(SETS) $(READER) $(ARGS)
+	$(BIN)/python -m app.tuning.span_reader.run $(SETS) $(READER) $(ARGS)
 
 # The packages that would be installed on this kind of machine, with the hashes of their files (docs/OPERATIONS.md).
 lock: | $(VENV)/bin/python

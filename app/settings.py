@@ -14,6 +14,9 @@ DEFAULT_EMBEDDER = "all-MiniLM-L6-v2"
 DEFAULT_GENERATOR = "SmolLM2-135M-Instruct"
 EXTRACTIVE = "extractive"
 
+# Names for every interface; nothing is bound here.
+_ON_THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
+
 
 class Settings(BaseSettings):
     """Every setting, from `FOOTNOTE_*` variables or a `.env` file in the working directory."""
@@ -379,6 +382,16 @@ class Settings(BaseSettings):
     def extractive(self) -> bool:
         """Whether answers are quoted and no language model is loaded."""
         return self.generator == EXTRACTIVE
+
+    def address(self, *, port: int | None = None) -> str:
+        """The URL at which a browser on this machine opens the server, without a slash at its end.
+
+        Args:
+            port: The port that was bound, where it is not the configured one.
+        """
+        host = _ON_THIS_MACHINE.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
+        scheme = "http" if self.tls_cert is None else "https"
+        return f"{scheme}://{host}:{self.port if port is None else port}"
 
     @property
     def resolved_database_url(self) -> str:

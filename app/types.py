@@ -94,8 +94,8 @@ class Turn:
     """A question as it was asked and its answer.
 
     `standalone` is the question rewritten to be understood without the turns before it; None where it was
-    so already. `citations` are the answer's footnotes, `making` is how it was made (`app.making`), both in JSON's
-    types; a turn of before that was kept has no `making`.
+    so already. `citations` are the answer's footnotes, `making` is how it was made
+    (`app.answering.conversations`), both in JSON's types; a turn of before that was kept has no `making`.
     """
 
     request_id: str

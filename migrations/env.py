@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import context
 
-from app.db.every_table import metadata
 from app.db.migration import is_mapped
+from app.db.tables import metadata
 
 connection = context.config.attributes["connection"]
 assert isinstance(connection, sa.Connection), "migrations are run through app.db.migration"

@@ -5,7 +5,6 @@ arXiv:1508.05326); a reranker has one score, which stands for entailment, and kn
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from retrieval.errors import VerifierUnavailable
 from retrieval.pair_model import Device, Dtype, Refusals, load_pair_model
+from retrieval.types import Judgement
 
 _BATCH = 16  # pairs; an answer's sentence is judged beside a handful of passages
 
@@ -24,14 +24,6 @@ _REFUSALS = Refusals(
     no_head='The model "{name}" cannot verify: it has no head that judges pairs.',
     damaged='The verifying model "{name}" cannot be loaded, its files are damaged or incomplete.',
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Probabilities in [0, 1] that a passage entails a claim and that it contradicts it."""
-
-    entailment: float
-    contradiction: float
 
 
 class EntailmentModel:

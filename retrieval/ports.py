@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrieval.key_set import KeySet
-from retrieval.types import Chunk, EmbedderInfo, Pointer, Scope
+from retrieval.types import Chunk, EmbedderInfo, Judgement, Pointer, Scope
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Keys: TypeAlias = npt.NDArray[np.int64]
@@ -159,4 +159,30 @@ class Reader(Protocol):
 
     def read(self, question: str, passages: Sequence[str]) -> list[Pointer | None]:
         """The likeliest answer in each passage, in the order of `passages`; None where there is no text to read."""
+        ...
+
+
+class Judge(Protocol):
+    """Reads a claim and a passage together."""
+
+    def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
+        """What each passage says of the claim, in the order of `passages`."""
+        ...
+
+
+class EntailmentJudge(Judge, Protocol):
+    """A model that judges claims. Safe to call from several threads."""
+
+    @property
+    def model(self) -> str:
+        """What the model is called."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """Identifies its weights."""
+        ...
+
+    def count_tokens(self, claim: str, passages: Sequence[str]) -> int:
+        """Tokens `judge` reads of all pairs."""
         ...

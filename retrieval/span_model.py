@@ -1,7 +1,7 @@
 """An encoder that points at answers: where in a passage one begins and ends, or that there is none.
 
 The reader of DrQA and DPR (Karpukhin et al. 2020, arXiv:2004.04906) on the embedder's own weights: its lower
-layers as they are, its upper ones trained (`retrieval.tuning.span_training`), and two scores a token. The first
+layers as they are, its upper ones trained (`app.tuning.span_reader.training`), and two scores a token. The first
 token stands for "no answer" (Devlin et al. 2019, arXiv:1810.04805, section 4.3).
 """
 

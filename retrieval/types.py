@@ -196,3 +196,11 @@ class EmbedderInfo:
 
 
 Metadata: TypeAlias = Mapping[str, MetadataValue | list[MetadataValue]]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Probabilities in [0, 1] that a passage entails a claim and that it contradicts it."""
+
+    entailment: float
+    contradiction: float

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-import app.db.tables_ledger  # noqa: F401 - puts the ledger's tables on the metadata
+import app.db.tables.ledger  # noqa: F401 - puts the ledger's tables on the metadata
 from app.db.migration import upgrade
 from app.db.session import Database
-from app.db.tables import metadata
+from app.db.tables.documents import metadata
 
 _names = itertools.count()
 

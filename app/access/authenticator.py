@@ -7,7 +7,7 @@ import anyio
 from starlette.datastructures import Headers
 
 from app.access.cookie import require_own_page, session_secret
-from app.access.known import KnownPrincipals
+from app.access.key_cache import KnownPrincipals
 from app.db.digests import digest_of
 from app.errors import Unauthenticated
 from app.types import Principal

@@ -21,7 +21,7 @@ from app.admission.rates import Rates
 from app.admission.turns import Turn, current
 from app.admission.types import Standing
 from app.errors import DeadlinePassed, ServerFull
-from app.instrumentation import station
+from app.telemetry.stations import station
 from app.types import Principal
 
 Body = TypeVar("Body")

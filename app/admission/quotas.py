@@ -7,7 +7,7 @@ from threading import Lock
 
 from app.admission.types import Override, Quota
 from app.errors import AppError
-from app.telemetry import logger
+from app.telemetry.logs import logger
 from app.types import Principal
 
 STALE_S = 0.5

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from app.admission.rates import Rates, Tokens
 from app.types import Operation, Reservation
-from app.usage.entry import ADJUSTMENT, Entry
+from app.usage.ledger.entry import ADJUSTMENT, Entry
 
 _MOST_OPEN = 100_000  # calls that were reserved and not settled
 

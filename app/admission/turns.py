@@ -2,7 +2,7 @@
 
 The gate knows when a request begins and ends, and only whoever starts a thread knows when that is done with:
 before an answer is generated, or after everybody who waited for it has left. So the turn is in the request's context
-(PEP 567), and `app.answering.prepare` says how long it lasts.
+(PEP 567), and `app.answering.answerer.prepare` says how long it lasts.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from app.api.dependencies import Cursor, CutoverDep, Limit, PrincipalDep, RequestId, StateDep
+from app.api.dependencies import Cursor, EmbedderSwapDep, Limit, PrincipalDep, RequestId, StateDep
 from app.api.paging import page_of
 from app.api.schemas.admin import GenerationBody
 from app.api.schemas.shape import Page, problems
@@ -13,7 +13,7 @@ router = APIRouter(prefix="/v1/admin", tags=["administration"])
 @router.get("/generations", summary="List index generations", responses=problems(422))
 def list_generations(state: StateDep, limit: Limit = 100, cursor: Cursor = None) -> Page[GenerationBody]:
     """Which embedders' vectors there are, the newest first: searched, being built, kept, and gone."""
-    building = state.cutover.building if state.cutover is not None else None
+    building = state.embedder_swap.building if state.embedder_swap is not None else None
     return page_of(
         state.generations.list(),
         key=lambda item: str(item.id),
@@ -25,11 +25,13 @@ def list_generations(state: StateDep, limit: Limit = 100, cursor: Cursor = None)
 
 @router.post("/generations/{generation_id}/confirm", summary="Keep an embedder", responses=problems(404, 409, 422, 503))
 def confirm_generation(
-    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, cutover: CutoverDep
+    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, embedder_swap: EmbedderSwapDep
 ) -> GenerationBody:
     """Keep the generation in use for good; the vectors and the index from before it are deleted in the background."""
-    cutover.confirm(generation_id, record=state.audit.recording(principal, "generation.retired", request_id=request_id))
-    return GenerationBody.of(state.generations.get(generation_id), cutover.building)
+    embedder_swap.confirm(
+        generation_id, record=state.audit.recording(principal, "generation.retired", request_id=request_id)
+    )
+    return GenerationBody.of(state.generations.get(generation_id), embedder_swap.building)
 
 
 @router.post(
@@ -39,7 +41,7 @@ def confirm_generation(
     responses=problems(404, 409, 422, 503),
 )
 def roll_back_generation(
-    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, cutover: CutoverDep
+    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, embedder_swap: EmbedderSwapDep
 ) -> GenerationBody:
     """Go back from the generation in use to the one before, which takes in what came since and is then searched.
 
@@ -47,4 +49,4 @@ def roll_back_generation(
     loads the embedder it names and goes on searching by the one before.
     """
     record = state.audit.recording(principal, "generation.rolled_back", request_id=request_id)
-    return GenerationBody.of(cutover.roll_back(generation_id, record=record), cutover.building)
+    return GenerationBody.of(embedder_swap.roll_back(generation_id, record=record), embedder_swap.building)

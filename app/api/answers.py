@@ -10,8 +10,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from app.answer import Answer, SourcesFound, TextDelta
-from app.answering import Answerer, prepare
+from app.answering.answer import Answer, SourcesFound, TextDelta
+from app.answering.answerer import Answerer, prepare
+from app.answering.formats import ANSWER_SCHEMA, schema_text
+from app.answering.prepared import Prepared
+from app.answering.question import Question
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
@@ -19,10 +22,7 @@ from app.api.schemas.answers import AbstentionBody, AnswerBody, AskRequest, Cita
 from app.api.schemas.shape import ResponseBody, problems
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest
-from app.formats import ANSWER_SCHEMA, schema_text
-from app.prepared import Prepared
-from app.question import Question
-from app.state import State
+from app.server.state import State
 from app.types import Principal
 
 router = APIRouter(tags=["answers"])

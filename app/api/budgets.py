@@ -19,11 +19,11 @@ from app.api.schemas.budgets import (
     require_zone,
 )
 from app.api.schemas.shape import Page, problems
-from app.db.budgets import BudgetTerms
-from app.db.patch import KEEP
+from app.db.keep import KEEP
 from app.errors import InvalidRequest
-from app.state import State
+from app.server.state import State
 from app.types import Principal
+from app.usage.budgets.repository import BudgetTerms
 
 router = APIRouter(prefix="/v1/admin", tags=["budgets"])
 

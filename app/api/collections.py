@@ -11,7 +11,7 @@ from app.api.schemas.collections import CollectionBody, CollectionPatch, NewColl
 from app.api.schemas.documents import DeletedBody
 from app.api.schemas.jobs import ReindexBody
 from app.api.schemas.shape import Page, problems
-from app.db.patch import KEEP
+from app.db.keep import KEEP
 from app.errors import Forbidden
 
 router = APIRouter(tags=["collections"])

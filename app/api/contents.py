@@ -9,7 +9,7 @@ from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_
 from app.api.schemas.contents import ChunkBody, ContentBody, PageBody
 from app.api.schemas.shape import Page, problems
 from app.errors import NotFound
-from app.state import State
+from app.server.state import State
 from app.types import Principal
 
 router = APIRouter(tags=["documents"])

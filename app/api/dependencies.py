@@ -6,9 +6,8 @@ from typing import Annotated, cast
 from fastapi import Depends, Query, Request
 
 from app.access.authenticator import Caller
-from app.cutover import Cutover
 from app.errors import ModelsLoading, SetupError
-from app.state import Models, State
+from app.server.state import EmbedderSwapControl, Models, State
 from app.types import Collection, Document, Principal
 from retrieval.filters import parse_filter
 from retrieval.types import Scope
@@ -48,7 +47,7 @@ def without_models(state: State) -> SetupError:
     return ModelsLoading() if state.loading is not None else SetupError("This process runs without models.")
 
 
-def cutover_of(request: Request) -> Cutover:
+def embedder_swap_of(request: Request) -> EmbedderSwapControl:
     """What changes embedders.
 
     Raises:
@@ -56,10 +55,10 @@ def cutover_of(request: Request) -> Cutover:
         SetupError: This process runs without them.
     """
     state = state_of(request)
-    cutover = state.cutover
-    if state.models is None or cutover is None:
+    embedder_swap = state.embedder_swap
+    if state.models is None or embedder_swap is None:
         raise without_models(state)
-    return cutover
+    return embedder_swap
 
 
 def request_id(request: Request) -> str:
@@ -76,7 +75,7 @@ StateDep = Annotated[State, Depends(state_of)]
 CallerDep = Annotated[Caller, Depends(caller_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 ModelsDep = Annotated[Models, Depends(models_of)]
-CutoverDep = Annotated[Cutover, Depends(cutover_of)]
+EmbedderSwapDep = Annotated[EmbedderSwapControl, Depends(embedder_swap_of)]
 RequestId = Annotated[str, Depends(request_id)]
 AnswerDeadline = Annotated[float, Depends(answer_deadline)]
 Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]

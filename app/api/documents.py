@@ -35,10 +35,10 @@ from app.api.schemas.documents import (
 from app.api.schemas.search import FILTER
 from app.api.schemas.shape import Page, problems
 from app.api.upload import MULTIPART, Upload, read_upload
-from app.archives import Unpacked, UnpackingLimits, is_archive, unpack
+from app.documents.archives import Unpacked, UnpackingLimits, is_archive, unpack
+from app.documents.originals import Received
 from app.errors import InvalidRequest, NotFound, Unauthenticated
-from app.files import Received
-from app.state import State
+from app.server.state import State
 from app.types import Document, DocumentStatus, Principal
 from retrieval.filters import parse_filter
 from retrieval.types import Metadata

@@ -13,11 +13,11 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 
 from app import errors as app_errors
-from app.answer import Answer
+from app.answering.answer import Answer
 from app.api.schemas.unsupported import UNSUPPORTED
-from app.instrumentation import note_problem
-from app.telemetry import logger
-from app.usage.sums import decimal
+from app.telemetry.logs import logger
+from app.telemetry.stations import note_problem
+from app.usage.rollups.sums import decimal
 from generation import errors as generation_errors
 from generation.types import FinishReason
 from ingestion import errors as ingestion_errors

@@ -15,12 +15,12 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.event_stream import until_first
 from app.errors import InvalidRequest
-from app.usage.buckets import LIMITS
-from app.usage.csv_text import Cell, csv_text
-from app.usage.documents_report import MOST, DocumentsQuery
-from app.usage.ledger import Ledger
-from app.usage.report_query import ReportQuery
-from app.usage.report_rows import MONEY, Page, Table
+from app.usage.ledger.ledger import Ledger
+from app.usage.reports.csv_text import Cell, csv_text
+from app.usage.reports.documents_report import MOST, DocumentsQuery
+from app.usage.reports.query import ReportQuery
+from app.usage.reports.rows import MONEY, Page, Table
+from app.usage.rollups.buckets import LIMITS
 
 Format: TypeAlias = Literal["csv", "ndjson"]
 Query = TypeVar("Query", ReportQuery, DocumentsQuery)

@@ -74,15 +74,15 @@ def readyz(request: Request, state: StateDep) -> Response:
             "lexical": models.lexical.serving,
             "embedder": models.embedder.info.model,
         }
-        cutover = state.cutover
-        if cutover is not None and (building := cutover.building) is not None:
+        embedder_swap = state.embedder_swap
+        if embedder_swap is not None and (building := embedder_swap.building) is not None:
             checks["reembedding"] = {
                 "generation": building.generation,
                 "done": building.done,
                 "total": building.total,
                 "stalled": building.error is not None,
             }
-        ingesting = models.worker.alive() or (cutover is not None and cutover.swapping)
+        ingesting = models.worker.alive() or (embedder_swap is not None and embedder_swap.swapping)
         checks["ingestion"] = {"alive": ingesting}
         if not engine_alive:
             reasons.append("engine: stopped")

@@ -12,11 +12,11 @@ from app.api.paging import page_of
 from app.api.schemas.budgets import BudgetBody
 from app.api.schemas.keys import Expiry, KeyBody, KeyPatch, NewKey, NewKeyBody, Rotation
 from app.api.schemas.shape import Page, problems
-from app.db.budget_rows import Budget
-from app.db.patch import KEEP, Keep
+from app.db.keep import KEEP, Keep
 from app.errors import InvalidRequest, NotFound
-from app.state import State
+from app.server.state import State
 from app.types import ApiKey, Principal
+from app.usage.budgets.rows import Budget
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 

@@ -9,7 +9,7 @@ from app.api.paging import page_of
 from app.api.schemas.limits import LimitsBody, NewLimits
 from app.api.schemas.shape import Page, problems
 from app.errors import NotFound
-from app.state import State
+from app.server.state import State
 from app.types import Principal
 
 router = APIRouter(prefix="/v1/admin/limits", tags=["limits"])

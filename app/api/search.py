@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
+from app.answering.question import Question
 from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.schemas.search import HitBody, SearchRequest, SearchResponse, SearchUsage
 from app.api.schemas.shape import problems
-from app.question import Question
 from retrieval.nearest_sentences import nearest_sentences
 
 router = APIRouter(tags=["search"])

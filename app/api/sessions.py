@@ -13,7 +13,7 @@ from app.api.dependencies import CallerDep, StateDep
 from app.api.schemas.session import NewSession, SessionBody, SignedOut
 from app.api.schemas.shape import problems
 from app.errors import NotFound, Unauthenticated
-from app.state import State
+from app.server.state import State
 from app.types import Principal
 
 router = APIRouter(prefix="/v1/session", tags=["session"])

@@ -11,13 +11,13 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import SecretStr, TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
-from app.api.idempotency import take
+from app.api.gate.idempotency import take
 from app.api.schemas.uploads import PROTECTED, FileFields, TextDocument, UploadFields, WebDocument
+from app.documents.originals import FileStore, Received, read_blocks
 from app.errors import InvalidRequest, UrlNotAllowed
-from app.files import FileStore, Received, read_blocks
-from app.identifiers import new_id
-from app.state import State
-from app.web_pages import WebPages
+from app.ids import new_id
+from app.outbound.web_pages import WebPages
+from app.server.state import State
 
 _FIELDS = ("collection_id", "external_id", "metadata", "on_duplicate", "wait")
 _FIELD_BYTES = 1 << 20

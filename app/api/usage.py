@@ -21,10 +21,10 @@ from app.api.schemas.usage import (
     ReportPage,
     RerankResult,
 )
-from app.usage import report_rows
-from app.usage.buckets import BucketWidth
-from app.usage.documents_report import DocumentsQuery
-from app.usage.report_query import ReportQuery
+from app.usage.reports import rows as report_rows
+from app.usage.reports.documents_report import DocumentsQuery
+from app.usage.reports.query import ReportQuery
+from app.usage.rollups.buckets import BucketWidth
 
 router = APIRouter(tags=["usage"])
 

@@ -14,11 +14,11 @@ from app.api.schemas.shape import Page, problems
 from app.api.schemas.usage_events import LineBody, WholeEventBody
 from app.errors import InvalidRequest
 from app.types import Operation, UsageStatus
-from app.usage.buckets import LATEST
-from app.usage.entry import ADJUSTMENT
-from app.usage.line_rows import line_objects, lines_as_csv, whole_object
-from app.usage.raw_ledger import LineFilter
-from app.usage.zones import zone_named
+from app.usage.ledger.entry import ADJUSTMENT
+from app.usage.reports.line_rows import line_objects, lines_as_csv, whole_object
+from app.usage.reports.raw_ledger import LineFilter
+from app.usage.rollups.buckets import LATEST
+from app.usage.rollups.zones import zone_named
 
 router = APIRouter(tags=["usage"])
 

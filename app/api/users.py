@@ -5,9 +5,9 @@ from fastapi import APIRouter
 from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.tenants import NewUser, UserBody, UserPatch
-from app.db.patch import KEEP
+from app.db.keep import KEEP
 from app.errors import Conflict, Forbidden
-from app.identifiers import new_id
+from app.ids import new_id
 from app.types import Principal
 
 router = APIRouter(prefix="/v1/admin/users", tags=["administration"])

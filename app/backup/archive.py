@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+from app.documents.originals import Readable
 from app.errors import SetupError
-from app.files import Readable
 
 SUMS = "SHA256SUMS"
 _BLOCK = 1 << 20

@@ -9,7 +9,7 @@ import shutil
 import time
 from pathlib import Path
 
-from app.files import sync_folder
+from app.disk import sync_folder
 
 _PREPARING = "restore.part"
 _READY = "restore.ready-"

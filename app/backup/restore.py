@@ -10,13 +10,14 @@ import sqlalchemy as sa
 from app.backup import placement
 from app.backup.archive import BackupUnusable, Member, read_archive
 from app.backup.contents import MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of
+from app.backup.data_dir import data_dir_lock
 from app.backup.snapshot import Report
 from app.db.migration import current_revision, knows, upgrade
 from app.db.portable import RowLoader
 from app.db.session import Database
+from app.disk import is_full
+from app.documents.originals import FileStore, read_blocks
 from app.errors import Conflict, SetupError, StorageFull
-from app.files import FileStore, is_full, read_blocks
-from app.lock import data_dir_lock
 from app.settings import Settings
 
 _SMALL = 64 << 20  # bytes of a description; more is no description of ours

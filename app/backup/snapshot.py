@@ -22,9 +22,10 @@ from app.db.migration import current_revision, refuse_newer
 from app.db.originals import unattached_originals
 from app.db.portable import count_rows, dump_rows
 from app.db.session import Database
-from app.db.tables import document_version
+from app.db.tables.documents import document_version
+from app.disk import is_full, sync_folder
+from app.documents.originals import FileStore
 from app.errors import Conflict, SetupError, StorageFull
-from app.files import FileStore, is_full, sync_folder
 from app.settings import Settings
 
 Report = Callable[[str, int, int], None]

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import Client, Refused, connect, refused
 from app.cli.remote_collection import collection_id_of
+from app.client import Client, Refused, connect, refused
 
 Collection = Annotated[str | None, typer.Option("--collection", "-c", help="Only in this collection (name or id).")]
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import Client, connect
+from app.client import Client, connect
 
 
 def register(cli: typer.Typer) -> None:

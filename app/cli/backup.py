@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from app.cli.progress import Bar
-from app.cli.target import Target
+from app.client import Target
 from app.errors import SetupError
 from app.settings import load_settings
 

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import connect
-from app.cli.target import Target
+from app.client import Target, connect
 from app.errors import AppError
 from app.settings import Settings, load_settings
 
@@ -106,7 +105,7 @@ def _check_server(target: Target, *, repair: bool) -> None:
 
 def _documents(settings: Settings, *, repair: bool) -> tuple[bool, str]:
     """Rows against rows and files, without loading a model. The index is compared with SQL at every start."""
-    from app.bootstrap import build
+    from app.server.bootstrap import build
 
     with build(settings, with_models=False) as state:
         found = state.reconciler.run(None, repair=repair)
@@ -123,7 +122,7 @@ def _said(sentence: str, *, mendable: bool, mended: bool) -> str:
 def _models(settings: Settings) -> tuple[bool, str]:
     from app.models.adapter import configured_adapter
     from app.models.folder import resolve, status
-    from app.models.reader import configured_reader
+    from app.models.span_reader import configured_reader
 
     wanted = (settings.embedder,) if settings.extractive else (settings.embedder, settings.generator)
     names = [resolve(setting, models_dir=settings.models_dir) for setting in wanted]

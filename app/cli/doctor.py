@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import connect
-from app.cli.target import Target
+from app.client import Target, connect
 from app.doctor.report import Level, Report
 from app.errors import SetupError
 from app.settings import load_settings

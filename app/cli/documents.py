@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import Client, Refused, connect
 from app.cli.ingest import INTERRUPTED, report
 from app.cli.mirror import Mirror
-from app.cli.patience import Patience
 from app.cli.progress import progress_of
 from app.cli.remote_collection import HttpCollection, RemoteDocument, collection_id_of, pages
+from app.cli.retries import Patience
 from app.cli.tally import Tally
+from app.client import Client, Refused, connect
 from app.errors import SetupError
 
 _PATIENCE_S = 60.0

@@ -4,7 +4,7 @@ from typing import Any, BinaryIO
 
 import httpx
 
-from app.cli.connection import Client, Refused, refused
+from app.client import Client, Refused, refused
 
 
 def download_csv(client: Client, path: str, params: dict[str, Any], out: BinaryIO) -> None:

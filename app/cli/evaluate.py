@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.evaluation.floor import Reader
     from app.evaluation.record import Run
     from app.evaluation.types import Options
-    from app.state import State
+    from app.server.state import State
 
 
 def register(cli: typer.Typer) -> None:
@@ -112,7 +112,7 @@ def evaluate(
 
 def _floor(state: "State") -> "Reader | None":
     """The extractive reader, unless it is what answers anyway."""
-    from app.extractive import ExtractiveReader
+    from app.answering.quoting.selection import ExtractiveReader
 
     assert state.models is not None, "the scratch application has models"
     if state.settings.extractive:
@@ -121,7 +121,7 @@ def _floor(state: "State") -> "Reader | None":
 
 
 def _write(run: "Run", out: Path, console: Console) -> None:
-    from app.evaluation.report import html_report
+    from app.evaluation.report.page import html_report
     from app.evaluation.table import tables
 
     (out / "run.json").write_text(run.model_dump_json(indent=1) + "\n", encoding="utf-8")

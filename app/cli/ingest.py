@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import Client, connect
 from app.cli.folder import Folder, find_files
 from app.cli.mirror import Mirror
-from app.cli.patience import Patience
 from app.cli.progress import Progressing, progress_of
 from app.cli.remote_collection import HttpCollection, collection_id_of
+from app.cli.retries import Patience
 from app.cli.tally import Outcome, Tally
 from app.cli.watch import Follower, follow, watched
+from app.client import Client, connect
 from app.errors import SetupError
 
 _PATIENCE_S = 300.0  # a full or restarting server is waited for, a dead one is told about

@@ -16,7 +16,7 @@ from app.cli.progress import Bar
 from app.settings import load_settings
 
 if TYPE_CHECKING:
-    from app.evaluation.injection_measurement import InjectionRates
+    from app.evaluation.injections.measurement import InjectionRates
 
 _COLUMNS = ("attacks", "presented", "obeyed", "quoted", "control", "right", "right, control")
 
@@ -36,7 +36,7 @@ def measure(
 ) -> None:
     """Write instructions into documents, ask questions of them, and count how often the instructions win."""
     from app.evaluation.dataset import read_question_set
-    from app.evaluation.injection_measurement import injection_rates, measure_injections
+    from app.evaluation.injections.measurement import injection_rates, measure_injections
     from app.evaluation.scratch import scratch_application
     from app.evaluation.types import Options
 

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import connect
 from app.cli.remote_collection import collection_id_of, pages
+from app.client import connect
 from app.types import Role
 
 commands = typer.Typer(help="API keys.", no_args_is_help=True)

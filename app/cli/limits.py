@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import connect
 from app.cli.remote_collection import pages
+from app.client import connect
 from app.errors import InvalidRequest
 
 commands = typer.Typer(help="What keys and tenants may take in a minute, and at once.", no_args_is_help=True)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from app.cli.catalogue import Catalogue
-from app.cli.target import Target
+from app.client import Target
 from app.errors import AppError
 from generation.errors import GenerationError
 from ingestion.errors import IngestionError

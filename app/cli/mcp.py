@@ -10,7 +10,7 @@ import httpx
 import typer
 from rich.console import Console
 
-from app.cli.connection import Client, connect
+from app.client import Client, connect
 from app.errors import SetupError
 from app.settings import load_settings
 
@@ -44,7 +44,7 @@ def mcp(
         from app.mcp.server import create_server
     except ModuleNotFoundError:
         raise SetupError("`footnote mcp` needs the extra `mcp`: pip install 'footnote-rag[mcp]'.") from None
-    from app.telemetry import configure_logging
+    from app.telemetry.logs import configure_logging
 
     if http_key is not None and not http_key.strip():
         raise SetupError("The key for --http is empty.")

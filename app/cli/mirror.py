@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from app.cli.folder import LocalFile, Unreadable, sha256_of, signature_of
 from app.cli.inventory import Inventory
-from app.cli.patience import Patience
 from app.cli.remote_collection import FileRefused, Receipt, RemoteCollection, RemoteDocument
+from app.cli.retries import Patience
 from app.cli.tally import Outcome, Tally
 
 _IN_FLIGHT = 64  # uploads waited for at once: the server always has work, and a folder of thousands is no flood

@@ -46,7 +46,7 @@ def list_models() -> None:
     from app.models.adapter import adapter_status, configured_adapter
     from app.models.folder import status
     from app.models.memory import sequence_memory
-    from app.models.reader import configured_reader, reader_status
+    from app.models.span_reader import configured_reader, reader_status
 
     settings = load_settings()
     table = Table("model", "kind", "licence", "size", "state", box=None, pad_edge=False)

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import Client, connect
 from app.cli.remote_collection import pages
+from app.client import Client, connect
 
 commands = typer.Typer(help="What models' tokens cost.", no_args_is_help=True)
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from app.cli.connection import Client, connect
 from app.cli.progress import Bar
 from app.cli.remote_collection import pages
+from app.client import Client, connect
 from app.errors import SetupError
 
 _POLL_SECONDS = 0.5

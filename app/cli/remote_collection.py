@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from app.cli.connection import Client, Refused
+from app.client import Client, Refused
 from app.errors import AppError, SetupError
 
 _FINAL = frozenset({"indexed", "failed", "deleting"})

@@ -40,13 +40,12 @@ def run(settings: "Settings") -> None:
         SetupError: The data dir, the database, the address, the certificate or a model will not do.
         RetrievalError, GenerationError: A model cannot be used.
     """
-    from app.bootstrap import build_loading
-    from app.core_dumps import forbid_core_dumps
-    from app.drain import Drain
-    from app.main import create_app
-    from app.server import Server, configuration
-    from app.service_manager import notify
-    from app.telemetry import configure_logging
+    from app.api.application import create_app
+    from app.server.bootstrap import build_loading
+    from app.server.drain import Drain
+    from app.server.http_server import Server, configuration
+    from app.server.process import forbid_core_dumps, notify
+    from app.telemetry.logs import configure_logging
 
     configure_logging(level=settings.log_level, json=settings.log_format == "json")
     forbid_core_dumps()
@@ -73,14 +72,12 @@ def _listen(settings: "Settings", console: Console) -> socket.socket:
     Raises:
         SetupError: The address cannot be bound.
     """
-    from app.address import address_of
-
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         raise SetupError(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.") from None
-    address = address_of(settings, port=listener.getsockname()[1])
+    address = settings.address(port=listener.getsockname()[1])
     console.print(f"Footnote listens on {address}, its API is described at {address}/docs", soft_wrap=True)
     console.print("It answers questions when its models are loaded; /readyz says how far that is.")
     return listener
@@ -88,10 +85,10 @@ def _listen(settings: "Settings", console: Console) -> socket.socket:
 
 def migrate() -> None:
     """Bring the database to the newest schema."""
+    from app.backup.data_dir import data_dir_lock
     from app.db.migration import current_revision, head_revision, upgrade
     from app.db.server_lock import server_lock
     from app.db.session import Database
-    from app.lock import data_dir_lock
     from app.settings import load_settings
 
     settings = load_settings()

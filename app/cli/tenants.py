@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import connect
 from app.cli.remote_collection import pages
+from app.client import connect
 
 commands = typer.Typer(help="Tenants of the installation.", no_args_is_help=True)
 

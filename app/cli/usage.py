@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.connection import Client, connect
 from app.cli.download import download_csv
 from app.cli.period import last as last_period
 from app.cli.usage_table import Sum, count, foot, money_text, named, numbers_table, report_table
-from app.usage.zones import zone_named
+from app.client import Client, connect
+from app.usage.rollups.zones import zone_named
 
 commands = typer.Typer(help="What was spent, by whom, on what.", invoke_without_command=True)
 

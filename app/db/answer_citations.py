@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.session import Database
-from app.db.tables_ledger import answer_citation
+from app.db.tables.ledger import answer_citation
 
 # Composed once: every answer runs one of them.
 _NEW = {

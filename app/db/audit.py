@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from app.db.cursors import cut, decode_cursor
 from app.db.session import Database, to_json
-from app.db.tables_audit import audit_event
-from app.identifiers import new_id
+from app.db.tables.audit import audit_event
+from app.ids import new_id
 from app.types import Principal
 
 Record: TypeAlias = Callable[[sa.Connection, str, dict[str, Any]], None]

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from app.db.document_rows import lock_document
 from app.db.removal import cancel_jobs
-from app.db.tables import document, document_version, job
+from app.db.tables.documents import document, document_version, job
 from app.db.versions import content_key
 from app.errors import Conflict, NotFound
 from app.types import DocumentStatus, Job, JobStatus

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import sqlalchemy as sa
 
-from app.db.tables import embedding_checkpoint
+from app.db.tables.documents import embedding_checkpoint
 from retrieval.ports import Vectors
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.scopes import is_live
-from app.db.tables import chunk, document, document_version
+from app.db.tables.documents import chunk, document, document_version
 from retrieval.types import Chunk
 
 CHUNKS: sa.Select[Any] = (

@@ -13,7 +13,7 @@ from app.db.lexical import search_text
 from app.db.scope_keys import ScopeKeys
 from app.db.scopes import documents_in
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector, document
+from app.db.tables.documents import chunk, chunk_vector, document
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.types import Chunk, Scope

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.db.originals import unattached_originals
 from app.db.scopes import is_live
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector, document, document_version, index_generation, job
+from app.db.tables.documents import chunk, chunk_vector, document, document_version, index_generation, job
 from app.types import DocumentStatus, JobStatus
 
 _FULL_TEXT = ("chunk_fts", "chunk_trigram")

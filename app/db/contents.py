@@ -8,7 +8,7 @@ from app.db.chunk_rows import CHUNKS, to_chunk
 from app.db.cursors import cut, decode_cursor
 from app.db.document_rows import find_document
 from app.db.session import Database
-from app.db.tables import chunk, document, document_version
+from app.db.tables.documents import chunk, document, document_version
 from app.errors import NotFound
 from app.types import DocumentVersion
 from ingestion.types import Block, BlockKind, Page

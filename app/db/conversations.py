@@ -7,14 +7,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.cursors import cut, decode_cursor
-from app.db.patch import KEEP, Keep
+from app.db.keep import KEEP, Keep
 from app.db.session import Database
-from app.db.tables import conversation, conversation_turn
-from app.db.tables_feedback import feedback
+from app.db.tables.documents import conversation, conversation_turn
+from app.db.tables.feedback import feedback
 from app.db.tenants import ensure_user
 from app.db.values import require_metadata, require_text
 from app.errors import Conflict, Forbidden, NotFound
-from app.identifiers import new_id
+from app.ids import new_id
 from app.types import Conversation, KeptTurn, Principal, Role, Turn
 from retrieval.types import Metadata
 

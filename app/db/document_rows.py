@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.tables import document, document_version, index_generation, job
+from app.db.tables.documents import document, document_version, index_generation, job
 from app.errors import NotFound
 from app.types import Document, DocumentStatus, Job, JobStatus
 

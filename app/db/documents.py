@@ -13,7 +13,7 @@ from app.db.filters import compile_filter
 from app.db.originals import unattached_originals
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
-from app.db.tables import collection, document, document_version
+from app.db.tables.documents import collection, document, document_version
 from app.db.values import require_metadata, require_text
 from app.db.versions import Upload, insert_document, insert_version, requeue
 from app.errors import Conflict, NotFound

@@ -11,9 +11,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from app.db.conversations import owned_by
 from app.db.cursors import cut, decode_cursor
 from app.db.session import Database
-from app.db.tables import conversation, conversation_turn
-from app.db.tables_feedback import feedback
-from app.db.tables_ledger import api_request
+from app.db.tables.documents import conversation, conversation_turn
+from app.db.tables.feedback import feedback
+from app.db.tables.ledger import api_request
 from app.db.tenants import ensure_user
 from app.db.values import require_text
 from app.errors import NotFound

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from app.db.session import to_json
-from app.db.tables import document
+from app.db.tables.documents import document
 from retrieval.types import Comparison, Filter, MetadataValue
 
 _Condition = sa.ColumnElement[bool]

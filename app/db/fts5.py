@@ -14,7 +14,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from app.db.scopes import documents_in, is_live
-from app.db.tables import chunk, collection, document
+from app.db.tables.documents import chunk, collection, document
 from retrieval.idf import sqlite_idf
 from retrieval.key_set import KeySet
 from retrieval.types import Scope

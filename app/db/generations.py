@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from app.db.audit import Record
 from app.db.session import Database
-from app.db.tables import chunk_vector, index_generation
+from app.db.tables.documents import chunk_vector, index_generation
 from app.errors import Conflict, NotFound, SetupError
 from retrieval.types import EmbedderInfo
 

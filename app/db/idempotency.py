@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from app.db.session import Database
-from app.db.tables import idempotent_request
+from app.db.tables.documents import idempotent_request
 from app.errors import AnswerNotKept, IdempotencyKeyReused, RequestRunning
 
 KEPT_SECONDS = 24 * 3600.0

@@ -11,15 +11,15 @@ from sqlalchemy import exc
 
 from app.db.audit import Record
 from app.db.digests import digest_of
-from app.db.patch import KEEP, Keep
+from app.db.keep import KEEP, Keep
 from app.db.session import Database
-from app.db.tables import api_key, app_user, tenant
-from app.db.tables_access import access_session
-from app.db.tenants import DEFAULT_TENANT, ensure_user
+from app.db.tables.access import access_session
+from app.db.tables.documents import api_key, app_user, tenant
+from app.db.tenants import ensure_user
 from app.db.values import require_text
 from app.errors import Conflict, InvalidRequest, NotFound
-from app.identifiers import new_id
-from app.types import ApiKey, Principal, Role
+from app.ids import new_id
+from app.types import DEFAULT_TENANT, ApiKey, Principal, Role
 
 _PREFIX_CHARS = 9  # fn_ and six more: enough to recognise a key, far too few to guess it
 _SHORTEST_SECRET = 16

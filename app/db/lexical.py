@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from app.db import fts5
 from app.db.scopes import documents_in, is_live
-from app.db.tables import chunk, document
+from app.db.tables.documents import chunk, document
 from retrieval.key_set import KeySet
 from retrieval.terms import is_unspaced, pieces, words
 from retrieval.types import Scope

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from app.db.scopes import is_live
 from app.db.session import Database
-from app.db.tables import chunk, document, document_version, key_counter
+from app.db.tables.documents import chunk, document, document_version, key_counter
 from retrieval.tantivy_fields import LexicalEntry
 
 _AT_ONCE = 500  # keys in one statement

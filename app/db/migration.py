@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from app.db.safety_copy import copy_before
 from app.db.session import Database
 from app.errors import SetupError
-from app.telemetry import logger
+from app.telemetry.logs import logger
 
 
 def upgrade(database: Database, revision: str = "head", *, copies: Path | None = None) -> Path | None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.tables_openai import unattached_file
+from app.db.tables.openai import unattached_file
 
 
 def unattached_originals() -> sa.Select[Any]:

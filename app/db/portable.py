@@ -2,7 +2,7 @@
 
 JSON lines, one table a part (RFC 8259): a first line `{"table", "columns"}`, then one array a row; bytes are base64.
 Indexes, full-text rows and generated columns are left out: a migrated database makes them itself. Tables
-and columns are read from the database and not from `app.db.tables`, so rows of an older schema are
+and columns are read from the database and not from `app.db.tables.documents`, so rows of an older schema are
 written and read by its own columns.
 """
 

@@ -7,10 +7,10 @@ import sqlalchemy as sa
 
 from app.db.document_rows import read_document
 from app.db.session import Database
-from app.db.tables import document, job, reindexing
+from app.db.tables.documents import document, job, reindexing
 from app.db.versions import Upload, insert_version
 from app.errors import NotFound
-from app.identifiers import new_id
+from app.ids import new_id
 from app.types import Document, DocumentStatus, JobStatus, Reindexing
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import drop_checkpoints
-from app.db.tables import chunk, chunk_vector, document, document_version, job
+from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
 from app.types import Deleted, JobStatus
 from retrieval.ports import Keys
 

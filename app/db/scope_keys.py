@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from app.db.scopes import documents_in, is_live
 from app.db.session import Database
-from app.db.tables import chunk, document, document_version, key_counter
+from app.db.tables.documents import chunk, document, document_version, key_counter
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys
 from retrieval.types import Scope

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from app.db.filters import compile_filter
-from app.db.tables import chunk, document
+from app.db.tables.documents import chunk, document
 from retrieval.types import Scope
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from app.db.advisory_lock import lock_number
 from app.db.session import Database
 from app.errors import AppError, SetupError
-from app.telemetry import logger
+from app.telemetry.logs import logger
 
 _WATCH_SECONDS = 5.0
 _TAKE = sa.text("SELECT pg_try_advisory_lock(:number)")

@@ -11,14 +11,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.audit import Record
 from app.db.cursors import cut, decode_cursor
-from app.db.patch import KEEP, Keep
+from app.db.keep import KEEP, Keep
 from app.db.session import Database
-from app.db.tables import app_user, tenant
+from app.db.tables.documents import app_user, tenant
 from app.db.values import require_text
 from app.errors import Conflict, NotFound
 from app.types import DEFAULT_TENANT
-
-__all__ = ["DEFAULT_TENANT", "Tenant", "TenantRepository", "ensure_tenant", "ensure_user"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from app.db.scopes import is_live
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector, document, document_version
+from app.db.tables.documents import chunk, chunk_vector, document, document_version
 from retrieval.ports import Vectors
 
 _AT_ONCE = 500  # keys in one statement

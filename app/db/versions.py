@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from app.db.removal import cancel_jobs
-from app.db.tables import document, document_version, job
-from app.identifiers import new_id
+from app.db.tables.documents import document, document_version, job
+from app.ids import new_id
 from app.types import Document, DocumentStatus, JobStatus, NewDocument
 
 _NEW_DOCUMENT, _NEW_VERSION, _NEW_JOB = sa.insert(document), sa.insert(document_version), sa.insert(job)

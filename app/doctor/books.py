@@ -8,17 +8,17 @@ import sqlalchemy as sa
 
 from app.db.migration import current_revision, head_revision, knows
 from app.db.session import Database
-from app.db.tables import api_key, chunk, collection, document, index_generation, job, tenant
-from app.db.tables_ledger import usage_event
-from app.db.tables_prices import price
+from app.db.tables.documents import api_key, chunk, collection, document, index_generation, job, tenant
+from app.db.tables.ledger import usage_event
+from app.db.tables.prices import price
 from app.doctor.redaction import tame
 from app.doctor.report import Facts, Finding, Level, Report
 from app.errors import AppError
 from app.settings import Settings
 from app.types import JobStatus, UsageStatus
-from app.usage.book_checks import budget_checks, row_checks
-from app.usage.check import Check
-from app.usage.rollup_checks import rollup_checks
+from app.usage.reconciliation.book_checks import budget_checks, row_checks
+from app.usage.reconciliation.check import Check
+from app.usage.reconciliation.rollup_checks import rollup_checks
 
 _DAYS_US = 2 * 86_400 * 1_000_000
 _AHEAD_US = 60 * 1_000_000  # a ledger that is so far ahead of the clock was written with another one

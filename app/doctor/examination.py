@@ -16,8 +16,6 @@ from app.doctor.report import Report
 from app.doctor.server import look_at_server
 from app.settings import Settings
 
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what listens there answers here
-
 
 def examine(settings: Settings) -> Report:
     """Look at this machine, its data dir and the server that may be running on it. The data dir is not locked."""
@@ -31,7 +29,7 @@ def examine(settings: Settings) -> Report:
     look_at_database(report, settings)
     look_at_index(report, settings)
     look_at_models(report, settings)
-    with httpx.Client(base_url=_own_address(settings), trust_env=False, verify=False) as http:  # noqa: S501 - ourselves
+    with httpx.Client(base_url=settings.address(), trust_env=False, verify=False) as http:  # noqa: S501 - ourselves
         look_at_server(report, http, expected=False)
     return report
 
@@ -42,8 +40,3 @@ def examine_server(http: httpx.Client) -> Report:
     look_at_versions(report)
     look_at_server(report, http, expected=True)
     return report
-
-
-def _own_address(settings: Settings) -> str:
-    host = _EVERYWHERE.get(settings.host, settings.host)
-    return f"{'https' if settings.tls_cert else 'http'}://{f'[{host}]' if ':' in host else host}:{settings.port}"

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.answer import Answer
-from app.answering import prepare
+from app.answering.answer import Answer
+from app.answering.answerer import prepare
+from app.answering.citation import Citation
+from app.answering.prepared import Prepared
 from app.errors import SetupError
 from app.evaluation.answer_metrics import (
     abstention_score,
@@ -25,9 +27,7 @@ from app.evaluation.retrieval_metrics import ranked_documents
 from app.evaluation.said import Said, said_in
 from app.evaluation.scratch import PRINCIPAL, Ingested
 from app.evaluation.types import GoldSpan, Options, QuestionSet, SetQuestion
-from app.footnote import Citation
-from app.prepared import Prepared
-from app.state import Models, State
+from app.server.state import Models, State
 from generation.errors import ContextLengthExceeded
 
 _RANKED_CHUNKS = 50  # searched for the documents presented beside the gold ones

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from app.answer import Answer
+from app.answering.answer import Answer
+from app.answering.citation import Citation
 from app.evaluation.said import Footnote, Said
 from app.evaluation.squad import contains_any, exact_match, f1, longest_common_f1
 from app.evaluation.types import GoldSpan
-from app.footnote import Citation
 from retrieval.types import Source
 
 _MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")

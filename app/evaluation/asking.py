@@ -1,9 +1,9 @@
 """A set's question as the application is asked it."""
 
+from app.answering.question import Question
 from app.evaluation.scratch import PRINCIPAL
 from app.evaluation.types import Options, SetQuestion
-from app.identifiers import new_id
-from app.question import Question
+from app.ids import new_id
 from retrieval.types import Scope, SearchMode
 
 

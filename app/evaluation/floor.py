@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from app.answering.locator import Located
 from app.evaluation.said import Said, nothing_said, quoted
-from app.locating import Located
 from retrieval.types import Context, Source, Span
 
 

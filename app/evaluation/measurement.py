@@ -14,7 +14,7 @@ from app.evaluation.measured import Measured, OnProgress
 from app.evaluation.retrieval_metrics import finds_span, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, lead
 from app.evaluation.types import GoldSpan, Options, QuestionSet, SetQuestion
-from app.state import Models, State
+from app.server.state import Models, State
 from retrieval.compress import compress
 from retrieval.types import Context, Hit, SearchMode
 

@@ -16,8 +16,8 @@ from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Run, SetRun
 from app.evaluation.scratch import Ingested, ingest
 from app.evaluation.types import Options, QuestionSet
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 
 _LANGUAGE = "lang"
 _MOST_GROUPS = 50

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.answer import Answer
+from app.answering.answer import Answer
 from retrieval.types import Span
 
 

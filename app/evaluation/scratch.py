@@ -16,12 +16,12 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from app.bootstrap import DEFAULT_TENANT, build
 from app.errors import SetupError
 from app.evaluation.types import QuestionSet, SetDocument
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
-from app.types import Collection, DocumentStatus, Principal, Role
+from app.types import DEFAULT_TENANT, Collection, DocumentStatus, Principal, Role
 from ingestion.errors import IngestionError
 
 PRINCIPAL = Principal(DEFAULT_TENANT, "evaluation", "evaluation", Role.ADMIN)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from app.instrumentation import Work
+from app.telemetry.stations import Work
 from app.types import Document, Job
 from ingestion.pipeline import Prepared
 

@@ -6,10 +6,10 @@ with pays for the blocks that are kept, the next one for the rest.
 
 import sqlalchemy as sa
 
-from app.identifiers import new_id
+from app.ids import new_id
 from app.jobs.attempt import Attempt
 from app.types import Operation, Principal, Reservation, Role, Settlement, UsageStatus
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder
 
 

@@ -8,18 +8,18 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import Checkpoint
-from app.db.commits import CommitResult, Version
 from app.db.jobs import JobRepository
+from app.db.publishing import CommitResult, Version
+from app.documents.originals import FileStore
+from app.documents.vector_index import LiveIndex
+from app.documents.word_index import LiveLexicalIndex
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
-from app.files import FileStore
-from app.index import LiveIndex
-from app.instruments import Instruments
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.billing import Billing
 from app.jobs.endings import Endings
 from app.jobs.reading import progress_of
 from app.jobs.ready import Ready
-from app.lexical_index import LiveLexicalIndex
+from app.telemetry.stations import Instruments
 from app.types import UsageStatus
 from ingestion.pipeline import EmbeddingBlock, Pipeline
 from ingestion.types import Progress, Stage

@@ -7,13 +7,13 @@ from functools import partial
 import sqlalchemy as sa
 
 from app.db.jobs import JobRepository
+from app.documents.passwords import Passwords
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.billing import Billing
 from app.jobs.retries import delay_after, reason
-from app.metrics import Metrics
-from app.passwords import Passwords
-from app.telemetry import logger
+from app.telemetry.logs import logger
+from app.telemetry.metrics import Metrics
 from app.types import UsageStatus
 from ingestion.errors import IngestionError
 

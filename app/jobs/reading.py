@@ -5,15 +5,15 @@ import time
 from collections.abc import Callable
 
 from app.db.jobs import JobRepository
+from app.documents.originals import FileStore
+from app.documents.passwords import Passwords
 from app.errors import StorageFull, StoreUnavailable
-from app.files import FileStore
-from app.instruments import Instruments
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.claimed import Claimed
 from app.jobs.endings import Endings
 from app.jobs.ready import Ready
-from app.passwords import Passwords
-from app.telemetry import logger
+from app.telemetry.logs import logger
+from app.telemetry.stations import Instruments
 from app.types import Job
 from ingestion.errors import Malformed
 from ingestion.pipeline import Pipeline

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 
-from app.db.budgets import WAITING_CODE
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
+from app.usage.budgets.repository import WAITING_CODE
 from ingestion.errors import IngestionError, ParserCrashed
 
 FIRST_SECONDS = 2.0

@@ -4,9 +4,10 @@ import threading
 import time
 
 from app.db.jobs import JobRepository
-from app.files import FileStore
-from app.index import LiveIndex
-from app.instruments import Instruments
+from app.documents.originals import FileStore
+from app.documents.passwords import Passwords
+from app.documents.vector_index import LiveIndex
+from app.documents.word_index import LiveLexicalIndex
 from app.jobs.attempt import Stopped
 from app.jobs.billing import Billing
 from app.jobs.claimed import Claimed
@@ -14,11 +15,10 @@ from app.jobs.embedding import Embedding
 from app.jobs.endings import Endings
 from app.jobs.reading import IDLE_SECONDS, Reading
 from app.jobs.ready import Ready
-from app.lexical_index import LiveLexicalIndex
-from app.metrics import Metrics
-from app.passwords import Passwords
-from app.telemetry import logger
-from app.usage.ledger import Ledger
+from app.telemetry.logs import logger
+from app.telemetry.metrics import Metrics
+from app.telemetry.stations import Instruments
+from app.usage.ledger.ledger import Ledger
 from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder
 

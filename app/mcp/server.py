@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
-from app.cli.connection import Refused, refused
+from app.client import Refused, refused
 from app.mcp.passages import Answered, Collection, Collections, Excerpt, Found, listed, quote
 
 _INSTRUCTIONS = """\

@@ -12,7 +12,7 @@ import generation
 from app.models.catalog import PackagedModel
 from app.models.finetuned import AUTO, NONE, FinetunedManifest, FinetunedStatus, Finetuning, folders_of
 from app.models.folder import resolve
-from app.models.reader import configured_reader
+from app.models.span_reader import configured_reader
 from app.settings import Settings
 from generation.config import ADAPTER_FILES, AdapterConfig
 

@@ -22,12 +22,18 @@ from typing import Any, Literal
 
 import httpx
 
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from tests.app.evaluation.application import application
 from tests.server import ADMIN_KEY
 
-_PRELOADED = ["tests.faults.forked", "tests.app.evaluation.application", "app.main", "app.server", "faiss"]
+_PRELOADED = [
+    "tests.faults.forked",
+    "tests.app.evaluation.application",
+    "app.api.application",
+    "app.server.http_server",
+    "faiss",
+]
 _STARTING_SECONDS = 60.0
 
 Application = Callable[[Path], AbstractContextManager[State]]
@@ -159,9 +165,9 @@ class ForkedServer:
 
 def _serve(application: Application, data_dir: Path, port: int, drain_s: float, kill_at: KillPoint | None) -> None:
     """The process's whole life, as `footnote serve` has it."""
-    from app.drain import Drain
-    from app.main import create_app
-    from app.server import Server, configuration
+    from app.api.application import create_app
+    from app.server.drain import Drain
+    from app.server.http_server import Server, configuration
 
     log = (data_dir.parent / "forked.log").open("ab", buffering=0)
     os.dup2(log.fileno(), 1)

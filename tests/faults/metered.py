@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.bootstrap import build
-from app.passwords import Passwords
-from app.question import Limits
+from app.answering.question import Limits
+from app.documents.passwords import Passwords
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
-from app.usage.engine_counters import EngineCounters
-from app.usage.ledger import Ledger
-from app.usage.reconciliation import LedgerReconciliation
+from app.usage.ledger.ledger import Ledger
+from app.usage.reconciliation.engine_counters import EngineCounters
+from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.ports import Engine, Tokenizer
@@ -24,7 +24,7 @@ from generation.sequence import SequenceState
 from generation.step import Sample
 from generation.types import ModelInfo
 from tests.app.evaluation.application import Unconstrained
-from tests.app.stations import LIMITS, stations
+from tests.app.server.stations import LIMITS, stations
 from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
 from tests.server import ADMIN_KEY
 

@@ -9,7 +9,7 @@ import httpx
 import sqlalchemy as sa
 
 from app.db.session import Database
-from app.db.tables_ledger import usage_event
+from app.db.tables.ledger import usage_event
 from tests.faults.forked import ForkedServer
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.access.known import FRESH_SECONDS
-from app.bootstrap import build
+from app.access.key_cache import FRESH_SECONDS
+from app.api.application import create_app
 from app.db.keys import KeyRepository
-from app.identifiers import new_id
-from app.main import create_app
+from app.ids import new_id
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from app.types import Role, Settlement, UsageStatus
 from tests.app.usage.samples import reservation
 

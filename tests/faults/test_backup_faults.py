@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from app.backup.restore import restore
 from app.backup.snapshot import back_up
-from app.bootstrap import build
 from app.db.session import Database
-from app.files import FileStore
+from app.documents.originals import FileStore
+from app.server.bootstrap import build
 from app.settings import Settings
 from tests.faults.forked import ForkedServer, KillPoint
 
@@ -142,8 +142,8 @@ def test_a12_a_backup_made_while_documents_come_and_go_is_one_consistent_moment(
     "point",
     [
         KillPoint("app.db.documents:DocumentRepository.delete", "return"),
-        KillPoint("app.files:FileStore.remove", "call"),
-        KillPoint("app.files:FileStore.remove", "return"),
+        KillPoint("app.documents.originals:FileStore.remove", "call"),
+        KillPoint("app.documents.originals:FileStore.remove", "return"),
     ],
     ids=str,
 )

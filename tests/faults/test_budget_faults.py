@@ -9,17 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from app.db.alerts import AlertRepository
 from app.db.audit import AuditLog
-from app.db.budgets import BudgetRepository
 from app.db.session import Database
-from app.db.tables_budgets import budget_hold
-from app.db.tables_ledger import usage_event
+from app.db.tables.budgets import budget_hold
+from app.db.tables.ledger import usage_event
 from app.errors import BudgetExceeded
 from app.types import Operation, Settlement, UsageStatus
-from app.usage.budgets import Budgets
-from app.usage.ledger import Ledger
-from tests.app.usage.budgets import ADMIN, all_windows, set_budget
+from app.usage.budgets.alert_rows import AlertRepository
+from app.usage.budgets.budgets import Budgets
+from app.usage.budgets.repository import BudgetRepository
+from app.usage.ledger.ledger import Ledger
+from tests.app.usage.budgets.samples import ADMIN, all_windows, set_budget
 from tests.app.usage.samples import Clock, reservation
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 

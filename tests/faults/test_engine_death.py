@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.bootstrap import build
-from app.main import create_app
+from app.api.application import create_app
+from app.server.bootstrap import build
+from app.server.collectors import EngineCollector
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from generation.engine import LocalEngine
 from generation.step import DeviceLost, OutOfMemory
 from generation.supervisor import Backoff, SupervisedEngine
-from tests.app.stations import stations
+from tests.app.server.stations import stations
 from tests.generation.fakes import Plan, ScriptedRunner, scripted_engine
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
@@ -62,7 +63,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     engine = SupervisedEngine(device.engine, backoff=Backoff(first_s=2.0))
     with build(settings, with_models=False) as bare:
         models = stations(bare, engine)
-        bare.metrics.watch_engine(engine)
+        bare.metrics.register(EngineCollector(engine))
         state = replace(bare, models=models)
         app = create_app(lambda: nullcontext(state), version="0")
         models.worker.start()

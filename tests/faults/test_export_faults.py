@@ -11,16 +11,16 @@ import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
-from app.bootstrap import build
+from app.api.application import create_app
 from app.db.session import Database
-from app.db.tables_ledger import api_request, usage_event
-from app.main import create_app
+from app.db.tables.ledger import api_request, usage_event
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from app.types import Settlement, UsageStatus
-from app.usage.ledger import Ledger
-from app.usage.line_rows import lines_as_csv
-from app.usage.raw_ledger import LineFilter, RawLedger
+from app.usage.ledger.ledger import Ledger
+from app.usage.reports.line_rows import lines_as_csv
+from app.usage.reports.raw_ledger import LineFilter, RawLedger
 from tests.app.usage.samples import Clock, reservation
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 from tests.server import ADMIN_KEY

@@ -16,12 +16,12 @@ import sqlalchemy as sa
 from app.db.chunks import ChunkRepository
 from app.db.migration import current_revision, downgrade, head_revision, upgrade
 from app.db.session import Database
-from app.db.tables import chunk_vector
-from app.db.tables_ledger import usage_event
+from app.db.tables.documents import chunk_vector
+from app.db.tables.ledger import usage_event
+from app.documents.vector_index import LiveIndex
 from app.errors import SetupError
-from app.index import LiveIndex
 from tests.app.db.samples import EMBEDDER, Library
-from tests.app.lines import GatedEmbedder, served, wait_until
+from tests.app.server.lines import GatedEmbedder, served, wait_until
 from tests.databases import migrated_file, sqlite_database
 
 __all__ = ["migrated_file", "sqlite_database"]

@@ -1,7 +1,7 @@
 """Hostile text in documents is data (cases E6 and E8): it comes back as it was, runs nowhere, and can be removed.
 
 How often a document takes an answer over (E7) is measured by `footnote eval-injections`: see docs/BENCHMARKS.md,
-"Instructions in documents", and tests/app/evaluation/test_injection_measurement.py.
+"Instructions in documents", and tests/app/evaluation/injections/test_measurement.py.
 """
 
 import json

@@ -14,15 +14,15 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.api.application import create_app
 from app.db.session import Database
-from app.db.tables_budgets import budget, budget_hold, budget_window
-from app.db.tables_rollups import usage_rollup_15m
-from app.main import create_app
+from app.db.tables.budgets import budget, budget_hold, budget_window
+from app.db.tables.rollups import usage_rollup_15m
 from app.types import Settlement, UsageStatus
-from app.usage.budgets import Budgets
-from app.usage.ledger import Ledger
-from app.usage.rollups import Rollups
-from app.usage.zones import zone_named
+from app.usage.budgets.budgets import Budgets
+from app.usage.ledger.ledger import Ledger
+from app.usage.rollups.rollups import Rollups
+from app.usage.rollups.zones import zone_named
 from tests.app.usage.samples import reservation
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 from tests.faults.forked import ForkedServer

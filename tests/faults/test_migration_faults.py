@@ -12,14 +12,14 @@ import pytest
 import sqlalchemy as sa
 from typer.testing import CliRunner
 
-from app.bootstrap import build
+from app.backup.data_dir import data_dir_lock
 from app.cli.main import cli
 from app.db.migration import current_revision, head_revision, upgrade
 from app.db.safety_copy import KEPT
 from app.db.server_lock import server_lock
 from app.db.session import Database
 from app.errors import SetupError
-from app.lock import data_dir_lock
+from app.server.bootstrap import build
 from app.settings import Settings
 from tests.databases import migrated_file
 from tests.faults.forked import KillPoint, watch

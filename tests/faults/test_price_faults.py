@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.main import create_app
-from app.state import State
+from app.api.application import create_app
+from app.server.state import State
 from app.types import Settlement, UsageStatus
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from tests.app.evaluation.application import application
 from tests.app.usage.samples import reservation
 from tests.server import ADMIN_KEY

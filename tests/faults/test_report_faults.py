@@ -9,16 +9,16 @@ import pytest
 import sqlalchemy as sa
 
 from app.db.session import Database
-from app.db.tables_ledger import usage_event
+from app.db.tables.ledger import usage_event
 from app.types import DocumentShare, Settlement, UsageStatus
-from app.usage.documents_report import DocumentsQuery
-from app.usage.ledger import Ledger
-from app.usage.report_query import ReportQuery
-from app.usage.reports import UsageReports
-from app.usage.rollups import Rollups
-from tests.app.usage.lines import Books, Line, results, total
+from app.usage.ledger.ledger import Ledger
+from app.usage.reports.documents_report import DocumentsQuery
+from app.usage.reports.query import ReportQuery
+from app.usage.reports.reports import UsageReports
+from app.usage.rollups.rollups import Rollups
+from tests.app.usage.reports.lines import Books, Line, results, total
+from tests.app.usage.reports.test_documents_report import add_documents
 from tests.app.usage.samples import Clock, reservation
-from tests.app.usage.test_documents_report import add_documents
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 
 __all__ = ["database", "migrated_file", "postgres_database", "sqlite_database"]

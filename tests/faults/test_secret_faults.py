@@ -20,20 +20,20 @@ pytest.importorskip("opentelemetry.sdk", reason="the extra `otel`")
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from app.bootstrap import build
+from app.api.application import create_app
 from app.db.session import Database
 from app.errors import StoreUnavailable
-from app.instruments import Instruments
-from app.main import create_app
-from app.otel import OtelTracer
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings, load_settings
-from app.state import State
-from app.telemetry import configure_logging, logger
+from app.telemetry.logs import configure_logging, logger
+from app.telemetry.otel import OtelTracer
+from app.telemetry.stations import Instruments
 from generation.ports import Engine, Observer
 from generation.types import GenerationRequest
+from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.test_conversations import TalkingEngine
-from tests.app.stations import ANY_EVIDENCE, stations
-from tests.app.test_prompt import CharacterTokenizer
+from tests.app.server.stations import ANY_EVIDENCE, stations
 
 CANARY = "canary7f3a"
 TEXT = f"Two ships passed the {CANARY}text light house in March."
@@ -221,7 +221,7 @@ def test_e9_settings_that_cannot_be_used_do_not_quote_secrets(monkeypatch, tmp_p
 
 
 def test_e9_a_server_leaves_no_core_dump():
-    code = "from app.core_dumps import forbid_core_dumps as f; import resource; f(); print(resource.getrlimit(4))"
+    code = "from app.server.process import forbid_core_dumps as f; import resource; f(); print(resource.getrlimit(4))"
     assert resource.RLIMIT_CORE == 4
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

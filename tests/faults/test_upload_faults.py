@@ -21,15 +21,15 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.bootstrap import build
-from app.intake import display_name
-from app.main import create_app
+from app.api.application import create_app
+from app.documents.intake import display_name
+from app.outbound.web_pages import WebPages
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from app.types import Role
-from app.web_pages import WebPages
 from tests.app.evaluation.application import application
-from tests.app.test_web_pages import PUBLIC, Names, Wire, answer, redirect
+from tests.app.outbound.test_web_pages import PUBLIC, Names, Wire, answer, redirect
 from tests.faults.forked import ForkedServer, KillPoint
 from tests.server import ADMIN_KEY
 
@@ -91,10 +91,10 @@ def keyed(server: ForkedServer, key: str, *, text: str = TEXT, name: str = "a.tx
 # A1
 
 KILL_POINTS = [
-    KillPoint("app.files:FileStore.receive", "return"),
+    KillPoint("app.documents.originals:FileStore.receive", "return"),
     KillPoint("app.db.idempotency:IdempotencyRepository.claim", "return"),
-    KillPoint("app.files:FileStore.place", "call"),
-    KillPoint("app.files:FileStore.place", "return"),
+    KillPoint("app.documents.originals:FileStore.place", "call"),
+    KillPoint("app.documents.originals:FileStore.place", "return"),
     KillPoint("app.db.documents:DocumentRepository.create", "return"),
     KillPoint("app.db.idempotency:IdempotencyRepository.keep", "call"),
     KillPoint("app.db.idempotency:IdempotencyRepository.keep", "return"),
@@ -297,7 +297,7 @@ def test_d11_abused_multipart_is_a_client_error_that_leaves_nothing(client, stat
 
 @pytest.fixture
 def loaded_left_alone() -> Iterator[None]:
-    """As a server has it (app.collector): a collection sees what the request makes, not all that earlier tests left."""
+    """As app.server.process sets it: a collection sees what the request makes, not what earlier tests left."""
     gc.freeze()
     yield
     gc.unfreeze()

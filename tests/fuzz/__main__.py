@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from app.telemetry import configure_logging
+from app.telemetry.logs import configure_logging
 from app.types import Role
 from tests.fuzz.application import served
 from tests.fuzz.campaign import PHASES, Campaign, run_campaign

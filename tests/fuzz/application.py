@@ -12,16 +12,16 @@ from typing import Any
 import httpx
 import uvicorn
 
-from app.answering import Answerer
-from app.conversations import Conversations
+from app.answering.answerer import Answerer
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
-from app.finding import Finder
-from app.main import create_app
-from app.state import State
+from app.server.state import State
 from app.types import Principal, Role
 from retrieval.search import Search
-from tests.app.stations import ANY_EVIDENCE
+from tests.app.server.stations import ANY_EVIDENCE
 from tests.faults.metered import metered, scripted
 from tests.server import ADMIN_KEY
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.citations import _MARKER, _UNFINISHED_MARKER
+from app.answering.footnote_writer import _MARKER, _UNFINISHED_MARKER
 from generation.citation_grammar import OUTSIDE, CitationGrammar, walk
 from generation.constraints import ConstraintCompiler, TokenConstraint
 from generation.tokenizer import ChatTokenizer

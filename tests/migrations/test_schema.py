@@ -5,9 +5,9 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from app.db.every_table import metadata
 from app.db.migration import check_schema, current_revision, downgrade, head_revision, is_mapped, upgrade
 from app.db.session import Database
+from app.db.tables import metadata
 from app.errors import SetupError
 
 

@@ -34,7 +34,7 @@ class Bug:
 BUGS = (
     Bug(
         "settle late: the reader has the answer before its books are closed",
-        "app/settlement.py",
+        "app/answering/calls.py",
         """        self._ledger.settle(
             self._event_id,
             Settlement(
@@ -46,11 +46,11 @@ BUGS = (
             self._event_id,
             Settlement(
                 status=self._status(""",
-        ("tests/app/test_settlement.py", "tests/app/api/test_cost.py"),
+        ("tests/app/answering/test_calls.py", "tests/app/api/test_cost.py"),
     ),
     Bug(
         "check, then count: a budget is looked at and taken from in two steps",
-        "app/usage/budgets.py",
+        "app/usage/budgets/budgets.py",
         """        taken = connection.execute(_TAKE, [claim.window | {"amount": claim.amount} for claim in claims])
         if taken.rowcount != len(claims):
 """,
@@ -62,63 +62,63 @@ BUGS = (
             for claim, window in zip(claims, found, strict=True)
         ):
 """,
-        ("tests/faults/test_budget_faults.py", "tests/app/usage/test_budgets.py"),
+        ("tests/faults/test_budget_faults.py", "tests/app/usage/budgets/test_budgets.py"),
     ),
     Bug(
         "float money",
-        "app/usage/pricing.py",
+        "app/usage/ledger/pricing.py",
         "        total += count * by_meter[meter]\n",
         "        total = int(total + float(count) * by_meter[meter])\n",
-        ("tests/app/usage/test_pricing.py",),
+        ("tests/app/usage/ledger/test_pricing.py",),
     ),
     Bug(
         "days of UTC in every zone",
-        "app/usage/rollups.py",
+        "app/usage/rollups/rollups.py",
         "day_start(entry.at, self._zone)",
         "entry.at - entry.at % 86_400_000_000",
-        ("tests/app/usage/test_rollups.py",),
+        ("tests/app/usage/rollups/test_rollups.py",),
     ),
     Bug(
         "double settle: an ending counts twice",
-        "app/usage/ledger.py",
+        "app/usage/ledger/ledger.py",
         "        for book in self._books:\n            book.settle_in(connection, entry)\n",
         "        for book in (*self._books, *self._books):\n            book.settle_in(connection, entry)\n",
-        ("tests/app/usage/test_rollups.py",),
+        ("tests/app/usage/rollups/test_rollups.py",),
     ),
     Bug(
         "lost abort: who leaves pays nothing",
-        "app/settlement.py",
+        "app/answering/calls.py",
         '        """Settle the row with what was really generated and delivered."""\n',
         "        if completion.finish_reason is FinishReason.CANCELLED:\n            return\n",
-        ("tests/app/test_settlement.py", "tests/app/api/test_deadlines.py"),
+        ("tests/app/answering/test_calls.py", "tests/app/api/test_deadlines.py"),
     ),
     Bug(
         "component drift: the parts no longer sum to the prompt",
-        "app/usage/ledger.py",
+        "app/usage/ledger/ledger.py",
         '    return {"input_tokens": input_tokens, "tok_template": template} if template >= 0 else {}\n',
         '    return {"input_tokens": input_tokens}\n',
-        ("tests/app/usage/test_ledger.py",),
+        ("tests/app/usage/ledger/test_ledger.py",),
     ),
     Bug(
         "null dimension: what belongs to no collection falls out of the sums",
-        "app/usage/rollups.py",
+        "app/usage/rollups/rollups.py",
         '            "project_id": entry.project_id,\n',
         '            "project_id": entry.project_id or None,\n',
-        ("tests/app/usage/test_rollups.py",),
+        ("tests/app/usage/rollups/test_rollups.py",),
     ),
     Bug(
         "post-hoc price: a call costs what is in force when it ends",
-        "app/usage/ledger.py",
+        "app/usage/ledger/ledger.py",
         "            rates_of(connection, json.loads(row.price_ids)),\n",
         "            rates_at(connection, row.model_id, at=now),\n",
         ("tests/faults/test_price_faults.py",),
     ),
     Bug(
         "unbounded page: as many buckets as anybody asks for",
-        "app/usage/buckets.py",
+        "app/usage/rollups/buckets.py",
         "    if not 1 <= limit <= most:\n",
         "    if not 1 <= limit:\n",
-        ("tests/app/usage/test_reports.py::test_what_cannot_be_answered_is_refused_by_name",),
+        ("tests/app/usage/reports/test_reports.py::test_what_cannot_be_answered_is_refused_by_name",),
     ),
 )
 

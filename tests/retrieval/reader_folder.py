@@ -52,7 +52,7 @@ def trained(base: Path, *, seed: int = 1) -> Any:
     """A `SpanModel` whose upper layer and head were changed at random, to values that half precision holds."""
     import torch
 
-    from retrieval.tuning.span_training import Recipe, start
+    from app.tuning.span_reader.training import Recipe, start
 
     model = start(base, Recipe(frozen_layers=1, seed=seed))
     with torch.no_grad():

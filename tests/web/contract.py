@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from app.main import create_app
-from app.state import State
+from app.api.application import create_app
+from app.server.state import State
 
 WEB = Path(__file__).parents[2] / "app" / "web"
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.state import State
-from tests.app.lines import GatedEmbedder, running
+from app.server.state import State
+from tests.app.server.lines import GatedEmbedder, running
 from tests.web import built_page  # noqa: F401 - which page is served
 
 _LOOK_SECONDS = 0.01
@@ -32,7 +32,7 @@ def during(data_dir: Path) -> Iterator[State]:
 
 
 def allow(data_dir: Path, blocks: int) -> None:
-    """Let the new embedder embed so many blocks in all, of `tests.app.lines.BLOCK` passages each."""
+    """Let the new embedder embed so many blocks in all, of `tests.app.server.lines.BLOCK` passages each."""
     path = _allowance(data_dir)
     written = path.with_suffix(".tmp")
     written.write_text(str(blocks))

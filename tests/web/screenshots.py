@@ -21,7 +21,7 @@ import httpx
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from app.state import State
+    from app.server.state import State
 
 _MOST_BYTES = 250_000
 _DAY = 86_400.0
@@ -68,9 +68,9 @@ def scene(documents: Path) -> Scene:
 
 def application(data_dir: Path) -> "AbstractContextManager[State]":
     """With the default models where they are fetched, else with the scripted one."""
-    from app.bootstrap import build
     from app.models.catalog import DEFAULT_MODELS
     from app.models.fetch import is_fetched
+    from app.server.bootstrap import build
     from app.settings import load_settings
     from tests.server import ADMIN_KEY
     from tests.web import served
@@ -88,7 +88,7 @@ def serving(data_dir: Path) -> Iterator[httpx.Client]:
     """The application on a loopback port; a client of its administrator."""
     import uvicorn
 
-    from app.main import create_app
+    from app.api.application import create_app
     from tests.server import ADMIN_KEY
 
     app = create_app(lambda: application(data_dir), version="0")

@@ -12,21 +12,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.answering import Answerer
+from app.answering.answerer import Answerer
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.question import Limits
 from app.api import web_page
-from app.conversations import Conversations
+from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.db.conversations import ConversationRepository
-from app.drain import Drain
-from app.finding import Finder
-from app.intake import Intake
-from app.main import create_app
-from app.passwords import Passwords
-from app.question import Limits
-from app.server import Server, configuration
+from app.documents.intake import Intake
+from app.documents.passwords import Passwords
+from app.server.drain import Drain
+from app.server.http_server import Server, configuration
+from app.server.state import State, Stations
 from app.settings import Settings
-from app.state import State, Stations
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.sequence import SequenceState

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from app.api.schemas.shape import ResponseBody, rfc3339
-from app.cutover import Building
 from app.db.generations import Generation, GenerationStatus
+from app.server.state import Building
 
 
 class GenerationProgress(ResponseBody):

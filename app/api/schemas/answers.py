@@ -4,12 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.citation import Citation
+from app.answering.formats import Format
 from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
 from app.api.schemas.token_usage import UsageBody
-from app.footnote import Citation
-from app.formats import Format
 from retrieval.types import SearchMode, Span
 
 

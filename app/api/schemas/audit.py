@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.api.schemas.shape import ResponseBody
 from app.db.audit import AuditEntry
-from app.usage.instants import utc
+from app.usage.reports.instants import utc
 
 
 class AuditBody(ResponseBody):

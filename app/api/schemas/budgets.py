@@ -7,10 +7,10 @@ from zoneinfo import available_timezones
 from pydantic import Field
 
 from app.api.schemas.shape import RequestBody, ResponseBody
-from app.db.alerts import Alert
-from app.db.budget_rows import Budget, Window
 from app.errors import InvalidRequest
-from app.usage.sums import decimal
+from app.usage.budgets.alert_rows import Alert
+from app.usage.budgets.rows import Budget, Window
+from app.usage.rollups.sums import decimal
 
 _MOST_TOKENS = 10**15
 _MOST_UNITS = 9_000_000  # of money: pico-units of more do not fit into 64 bits

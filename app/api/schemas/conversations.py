@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from app.answering.conversations import Making
 from app.api.schemas.answers import AbstentionBody, BudgetBody, SourcesBody, SpanBody
 from app.api.schemas.feedback import OwnFeedbackBody
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
 from app.api.schemas.token_usage import UsageBody
 from app.db.feedback import Feedback
-from app.making import Making
 from app.types import Conversation, KeptTurn
 
 

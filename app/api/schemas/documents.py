@@ -6,7 +6,7 @@ from pydantic import Field, SecretStr
 
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
 from app.api.schemas.uploads import PROTECTED
-from app.archives import Skipped
+from app.documents.archives import Skipped
 from app.types import Deleted, Document, DocumentStatus, DocumentVersion
 
 

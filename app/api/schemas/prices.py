@@ -6,9 +6,9 @@ from pydantic import Field
 
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.api.schemas.token_usage import Money
-from app.usage.prices import Price, per_million
-from app.usage.rerating import ModelRerating, Rerating
-from app.usage.sums import decimal
+from app.usage.ledger.prices import Price, per_million
+from app.usage.ledger.rerating import ModelRerating, Rerating
+from app.usage.rollups.sums import decimal
 
 LATEST_S = 253_402_300_800
 """The year 10000, in Unix seconds."""

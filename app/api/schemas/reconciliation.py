@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.api.schemas.shape import RequestBody, ResponseBody
-from app.consistency import Finding, Findings, Kind
+from app.documents.consistency import Finding, Findings, Kind
 
 
 class ReconcileRequest(RequestBody):

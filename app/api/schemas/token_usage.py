@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from app.answer import TokenUsage
+from app.answering.answer import TokenUsage
 from app.api.schemas.shape import ResponseBody
-from app.usage.bill import Bill
-from app.usage.sums import decimal
+from app.usage.ledger.bill import Bill
+from app.usage.rollups.sums import decimal
 
 
 class PromptTokensDetails(ResponseBody):

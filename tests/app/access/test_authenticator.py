@@ -8,8 +8,8 @@ from starlette.types import Message
 
 from app.access.authenticator import Authenticator
 from app.access.cookie import COOKIE, CSRF_HEADER, csrf_token
-from app.access.known import FRESH_SECONDS, KnownPrincipals
-from app.access.standing import NoLongerAllowed, while_allowed
+from app.access.key_cache import FRESH_SECONDS, KnownPrincipals
+from app.access.revocation import NoLongerAllowed, while_allowed
 from app.errors import CrossSiteRequest, Unauthenticated
 from app.types import Principal, Role
 

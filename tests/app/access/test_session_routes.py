@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.bootstrap import build
-from app.main import create_app
+from app.api.application import create_app
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from tests.app.access.provider import CLIENT_ID, CLIENT_SECRET, Provider, serving
 from tests.installation import installed
 

@@ -7,7 +7,7 @@ from app.db.audit import AuditLog
 from app.db.keys import KeyRepository
 from app.db.session import Database
 from app.db.sessions import OPENID, SessionRepository
-from app.db.tables_access import access_session
+from app.db.tables.access import access_session
 from app.db.tenants import TenantRepository
 from app.db.users import UserRepository
 from app.errors import Conflict

@@ -10,7 +10,7 @@ from app.admission.token_book import TokenBook
 from app.admission.types import UNLIMITED, Quota
 from app.errors import RateLimited
 from app.types import Operation, Principal, Role
-from app.usage.entry import ADJUSTMENT, Entry
+from app.usage.ledger.entry import ADJUSTMENT, Entry
 from tests.app.usage.samples import Clock, reservation
 
 UNUSED: Any = None  # the connection: this book writes nothing

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.bootstrap import build
-from app.main import create_app
+from app.api.application import create_app
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
-from tests.app.api.openai_server import Service, openai_server
+from tests.app.api.openai.openai_server import Service, openai_server
 from tests.installation import installed
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"

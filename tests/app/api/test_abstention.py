@@ -14,10 +14,10 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from app.language import NO_EVIDENCE
-from app.main import create_app
-from app.state import State
-from app.wording import REFUSAL
+from app.answering.language import NO_EVIDENCE
+from app.answering.wording import REFUSAL
+from app.api.application import create_app
+from app.server.state import State
 from generation.config import EngineConfig
 from generation.constraints import ConstraintCompiler
 from generation.engine import LocalEngine
@@ -29,8 +29,8 @@ from generation.weights import LoadedModel, adopt_model
 from retrieval.search import Search
 from retrieval.types import Hit
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.api.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.stations import LIMITS, stations
+from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
+from tests.app.server.stations import LIMITS, stations
 from tests.generation.tiny import tiny_model, tiny_tokenizer
 from tests.retrieval.fakes import chunk, hit
 

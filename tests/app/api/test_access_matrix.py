@@ -8,11 +8,11 @@ from fastapi.testclient import TestClient
 
 from app.access.cookie import COOKIE, CSRF_HEADER, csrf_token
 from app.access.policy import is_public, needs_operator
-from app.bootstrap import build
-from app.identifiers import new_id
-from app.main import create_app
+from app.api.application import create_app
+from app.ids import new_id
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from app.types import Principal, Role, Settlement, UsageStatus
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.usage.samples import reservation

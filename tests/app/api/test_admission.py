@@ -20,7 +20,7 @@ from app.admission.line import Line
 from app.admission.quotas import OverriddenQuotas
 from app.admission.rates import Rates
 from app.admission.types import UNLIMITED, Quota
-from app.state import State
+from app.server.state import State
 from app.types import Operation, Role
 from generation.engine import LocalEngine
 from tests.app.api.caller import QUESTION, Caller, slow_engine

@@ -12,28 +12,28 @@ import pytest
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
-from app.answer import Answer, TextDelta
-from app.answering import Answerer
-from app.closing import CitationRecord
-from app.conversations import Conversations
+from app.answering.answer import Answer, TextDelta
+from app.answering.answerer import Answerer
+from app.answering.closing import CitationRecord
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.question import Question
+from app.answering.quoting.quoter import Quoter
+from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.errors import StoreUnavailable
-from app.finding import Finder
-from app.main import create_app
-from app.question import Question
-from app.quoting import Quoter
-from app.state import State
+from app.server.state import State
 from app.types import Principal, Role
 from generation.ports import Engine
 from generation.types import FinishReason
 from retrieval.search import Search
 from retrieval.types import Scope
+from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_access_matrix import key_of
 from tests.app.api.test_conversations import TalkingEngine
-from tests.app.api.test_response_format import FixedSearch
-from tests.app.stations import ANY_EVIDENCE, stations
-from tests.app.test_prompt import CharacterTokenizer
+from tests.app.server.stations import ANY_EVIDENCE, stations
 from tests.retrieval.fakes import HashingEmbedder, ranked
 
 PASSAGES = ("Two ships passed the light house in March.", "Nine whales were seen there in the spring of 1905.")

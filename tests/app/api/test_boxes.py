@@ -6,8 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.db.generations import GenerationRepository
-from app.passage_boxes import MOST_CHARS
-from app.state import State
+from app.documents.passage_boxes import MOST_CHARS
+from app.server.state import State
 from app.types import Role
 from ingestion.extraction import LocalExtractor
 from ingestion.types import Passage

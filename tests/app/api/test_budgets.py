@@ -7,22 +7,22 @@ from typing import cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
+from app.answering.answerer import Answerer
+from app.answering.finder import Finder
+from app.answering.quoting.quoter import Quoter
+from app.api.application import create_app
 from app.api.errors import problem_of
 from app.errors import BudgetExceeded
-from app.finding import Finder
-from app.main import create_app
-from app.no_engine import NoEngine
-from app.quoting import Quoter
-from app.state import State
+from app.models.extractive import NoEngine
+from app.server.state import State
 from app.types import Settlement, UsageStatus
-from app.usage.budgets import Budgets
-from app.usage.ledger import Ledger
+from app.usage.budgets.budgets import Budgets
+from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_extractive import QUESTION, hits
-from tests.app.api.test_response_format import FixedSearch
-from tests.app.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, stations
 from tests.app.usage.samples import reservation
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import HashingEmbedder

@@ -12,28 +12,28 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answer import Answer, TextDelta
-from app.answering import Answerer
+from app.answering.answer import Answer, TextDelta
+from app.answering.answerer import Answerer
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.followup.model import Rewriter
+from app.answering.question import Limits, Question
+from app.api.application import create_app
 from app.api.schemas.conversations import MakingBody
-from app.conversations import Conversations
 from app.db.conversations import ConversationRepository
-from app.finding import Finder
-from app.main import create_app
-from app.question import Limits, Question
-from app.rewriter import Rewriter
-from app.state import State
+from app.server.state import State
 from app.types import Operation, Principal, Role, Turn, UsageStatus
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Observer
 from generation.types import FinishReason, GenerationRequest, ModelInfo
 from retrieval.search import Search
 from retrieval.types import Scope, SearchMode, SearchResult
+from tests.app.answering.idle_engine import IdleEngine
+from tests.app.answering.test_prompt import CharacterTokenizer
+from tests.app.answering.test_summaries import HITS, FinishedStream
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.test_access_matrix import key_of
-from tests.app.idle_engine import IdleEngine
-from tests.app.stations import stations
-from tests.app.test_prompt import CharacterTokenizer
-from tests.app.test_summaries import HITS, FinishedStream
+from tests.app.server.stations import stations
 from tests.retrieval.fakes import HashingEmbedder
 
 ANSWER = "Every ship of the northern line was painted blue."

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from app.state import State
+from app.server.state import State
 from app.types import Components, Operation
 from generation.ports import Engine, Observer
 from generation.types import (
@@ -18,9 +18,9 @@ from generation.types import (
     ModelInfo,
     Timings,
 )
+from tests.app.answering.idle_engine import IdleEngine
 from tests.app.api.caller import Caller, slow_engine
 from tests.app.api.unhurried import EMBEDDING_TOKENS, Finding, Service, served
-from tests.app.idle_engine import IdleEngine
 from tests.generation.fakes import Gate, Plan, names, wait_until
 
 QUESTION = {"question": "How did revenue do?"}

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.api.event_stream import ClientGone, EventStream, sse, unless_disconnected, with_terminal_error
-from app.api.middleware import RequestGate
+from app.api.gate.request_gate import RequestGate
 
 SCOPE: dict[str, Any] = {"type": "http", "asgi": {"spec_version": "2.4"}}
 

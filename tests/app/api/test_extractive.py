@@ -9,21 +9,22 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
-from app.finding import Finder
-from app.language import LANGUAGES
-from app.main import create_app
-from app.no_engine import NoEngine
-from app.quoting import Quoter
-from app.state import State
+from app.answering.answerer import Answerer
+from app.answering.finder import Finder
+from app.answering.language import LANGUAGES
+from app.answering.quoting.quoter import Quoter
+from app.api.application import create_app
+from app.models.extractive import NoEngine
+from app.server.collectors import EngineCollector
+from app.server.state import State
 from app.types import Operation, UsageStatus
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
 from retrieval.types import Hit
+from tests.app.answering.quoting.test_selection import PASSAGES
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.api.test_response_format import FixedSearch
-from tests.app.stations import ANY_EVIDENCE, LIMITS, stations
-from tests.app.test_extractive import PASSAGES
+from tests.app.api.openai.test_response_format import FixedSearch
+from tests.app.server.stations import ANY_EVIDENCE, LIMITS, stations
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
 
@@ -67,7 +68,7 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
         quoter=Quoter(embedder=embedder, ledger=ledger),
     )
     running = replace(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
-    running.metrics.watch_engine(engine)
+    running.metrics.register(EngineCollector(engine))
     app = create_app(lambda: nullcontext(running), version=state.version)
     return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 

@@ -7,7 +7,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from app.state import State
+from app.server.state import State
 from app.types import Role
 from tests.app.api.test_access_matrix import key_of, session_of
 from tests.app.api.test_conversations import FIRST, SECOND, Served, TalkingEngine

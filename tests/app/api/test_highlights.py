@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.main import create_app
-from app.state import State
+from app.api.application import create_app
+from app.server.state import State
 from retrieval.ports import Embedder
 from retrieval.search import Search
+from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.api.test_response_format import CountingEmbedder, FixedSearch, ScriptedEngine
-from tests.app.stations import ANY_EVIDENCE, stations
-from tests.app.test_prompt import CharacterTokenizer
+from tests.app.api.openai.test_response_format import CountingEmbedder, FixedSearch, ScriptedEngine
+from tests.app.server.stations import ANY_EVIDENCE, stations
 from tests.retrieval.fakes import chunk, hit
 
 HITS = (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from app.api.schemas.chat import ChatMessage
+from app.api.openai.schemas.chat import ChatMessage
 from app.api.schemas.shape import RequestBody
 
 

@@ -11,9 +11,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from app.instrumentation import Work, station
-from app.metrics import Metrics
-from tests.app.test_telemetry import COUNTED, CountingEngine
+from app.server.collectors import EngineCollector, IndexCollector
+from app.telemetry.metrics import Metrics
+from app.telemetry.stations import Work, station
+from tests.app.telemetry.test_logs import COUNTED, CountingEngine
 
 DOCS = Path(__file__).parents[3] / "docs"
 _OURS = re.compile(r"\b(?:footnote|process)_[a-z_]+")
@@ -23,8 +24,8 @@ _EXPORTED_BY_PROMETHEUS = {"up"}
 @pytest.fixture
 def exported(client, state) -> set[str]:
     """Every sample name of an application in use: a histogram has its suffixes, a counter its own."""
-    state.metrics.watch_engine(CountingEngine(COUNTED))
-    state.metrics.watch_index(lambda: 1)
+    state.metrics.register(EngineCollector(CountingEngine(COUNTED)))
+    state.metrics.register(IndexCollector(lambda: 1))
     names = set()
     for family in text_string_to_metric_families(client.get("/metrics").text):
         names |= {family.name, *(sample.name for sample in family.samples)}

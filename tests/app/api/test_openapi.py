@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.access.policy import is_public
-from app.main import create_app
+from app.api.application import create_app
 
 
 @pytest.fixture(scope="module")

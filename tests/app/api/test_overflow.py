@@ -10,28 +10,28 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer, prepare
+from app.answering.answerer import Answerer, prepare
+from app.answering.finder import Finder
+from app.answering.question import Limits
+from app.answering.summaries import Summariser
+from app.answering.verification.calibration import QUOTED
+from app.api.application import create_app
 from app.db.contents import ContentRepository
 from app.errors import NotFound
-from app.finding import Finder
-from app.main import create_app
-from app.question import Limits
-from app.state import State
-from app.summaries import Summariser
+from app.server.state import State
 from app.types import Operation, Principal, Role, UsageStatus
-from app.usage.ledger import Ledger
-from app.verification.calibration import QUOTED
+from app.usage.ledger.ledger import Ledger
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.ports import Engine, Observer, Tokenizer
 from generation.types import FinishReason, GenerationRequest, ModelInfo
 from retrieval.search import Search
+from tests.app.answering.test_prompt import CharacterTokenizer
+from tests.app.answering.test_summaries import HITS, QUESTION, FinishedStream, SummarisingEngine
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.api.test_response_format import FixedSearch
+from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.evaluation.application import Unconstrained
-from tests.app.stations import stations
-from tests.app.test_prompt import CharacterTokenizer
-from tests.app.test_summaries import HITS, QUESTION, FinishedStream, SummarisingEngine
+from tests.app.server.stations import stations
 from tests.generation.fakes import EOS, LetterTokenizer, ScriptedRunner
 from tests.retrieval.fakes import HashingEmbedder
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.state import State
+from app.server.state import State
 from app.types import Components, Operation, Principal, Reservation, Role, Settlement, UsageStatus
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from tests.app.usage.samples import reservation
 
 INPUT = {"model": "m1", "meter": "input", "price_per_million": "0.15"}

@@ -9,23 +9,24 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
-from app.finding import Finder
-from app.locating import Locator
-from app.main import create_app
-from app.no_engine import NoEngine
-from app.quoting import Quoter
-from app.state import State
+from app.answering.answerer import Answerer
+from app.answering.finder import Finder
+from app.answering.locator import Locator
+from app.answering.quoting.quoter import Quoter
+from app.answering.wording import REFUSAL
+from app.api.application import create_app
+from app.models.extractive import NoEngine
+from app.server.collectors import EngineCollector
+from app.server.state import State
 from app.types import Operation, UsageStatus
-from app.usage.ledger import Ledger
-from app.wording import REFUSAL
+from app.usage.ledger.ledger import Ledger
 from generation.tokenizer import ChatTokenizer
 from retrieval.search import Search
 from retrieval.types import Hit
+from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.api.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.pointing_reader import PointingReader
-from tests.app.stations import ANY_EVIDENCE, LIMITS, stations
+from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
+from tests.app.server.stations import ANY_EVIDENCE, LIMITS, stations
 from tests.generation.fakes import LetterTokenizer
 from tests.generation.tiny import tiny_tokenizer
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
@@ -249,7 +250,7 @@ def quoting(state: State) -> Iterator[Callable[[PointingReader], Service]]:
             locator=Locator(reader, ledger=ledger),
         )
         running = replace(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
-        running.metrics.watch_engine(engine)
+        running.metrics.register(EngineCollector(engine))
         app = create_app(lambda: nullcontext(running), version=state.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
         client.__enter__()

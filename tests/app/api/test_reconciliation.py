@@ -2,8 +2,8 @@
 
 from fastapi.testclient import TestClient
 
-from app.consistency import Kind
-from app.state import State
+from app.documents.consistency import Kind
+from app.server.state import State
 
 
 def test_a_sound_installation_is_consistent(client: TestClient) -> None:

@@ -8,17 +8,17 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.main import create_app
-from app.state import State
+from app.answering.wording import REFUSAL
+from app.api.application import create_app
+from app.server.state import State
 from app.types import Operation
-from app.wording import REFUSAL
 from generation.tokenizer import ChatTokenizer
 from retrieval.search import Search
+from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.api.test_reader import Service, hits
-from tests.app.api.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.pointing_reader import PointingReader
-from tests.app.stations import stations
+from tests.app.server.stations import stations
 from tests.generation.tiny import tiny_tokenizer
 
 CLAIM = "Ninety zeppelins [1]."

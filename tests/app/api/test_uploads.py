@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from app.api.application import create_app
 from app.db.generations import GenerationRepository
-from app.intake import Intake
-from app.main import create_app
-from app.passwords import Passwords
-from app.state import State
+from app.documents.intake import Intake
+from app.documents.passwords import Passwords
+from app.outbound.web_pages import WebPages
+from app.server.state import State
 from app.types import Role
-from app.web_pages import WebPages
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.db.samples import EMBEDDER, extraction_of, vectors_of
-from tests.app.test_web_pages import Wire, answer
+from tests.app.outbound.test_web_pages import Wire, answer
 
 PUBLIC = "93.184.215.14"
 

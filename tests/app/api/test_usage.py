@@ -21,7 +21,7 @@ from app.api.schemas.usage import (
     RerankResult,
 )
 from app.db.answer_citations import AnswerCitationRepository
-from app.state import State
+from app.server.state import State
 from app.types import Components, DocumentShare, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 
 ROUTES: dict[str, type[BaseModel]] = {

@@ -8,21 +8,21 @@ from typing import Any, cast
 from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
+from app.answering.answerer import Answerer
+from app.answering.finder import Finder
+from app.answering.question import Limits
+from app.api.application import create_app
 from app.db.contents import ContentRepository
-from app.finding import Finder
-from app.main import create_app
-from app.question import Limits
-from app.state import Models, State
+from app.server.state import Models, State
 from app.types import Operation
-from app.usage.events import UsageEvent
-from app.usage.ledger import Ledger
+from app.usage.ledger.events import UsageEvent
+from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine
 from retrieval.ports import Embedder
 from retrieval.search import Search
 from retrieval.types import EmbedderInfo, SearchResult
+from tests.app.answering.test_footnote_writer import SOURCES
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.test_citations import SOURCES
 from tests.generation.fakes import LetterTokenizer
 
 EMBEDDING_TOKENS = 3

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from app.cli.connection import connect
-from app.cli.target import Target
+from app.client import Target, connect
 from app.settings import Settings
 from tests.app.cli.command_line import CommandLine
 from tests.installation import installed

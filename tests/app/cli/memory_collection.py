@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from app.cli.connection import Refused
 from app.cli.remote_collection import FileRefused, Receipt, RemoteDocument
 from app.cli.tally import Outcome, Tally
+from app.client import Refused
 
 
 class MemoryCollection:

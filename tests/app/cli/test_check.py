@@ -14,7 +14,7 @@ from app.db.session import Database
 from app.errors import Conflict, SetupError
 from app.models.adapter import write_adapter_manifest
 from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT
-from app.models.reader import write_reader_manifest
+from app.models.span_reader import write_reader_manifest
 from tests.app.db.samples import Library
 from tests.app.models.fetched import fetched
 

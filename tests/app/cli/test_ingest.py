@@ -11,14 +11,14 @@ import pytest
 from fastapi.testclient import TestClient
 from rich.console import Console
 
-from app.cli.connection import Client, Refused
 from app.cli.folder import Folder, LocalFile, find_files
 from app.cli.ingest import report
 from app.cli.mirror import Mirror
-from app.cli.patience import Patience
 from app.cli.progress import PlainProgress, counted, in_flight, progress_of
 from app.cli.remote_collection import FileRefused, HttpCollection, RemoteCollection, collection_id_of
+from app.cli.retries import Patience
 from app.cli.tally import Outcome, Tally
+from app.client import Client, Refused
 from app.errors import SetupError
 from tests.app.api.conftest import client, state
 from tests.app.cli.memory_collection import MemoryCollection, Notes

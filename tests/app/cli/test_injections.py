@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from app.cli.injections import table
-from app.evaluation.injection_measurement import InjectionRates
+from app.evaluation.injections.measurement import InjectionRates
 
 
 def test_every_family_has_a_row_with_its_shares():

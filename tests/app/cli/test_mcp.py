@@ -23,7 +23,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import TextContent, TextResourceContents
 
 from app.types import Role
-from tests.app.api.openai_server import Service, openai_server
+from tests.app.api.openai.openai_server import Service, openai_server
 
 TEXT = "The lighthouse of Grey Point was built in 1841. Its keeper counted forty ships in the first year."
 MCP_KEY = "a key of the assistants"

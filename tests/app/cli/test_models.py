@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from app.cli.models import commands
 from app.models.catalog import ALL_MINILM_L6_V2
 from app.models.manifest import write_manifest
-from app.models.reader import write_reader_manifest
+from app.models.span_reader import write_reader_manifest
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ import pytest
 from fastapi.testclient import TestClient
 from rich.console import Console
 
-from app.bootstrap import build
-from app.cli.connection import Client, Refused
+from app.api.application import create_app
 from app.cli.prices import begin_price, rerate_calls, show
-from app.main import create_app
+from app.client import Client, Refused
+from app.server.bootstrap import build
 from app.settings import Settings
 from app.types import Settlement, UsageStatus
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from tests.app.usage.samples import reservation
 from tests.installation import installed
 from tests.server import ADMIN_KEY

@@ -16,9 +16,8 @@ import typer
 from fastapi.testclient import TestClient
 from rich.console import Console
 
-from app.bootstrap import build
+from app.api.application import create_app
 from app.cli.audit import show as show_audit
-from app.cli.connection import Client, Refused
 from app.cli.download import download_csv
 from app.cli.period import last
 from app.cli.usage import (
@@ -30,10 +29,11 @@ from app.cli.usage import (
     show_report,
 )
 from app.cli.usage_table import money_text
+from app.client import Client, Refused
 from app.db.answer_citations import AnswerCitationRepository
-from app.main import create_app
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from app.types import DocumentShare, Principal, Role, Settlement, UsageStatus
 from tests.app.usage.samples import reservation
 from tests.installation import installed

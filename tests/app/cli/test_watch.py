@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.cli.connection import Refused
 from app.cli.folder import Folder
 from app.cli.mirror import Mirror
-from app.cli.patience import Patience
+from app.cli.retries import Patience
 from app.cli.tally import Outcome, Tally
 from app.cli.watch import SETTLE_S, Follower, follow, watched
+from app.client import Refused
 from tests.app.cli.memory_collection import MemoryCollection, Notes
 
 

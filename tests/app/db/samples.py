@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.db.collections import CollectionRepository
-from app.db.commits import CommitResult
 from app.db.documents import DocumentRepository
 from app.db.generations import GenerationRepository
 from app.db.jobs import JobRepository
+from app.db.publishing import CommitResult
 from app.db.session import Database
-from app.identifiers import new_id
+from app.ids import new_id
 from app.types import Document, Job, NewDocument
 from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
 from retrieval.ports import Vectors

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.session import Database
-from app.db.tables_ledger import answer_citation
-from app.usage.ledger import Ledger
+from app.db.tables.ledger import answer_citation
+from app.usage.ledger.ledger import Ledger
 
 
 def rows(database: Database) -> list[tuple[object, ...]]:

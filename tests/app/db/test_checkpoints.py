@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from app.db.checkpoints import Checkpoint
 from app.db.session import Database
-from app.db.tables import embedding_checkpoint
+from app.db.tables.documents import embedding_checkpoint
 from app.types import Job
 from tests.app.db.samples import Library
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.db.chunks import ChunkRepository
 from app.db.scopes import is_live
 from app.db.session import Database
-from app.db.tables import chunk, document
+from app.db.tables.documents import chunk, document
 from retrieval.types import Chunk, Scope
 from tests.app.db.samples import Library, vectors_of
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from app.db.conversations import ConversationRepository
 from app.db.session import Database
-from app.db.tables import conversation_turn
+from app.db.tables.documents import conversation_turn
 from app.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from app.types import Principal, Role, Turn
 

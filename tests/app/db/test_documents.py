@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector, document, document_version
+from app.db.tables.documents import chunk, chunk_vector, document, document_version
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.types import Document, DocumentStatus, JobStatus
 from retrieval.types import Comparison, Scope

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from app.db.conversations import ConversationRepository
 from app.db.feedback import FeedbackRepository
 from app.db.session import Database
-from app.db.tables_feedback import feedback as table
+from app.db.tables.feedback import feedback as table
 from app.errors import InvalidRequest, NotFound
 from app.types import Principal, Role, Turn
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from tests.app.usage.samples import reservation
 
 ANN = Principal("t1", "ann", "key_a", Role.READER)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.db.chunks import ChunkRepository
 from app.db.filters import compile_filter
 from app.db.session import Database
-from app.db.tables import document
+from app.db.tables.documents import document
 from retrieval.filters import matches
 from retrieval.types import Combination, Comparison, Filter, Metadata, Scope
 from tests.app.db.samples import Library

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from app.db.idempotency import KEPT_SECONDS, IdempotencyRepository, KeptAnswer
 from app.db.session import Database
-from app.db.tables import idempotent_request
+from app.db.tables.documents import idempotent_request
 from app.errors import AnswerNotKept, IdempotencyKeyReused, RequestRunning
 
 ANSWER = KeptAnswer(status=202, media_type="application/json", body=b'{"id":"doc_1"}')

@@ -11,7 +11,7 @@ from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.jobs import MAX_CRASHES
 from app.db.session import Database
-from app.db.tables import chunk, chunk_vector
+from app.db.tables.documents import chunk, chunk_vector
 from app.errors import NotFound
 from app.types import DocumentStatus, JobStatus
 from ingestion.types import Stage

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from app.db.keys import KeyRepository
 from app.db.session import Database
-from app.db.tables import metadata
+from app.db.tables.documents import metadata
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.types import Principal, Role
 

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.bootstrap import build
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from generation.config import EngineConfig
 from generation.constraints import TokenConstraint
 from generation.engine import LocalEngine
 from generation.types import Constraint, ModelInfo
-from tests.app.stations import stations
+from tests.app.server.stations import stations
 from tests.generation.fakes import EOS, LetterTokenizer, ScriptedRunner
 
 

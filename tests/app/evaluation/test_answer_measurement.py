@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import pytest
 from rich.console import Console
 
+from app.answering.locator import Located
 from app.errors import SetupError
 from app.evaluation.dataset import read_question_set
 from app.evaluation.floor import said_by
 from app.evaluation.record import Run, SetRun
-from app.evaluation.report import html_report
+from app.evaluation.report.page import html_report
 from app.evaluation.run import evaluate
 from app.evaluation.table import tables
 from app.evaluation.types import Options, QuestionSet
-from app.locating import Located
-from app.state import State
+from app.server.state import State
 from retrieval.types import Context, Source, Span
 from tests.app.evaluation.application import application
 from tests.app.evaluation.runs import run_of

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
+from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
+from app.answering.citation import Citation
 from app.evaluation.answer_metrics import (
     abstention_score,
     answer_scores,
@@ -20,7 +21,6 @@ from app.evaluation.answer_metrics import (
 from app.evaluation.said import nothing_said, quoted, said_in, words_of
 from app.evaluation.squad import longest_common_f1
 from app.evaluation.types import GoldSpan
-from app.footnote import Citation
 from app.types import Components
 from retrieval.types import Source, Span
 from tests.retrieval.fakes import chunk, hit

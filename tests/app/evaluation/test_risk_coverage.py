@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evaluation.curves import risk_coverage_chart
+from app.evaluation.report.curves import risk_coverage_chart
 from app.evaluation.risk_coverage import OperatingPoint, Outcome, area_under, risk_coverage, threshold_for
 
 # Few distinct scores: ties are what goes wrong.

@@ -11,7 +11,7 @@ from app.evaluation.record import Run
 from app.evaluation.run import evaluate
 from app.evaluation.scratch import ingest
 from app.evaluation.types import Options
-from app.state import State
+from app.server.state import State
 from retrieval.types import SearchMode
 from tests.app.evaluation.application import application
 from tests.app.evaluation.small_set import corpus, write_set

@@ -10,17 +10,17 @@ import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
 from app.db.jobs import JobRepository
-from app.db.tables import chunk, chunk_vector, embedding_checkpoint
-from app.db.tables_ledger import usage_event
-from app.files import FileStore
-from app.index import LiveIndex
+from app.db.tables.documents import chunk, chunk_vector, embedding_checkpoint
+from app.db.tables.ledger import usage_event
+from app.documents.originals import FileStore
+from app.documents.passwords import Passwords
+from app.documents.vector_index import LiveIndex
+from app.documents.word_index import LiveLexicalIndex
 from app.jobs.worker import Worker
-from app.lexical_index import LiveLexicalIndex
-from app.metrics import Metrics
-from app.passwords import Passwords
+from app.telemetry.metrics import Metrics
 from app.types import Document
-from app.usage.events import UsageEvent
-from app.usage.ledger import Ledger
+from app.usage.ledger.events import UsageEvent
+from app.usage.ledger.ledger import Ledger
 from ingestion.chunking import Chunker
 from ingestion.pipeline import Pipeline
 from ingestion.types import Block, BlockKind, Extraction, MediaType, Stage

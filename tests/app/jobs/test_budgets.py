@@ -4,17 +4,17 @@ import pytest
 import sqlalchemy as sa
 
 from app.db.audit import AuditLog
-from app.db.budgets import BudgetRepository
-from app.db.tables_ledger import usage_event
+from app.db.tables.ledger import usage_event
 from app.errors import BudgetExceeded
 from app.jobs.retries import BUDGET_SECONDS, delay_after, reason
 from app.types import Operation
-from app.usage.budgets import Budgets
-from app.usage.ledger import Ledger
+from app.usage.budgets.budgets import Budgets
+from app.usage.budgets.repository import BudgetRepository
+from app.usage.ledger.ledger import Ledger
 from tests.app.db.samples import Library
 from tests.app.jobs.bench import Bench, eventually
 from tests.app.jobs.test_worker import LONG
-from tests.app.usage.budgets import ADMIN, set_budget
+from tests.app.usage.budgets.samples import ADMIN, set_budget
 from tests.app.usage.samples import reservation
 from tests.databases import migrated_file, sqlite_database
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from app.evaluation.types import QuestionSet, SetDocument, SetQuestion
-from app.tuning.examples import spans
-from app.tuning.packs import Corpus
+from app.tuning.adapter.examples import spans
+from app.tuning.adapter.packs import Corpus
 
 FIRST = 10000  # five digits: no year, and no number a question is changed to
 FILLER = "The label of this one is {} and nobody has read it for a long while. "

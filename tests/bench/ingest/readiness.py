@@ -22,11 +22,11 @@ import numpy as np
 import psutil
 from rich.progress import track
 
-from app.bootstrap import DEFAULT_TENANT, build
-from app.db.commits import Version
+from app.db.publishing import Version
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import EXTRACTIVE, load_settings
-from app.state import State
-from app.types import Principal, Role
+from app.types import DEFAULT_TENANT, Principal, Role
 from retrieval.ports import Vectors
 from tests.app.db.samples import extraction_of
 

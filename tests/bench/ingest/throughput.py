@@ -13,8 +13,8 @@ from pathlib import Path
 
 from app.evaluation.dataset import read_question_set
 from app.evaluation.scratch import ingest, scratch_application
+from app.server.state import State
 from app.settings import EXTRACTIVE, load_settings
-from app.state import State
 from ingestion.pipeline import BLOCK_PASSAGES
 
 

@@ -7,7 +7,7 @@ collection of its own four times of five, else one that all share.
 import sqlalchemy as sa
 
 from app.db.session import Database
-from app.db.tables_ledger import usage_event
+from app.db.tables.ledger import usage_event
 
 TENANT = "t1"
 START = 1_735_689_600

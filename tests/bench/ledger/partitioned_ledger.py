@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import sqlalchemy as sa
 
-from app.db.tables_ledger import usage_event
+from app.db.tables.ledger import usage_event
 
 _KEYS = (
     "CREATE TABLE usage_event_key (event_id TEXT PRIMARY KEY)",

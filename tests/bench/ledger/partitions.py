@@ -18,15 +18,15 @@ from rich.console import Console
 from app.db.migration import upgrade
 from app.db.session import Database
 from app.types import DocumentShare, Settlement, UsageStatus
-from app.usage.ledger import Ledger
-from app.usage.line_rows import lines_as_csv
-from app.usage.raw_ledger import LineFilter, RawLedger
-from app.usage.report_query import ReportQuery
-from app.usage.reports import UsageReports
-from app.usage.rollup_builder import RollupBuilder
-from app.usage.rollups import Rollups
-from app.usage.spans import Span
-from app.usage.sums import EVENTS, read
+from app.usage.ledger.ledger import Ledger
+from app.usage.reports.line_rows import lines_as_csv
+from app.usage.reports.query import ReportQuery
+from app.usage.reports.raw_ledger import LineFilter, RawLedger
+from app.usage.reports.reports import UsageReports
+from app.usage.rollups.builder import RollupBuilder
+from app.usage.rollups.rollups import Rollups
+from app.usage.rollups.spans import Span
+from app.usage.rollups.sums import EVENTS, read
 from tests.app.usage.samples import reservation
 from tests.bench.ledger.generated_calls import DAY, START, TENANT, YEAR, generate
 from tests.bench.ledger.partitioned_ledger import months_from, partition, partition_name

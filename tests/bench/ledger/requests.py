@@ -22,11 +22,11 @@ from typing import Any
 import sqlalchemy as sa
 from rich.console import Console
 
-from app.db.tables_ledger import usage_event
-from app.main import create_app
-from app.question import Limits
-from app.state import State
-from app.usage.ledger import Ledger
+from app.answering.question import Limits
+from app.api.application import create_app
+from app.db.tables.ledger import usage_event
+from app.server.state import State
+from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Observer, Stream, Tokenizer
 from generation.types import EngineStats, GenerationRequest, ModelInfo
 from tests.bench.ledger.client import Client
@@ -195,8 +195,8 @@ def real(
     data_dir: Path, *, watched: Callable[[Ledger], Ledger] = lambda ledger: ledger
 ) -> tuple[AbstractContextManager[State], RecordingEngine]:
     """The application over the language model the settings name."""
-    from app.loading import engine_config
     from app.models.folder import resolve
+    from app.models.loading import engine_config
     from app.settings import load_settings
     from generation.engine import LocalEngine
     from generation.tokenizer import ChatTokenizer

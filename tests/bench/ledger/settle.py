@@ -13,14 +13,14 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from app.db.audit import AuditLog
-from app.db.budgets import BudgetRepository
 from app.db.migration import upgrade
 from app.db.session import Database
 from app.types import DocumentShare, Principal, Role, Settlement, UsageStatus
-from app.usage.budgets import Budgets
-from app.usage.ledger import Ledger
-from app.usage.prices import PriceBook
-from app.usage.rollups import Rollups
+from app.usage.budgets.budgets import Budgets
+from app.usage.budgets.repository import BudgetRepository
+from app.usage.ledger.ledger import Ledger
+from app.usage.ledger.prices import PriceBook
+from app.usage.rollups.rollups import Rollups
 from tests.app.usage.samples import reservation
 
 _ADMIN = Principal("t1", "u1", "k1", Role.ADMIN)

@@ -18,9 +18,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
-from app.main import create_app
+from app.api.application import create_app
 from app.types import Reservation, Settlement
-from app.usage.ledger import Ledger
+from app.usage.ledger.ledger import Ledger
 from tests.bench.ledger.client import Client
 from tests.bench.ledger.requests import real, stub
 

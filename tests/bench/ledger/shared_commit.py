@@ -19,10 +19,10 @@ import sqlalchemy as sa
 from app.db.migration import upgrade
 from app.db.session import Database
 from app.types import Settlement, UsageStatus
-from app.usage.budgets import Budgets
-from app.usage.ledger import Ledger
-from app.usage.rollup_builder import RollupBuilder
-from app.usage.rollups import Rollups
+from app.usage.budgets.budgets import Budgets
+from app.usage.ledger.ledger import Ledger
+from app.usage.rollups.builder import RollupBuilder
+from app.usage.rollups.rollups import Rollups
 from tests.app.usage.samples import reservation
 
 

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from app.db.session import Database
-from app.db.tables_ledger import usage_event
+from app.db.tables.ledger import usage_event
 from tests.bench.ledger.generated_calls import START, YEAR, generate, stored_bytes
 
 

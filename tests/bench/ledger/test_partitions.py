@@ -13,8 +13,8 @@ from app.db.migration import upgrade
 from app.db.session import Database
 from app.errors import StoreUnavailable
 from app.types import DocumentShare, Settlement, UsageStatus
-from app.usage.call_rows import locked_call
-from app.usage.ledger import Ledger
+from app.usage.ledger.call_rows import locked_call
+from app.usage.ledger.ledger import Ledger
 from tests.app.usage.samples import reservation
 from tests.bench.ledger.partitioned_ledger import months_from, partition
 from tests.bench.ledger.partitions import compare

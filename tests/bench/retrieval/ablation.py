@@ -25,8 +25,8 @@ from app.evaluation.intervals import estimate
 from app.evaluation.retrieval_metrics import finds_span, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, ingest, lead, scratch_application
 from app.evaluation.types import GoldSpan, QuestionSet, SetQuestion
+from app.server.state import Models, State
 from app.settings import load_settings
-from app.state import Models, State
 from retrieval.compress import compress
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
 from retrieval.key_set import KeySet

@@ -24,12 +24,12 @@ from tokenizers import Tokenizer
 
 from app.models.folder import resolve
 from app.settings import DEFAULT_EMBEDDER, DEFAULT_GENERATOR, load_settings
+from app.tuning.reranker.first_stage import Bm25
 from generation.tokenizer import ChatTokenizer
 from ingestion.chunking import Chunker
 from ingestion.types import Block, BlockKind, Extraction, MediaType
 from retrieval.compress import compress
 from retrieval.relevance import Worth, odds
-from retrieval.tuning.first_stage import Bm25
 from retrieval.types import Chunk, Context, Hit, Scores, Span
 
 DATA = Path("../shared/data")

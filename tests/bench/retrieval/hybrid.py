@@ -19,10 +19,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import app.db.tables_ledger  # noqa: F401 - puts the ledger's tables on the metadata
+import app.db.tables.ledger  # noqa: F401 - puts the ledger's tables on the metadata
 from app.db.chunks import ChunkRepository
-from app.index import LiveIndex
-from app.lexical_index import LiveLexicalIndex
+from app.documents.vector_index import LiveIndex
+from app.documents.word_index import LiveLexicalIndex
 from app.settings import DEFAULT_EMBEDDER, load_settings
 from retrieval.encoder import SentenceEncoder
 from retrieval.ports import Embedder, Vectors

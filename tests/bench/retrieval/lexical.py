@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-import app.db.tables_ledger  # noqa: F401 - puts the ledger's tables on the metadata
-from app.db import tables
+import app.db.tables.ledger  # noqa: F401 - puts the ledger's tables on the metadata
 from app.db.lexical import search_text
 from app.db.migration import upgrade
 from app.db.session import Database
+from app.db.tables import documents as tables
 from retrieval.key_set import KeySet
 from retrieval.tantivy_fields import LexicalEntry
 from retrieval.tantivy_index import TantivyIndex

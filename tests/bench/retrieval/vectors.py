@@ -21,7 +21,7 @@ from rich.table import Table
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.db.tables import (
+from app.db.tables.documents import (
     chunk,
     chunk_vector,
     collection,
@@ -32,7 +32,7 @@ from app.db.tables import (
     metadata,
     tenant,
 )
-from app.index import LiveIndex
+from app.documents.vector_index import LiveIndex
 from retrieval.flat_index import FlatIndex
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors

@@ -24,10 +24,10 @@ import sqlalchemy as sa
 import uvicorn
 from rich.console import Console
 
-from app.db.tables_ledger import usage_event
-from app.main import create_app
-from app.question import Limits
-from app.state import State
+from app.answering.question import Limits
+from app.api.application import create_app
+from app.db.tables.ledger import usage_event
+from app.server.state import State
 from generation.engine import LocalEngine
 from generation.ports import Observer, Stream
 from generation.types import Completion, GenerationRequest

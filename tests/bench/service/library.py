@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from app.state import State
+from app.server.state import State
 from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
 from retrieval.ports import Embedder
 from tests.app.db.samples import Library

@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 from fastapi.testclient import TestClient
 
-from app.bootstrap import build
-from app.main import create_app
+from app.api.application import create_app
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import load_settings
-from app.state import State
 from app.types import Role
 from tests.server import ADMIN_KEY
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import uvicorn
 from rich.console import Console
 
-from app.main import create_app
-from app.state import State
+from app.api.application import create_app
+from app.server.state import State
 from tests.bench.service.disconnects import LIMITS, Ends, ask
 from tests.faults.metered import metered, scripted
 

@@ -19,24 +19,25 @@ from typing import Any
 
 import uvicorn
 
-from app.answering import Answerer
-from app.bootstrap import DEFAULT_TENANT, build
-from app.collector import leave_loaded_alone
-from app.conversations import Conversations
+from app.answering.answerer import Answerer
+from app.answering.cached_tokenizer import RememberedTokens
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.question import Limits
+from app.answering.verification.metered_models import Verification
+from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.db.conversations import ConversationRepository
-from app.finding import Finder
-from app.main import create_app
-from app.question import Limits
-from app.remembered_tokens import RememberedTokens
+from app.server.bootstrap import build
+from app.server.process import leave_loaded_alone
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
-from app.telemetry import configure_logging
-from app.verification.billing import Verification
+from app.telemetry.logs import configure_logging
+from app.types import DEFAULT_TENANT
 from generation.ports import Tokenizer
 from retrieval.search import Search
-from tests.app.stations import stations
+from tests.app.server.stations import stations
 from tests.bench.service.library import fill, paragraphs_of
 from tests.bench.service.stations import LoopLag, Statements, Stopwatch
 from tests.bench.service.stub_engine import StubEngine
@@ -148,7 +149,7 @@ def main() -> None:
     configure_logging(level="info", json=True)  # a line a request, as `footnote serve` does
     watch, said, lag = (Stopwatch() if chosen.stations else None), Statements(), LoopLag()
     with serving(chosen.data_dir, chunks=chosen.chunks, corpus=chosen.corpus, watch=watch) as state:
-        leave_loaded_alone()  # as `app.station_loading` does
+        leave_loaded_alone()  # as `app.server.model_loading` does
         app = create_app(lambda: nullcontext(state), version="0")
         if watch is not None:
             said.listen()

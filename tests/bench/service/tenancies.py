@@ -17,18 +17,18 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.answering import Answerer
-from app.bootstrap import build
-from app.conversations import Conversations
+from app.answering.answerer import Answerer
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
-from app.finding import Finder
-from app.main import create_app
+from app.server.bootstrap import build
+from app.server.state import State
 from app.settings import Settings
-from app.state import State
 from app.types import Role
 from retrieval.search import Search
-from tests.app.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, stations
 from tests.bench.service.stub_engine import StubEngine
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import HashingEmbedder

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from app.db.tables_ledger import answer_citation, usage_event
-from app.main import create_app
-from app.state import State
+from app.api.application import create_app
+from app.db.tables.ledger import answer_citation, usage_event
+from app.server.state import State
 from tests.bench.ledger.client import Client, Reply
 from tests.bench.service.library import questions_of
 from tests.bench.service.served import serving

@@ -1,0 +1,126 @@
+"""Several answers to one question: sources found once, each answer generated and billed by itself."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from contextvars import copy_context
+from dataclasses import dataclass, fields, replace
+
+import anyio
+
+from app.answering.answer import Answer, SourcesFound, TextDelta, TokenUsage
+from app.answering.answerer import Answerer, prepare
+from app.answering.prepared import Prepared
+from app.answering.question import Question
+from app.types import Components
+
+Event = SourcesFound | TextDelta | Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Accepted answers of one request, in order, at least one."""
+
+    answerer: Answerer
+    prepared: tuple[Prepared, ...]
+
+    @property
+    def first(self) -> Prepared:
+        """The one that paid for the sources."""
+        return self.prepared[0]
+
+    def release(self) -> None:
+        """The reader is done with all of them, or never began. Idempotent."""
+        for prepared in self.prepared:
+            self.answerer.release(prepared)
+
+    async def answers(self) -> tuple[Answer, ...]:
+        """All whole answers."""
+        try:
+            return tuple(await asyncio.gather(*(self.answerer.answer(prepared) for prepared in self.prepared)))
+        finally:
+            self.release()
+
+    async def stream(self) -> AsyncGenerator[tuple[int, Event], None]:
+        """What happens, by choice: each one's events in order, as in `Answerer.stream`.
+
+        Leaving early ends all of them. A reader that is slow holds up every choice.
+        """
+        if len(self.prepared) == 1:
+            async with aclosing(self.answerer.stream(self.first)) as events:
+                async for event in events:
+                    yield 0, event
+            return
+        line: asyncio.Queue[tuple[int, Event] | BaseException | None] = asyncio.Queue(maxsize=1)
+        tasks = [asyncio.ensure_future(self._feed(choice, line)) for choice in range(len(self.prepared))]
+        open_choices = len(tasks)
+        try:
+            while open_choices:
+                item = await line.get()
+                if item is None:
+                    open_choices -= 1
+                elif isinstance(item, BaseException):
+                    raise item
+                else:
+                    yield item
+        finally:
+            self.release()
+            for task in tasks:
+                task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait(tasks)
+
+    async def usage(self, answers: Sequence[Answer]) -> TokenUsage:
+        """What all `answers` cost together: the ledger's rows of the request."""
+        if len(answers) == 1:
+            return answers[0].usage
+        bill = await asyncio.to_thread(self.answerer.bill, self.first.question.request_id)
+        return replace(total([answer.usage for answer in answers]), bill=bill)
+
+    async def _feed(self, choice: int, line: "asyncio.Queue[tuple[int, Event] | BaseException | None]") -> None:
+        try:
+            async with aclosing(self.answerer.stream(self.prepared[choice])) as events:
+                async for event in events:
+                    await line.put((choice, event))
+        except Exception as error:  # noqa: BLE001 - raised again where the choices are read
+            await line.put(error)
+        else:
+            await line.put(None)
+
+
+async def prepare_choices(answerer: Answerer, question: Question, *, n: int) -> Choices:
+    """`prepare`, and `n` answers to it; a caller cancelled meanwhile leaves nothing running.
+
+    Raises:
+        EngineFull: Also where there is room for some of them but not for all.
+    """
+    first = await prepare(answerer, question)
+    if n == 1:
+        return Choices(answerer, (first,))
+    task = asyncio.get_running_loop().run_in_executor(None, copy_context().run, answerer.choices, first, n)
+
+    def release(done: "asyncio.Future[tuple[Prepared, ...]]") -> None:
+        if done.exception() is None:
+            Choices(answerer, done.result()).release()
+
+    try:
+        return Choices(answerer, await asyncio.shield(task))
+    except asyncio.CancelledError:
+        task.add_done_callback(release)
+        raise
+
+
+def total(usages: Sequence[TokenUsage]) -> TokenUsage:
+    """The sum, by meter, component and document; the bill is the first's."""
+    by_document: dict[str, int] = {}
+    for usage in usages:
+        for document_id, tokens in usage.by_document.items():
+            by_document[document_id] = by_document.get(document_id, 0) + tokens
+    meters = [one.name for one in fields(TokenUsage) if one.name not in {"components", "by_document", "bill"}]
+    parts = [one.name for one in fields(Components)]
+    return TokenUsage(
+        components=Components(**{part: sum(getattr(usage.components, part) for usage in usages) for part in parts}),
+        by_document=by_document,
+        bill=usages[0].bill,
+        **{meter: sum(getattr(usage, meter) for usage in usages) for meter in meters},
+    )

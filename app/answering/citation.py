@@ -1,0 +1,88 @@
+"""A footnote of an answer: its marker, and the exact passage of a document that it opens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.answering.verification.calibration import THRESHOLD
+from ingestion.types import Page
+from retrieval.types import Chunk, Source, Span
+
+Pages = Mapping[tuple[str, int], Sequence[Page]]
+"""Page tables by (document id, version), needed where a chunk crosses a page boundary."""
+
+Origin = Literal["model", "attributed"]
+"""Who put a marker there: the model, or Footnote after finding support."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One footnote of an answer.
+
+    `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
+    the document version's canonical text, and `cited_text` is exactly that slice. It is `verified`
+    where `support`, in [0, 1], reaches the threshold.
+    """
+
+    index: int
+    answer_start: int
+    answer_end: int
+    document_id: str
+    version: int
+    filename: str
+    chunk_id: str
+    page_start: int | None
+    page_end: int | None
+    start_char: int
+    end_char: int
+    cited_text: str
+    verified: bool
+    support: float
+    origin: Origin
+
+    @classmethod
+    def of(
+        cls, source: Source, passage: Span, *, marker: Span, support: float, origin: Origin, pages: Pages
+    ) -> "Citation":
+        """The footnote that leads from a marker to a passage.
+
+        Args:
+            source: What was presented, and what the marker names.
+            passage: Document offsets inside the source's best chunk.
+            marker: Offsets in the answer.
+            support: How well the passage supports what stands before the marker.
+            origin: Who put the marker there.
+            pages: Without the document's table a passage of a chunk that crosses pages carries the
+                chunk's whole page range.
+        """
+        chunk = source.hit.chunk
+        page_start, page_end = _page_range(chunk, passage, pages)
+        return cls(
+            index=source.number,
+            answer_start=marker.start_char,
+            answer_end=marker.end_char,
+            document_id=chunk.document_id,
+            version=chunk.version,
+            filename=chunk.filename,
+            chunk_id=source.chunk_at(passage).id,
+            page_start=page_start,
+            page_end=page_end,
+            start_char=passage.start_char,
+            end_char=passage.end_char,
+            cited_text=chunk.text[passage.start_char - chunk.start_char : passage.end_char - chunk.start_char],
+            verified=support >= THRESHOLD,
+            support=support,
+            origin=origin,
+        )
+
+
+def _page_range(chunk: Chunk, passage: Span, pages: Pages) -> tuple[int | None, int | None]:
+    table = pages.get((chunk.document_id, chunk.version))
+    if chunk.page_start == chunk.page_end or not table:
+        return chunk.page_start, chunk.page_end
+    numbers = [page.number for page in table if _overlap(page, passage)]
+    return (numbers[0], numbers[-1]) if numbers else (chunk.page_start, chunk.page_end)
+
+
+def _overlap(page: Page, passage: Span) -> bool:
+    return page.start_char < passage.end_char and passage.start_char < page.end_char

@@ -1,0 +1,238 @@
+"""The order sources are read in: first what the engine has read before, else the strongest at the edges."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from app.answering.calls import Calls
+from app.answering.language import answer_in
+from app.answering.locator import AnswerSpan, Located, Locator
+from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
+from app.answering.question import Limits, Question
+from app.answering.quoting.quoter import Quoter
+from app.answering.summaries import Summarised, Summariser
+from app.answering.wording import Wording
+from app.telemetry.stations import station
+from generation.planning import order_for_reuse
+from generation.ports import Engine, Tokenizer
+from retrieval.arrangement import Order, edges_first
+from retrieval.compress import compress, header_of
+from retrieval.highlights import Highlight, highlights, pointer_to
+from retrieval.types import Context, Hit, Source
+
+_WHOLE_BLOCK = 64  # tokens: caches know prompts in blocks of fewer
+
+
+def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable[[Sequence[int]], int]) -> Order:
+    """An order for `retrieval.compress` that knows the engine's cache.
+
+    Sources whose keys and values are cached right behind what comes before them go first, the others
+    follow best first. Where nothing of any source is cached, the order is `edges_first`.
+
+    Args:
+        tokenizer: The serving tokenizer.
+        head: Token ids of the prompt before the first source.
+        cached: How many tokens of a prompt are cached from its beginning, for this tenant.
+    """
+
+    def order(sources: Sequence[Source]) -> list[int]:
+        def render(source: int, place: int) -> list[int]:
+            found = sources[source]
+            return shown(tokenizer, header=header_of(place + 1, found.hit.chunk), body=found.body)
+
+        if len(head) >= _WHOLE_BLOCK and not cached(head):  # then nothing behind it is cached either
+            return edges_first(sources)
+        planned = order_for_reuse(len(sources), head=head, render=render, cached=cached)
+        known = bool(planned) and cached([*head, *render(planned[0], 0)]) > len(head)
+        return planned if known else edges_first(sources)
+
+    return order
+
+
+_EMPTY = Context(sources=(), dropped=(), tokens=0)
+_HIGHLIGHTED = 6  # one part in so many of the room, at most, is for sentences that are read again
+
+_SENTENCES = 2  # that may answer a question between them
+
+Running = Callable[[Calls], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tokens: the context window, what is reserved for the output, what the sources may have; `head` precedes them."""
+
+    window: int
+    max_output: int
+    context: int
+    head: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """What fits and the prompt that shows it, and where a reader saw an answer in it.
+
+    `cancelled` says that the person left while summaries were made.
+    """
+
+    context: Context
+    prompt: Prompt
+    located: Located | None = None
+    summarised: tuple[str, ...] = ()
+    summary_tokens: int = 0
+    cancelled: bool = False
+
+
+class Presenter:
+    """Presents hits to a generator; where answers are quoted (`quotes`) nobody reads a prompt and there is none."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        limits: Limits,
+        wording: Wording,
+        summariser: Summariser | None,
+        locator: Locator | None,
+        guide: Quoter | None,
+        quotes: bool,
+    ) -> None:
+        """Without a summariser what does not fit is dropped; without a locator words alone say where to look.
+
+        The guide points at sentences where a question asks for more than the locator's few words.
+        """
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._limits = limits
+        self._wording = wording
+        self._summariser = summariser
+        self._locator = locator
+        self._guide = guide
+        self._quotes = quotes
+
+    def room(self, question: Question) -> Room:
+        """How much a question leaves for sources.
+
+        Raises:
+            ContextLengthExceeded: There is no room for any context.
+        """
+        if self._quotes:
+            room = question.max_context_tokens or self._limits.max_context_tokens
+            return Room(room, 0, room, ())
+        empty = self._prompt(question, context=_EMPTY, grounded=True)
+        fixed = empty.components.total + question.top_k * fence_tokens(self._tokenizer)
+        fixed += pointing_tokens(self._tokenizer, self._wording)
+        window = self._engine.info.context_window
+        max_output, context = self._limits.room(question, window=window, fixed=fixed)
+        return Room(window, max_output, context, empty.head)
+
+    def present(self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running) -> Presented:
+        """What of the hits fits, and the prompt.
+
+        Args:
+            question: As it is asked.
+            hits: Best first; none where nothing found is evidence.
+            room: What `room` said of the question.
+            running: Told of the summariser's calls while they run.
+        """
+        again = min(self._limits.highlight_tokens, room.context // _HIGHLIGHTED)
+        found = Summarised(_EMPTY)
+        if hits:
+            with station("compress"):
+                found = self._fitted(question, hits, budget=room.context - again, head=room.head, running=running)
+        grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
+        with station("read"):
+            located = self._located(question, found)
+        with station("prompt"):
+            prompt = self._prompt(question, context=found.context, grounded=grounded, again=again, located=located)
+        return Presented(
+            context=found.context,
+            prompt=prompt,
+            located=located,
+            summarised=found.chunk_ids,
+            summary_tokens=found.tokens,
+            cancelled=found.cancelled,
+        )
+
+    def _fitted(
+        self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...], running: Running
+    ) -> Summarised:
+        """What fits, in the order that has most of it cached, and summaries of the rest by setting."""
+        salt = question.principal.tenant_id
+
+        def count(text: str) -> int:
+            return self._tokenizer.count(quoted(text))
+
+        order: Order = _best_first
+        if not self._quotes:
+            order = reading_order(
+                self._tokenizer, head=head, cached=lambda prompt: self._engine.cached_tokens(prompt, salt=salt)
+            )
+
+        def fit(budget: int) -> Context:
+            return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
+
+        if self._summariser is None or question.dry_run:  # a dry run generates nothing
+            return Summarised(fit(budget))
+        calls = Calls(question)
+        with running(calls):
+            return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
+
+    def _located(self, question: Question, found: Summarised) -> Located | None:
+        """Where the sources answer; None where some of them are summaries, whose words stand nowhere."""
+        if self._locator is None or found.chunk_ids or found.cancelled:
+            return None
+        asked, default = question.abstention_threshold, self._limits.abstention_threshold
+        located = self._locator.located(question, found.context.sources, abstention=default if asked is None else asked)
+        if located is None and self._guide is not None:
+            return self._guide.located(question, found.context)
+        return located
+
+    def _prompt(
+        self,
+        question: Question,
+        *,
+        context: Context,
+        grounded: bool,
+        again: int = 0,
+        located: Located | None = None,
+    ) -> Prompt:
+        if self._quotes:
+            return Prompt(())
+        count = self._tokenizer.count
+        pointers: list[Highlight] = []
+        for span in _pointed(located):
+            pointer = pointer_to(span.source.number, span.source.hit.chunk.document_id, span.span, span.text)
+            if (tokens := count(pointer.line)) <= again:
+                again -= tokens
+                pointers.append(pointer)
+        return build_prompt(
+            self._tokenizer,
+            question=question.text,
+            context=context,
+            history=question.history,
+            instructions="\n".join(filter(None, (question.instructions, answer_in(question.text)))),
+            grounded=grounded,
+            json_schema=question.json_schema,
+            highlights=highlights(
+                context.sources,
+                query=question.text,
+                budget=again,
+                count_tokens=count,
+                first=[(pointer.number, pointer.span) for pointer in pointers],
+            ),
+            pointers=pointers,
+            wording=self._wording,
+        )
+
+
+def _best_first(sources: Sequence[Source]) -> list[int]:
+    """The order of sources that people read, not a model."""
+    return list(range(len(sources)))
+
+
+def _pointed(located: Located | None) -> Sequence[AnswerSpan]:
+    """What the generator is pointed at: the likeliest words, or more than one sentence where words do not settle it."""
+    if located is None:
+        return ()
+    return located.likely[: 1 if located.settles else _SENTENCES]

@@ -1,0 +1,132 @@
+"""Finding passages: search, then the reranker's closer look, each model call on the bill."""
+
+from dataclasses import dataclass
+
+from app.answering.question import Question
+from app.errors import InvalidRequest
+from app.telemetry.stations import station
+from app.types import Operation, Settlement, UsageStatus
+from app.usage.ledger.ledger import Ledger
+from retrieval.ports import Embedder, Reranker
+from retrieval.rerank import passage, reranked
+from retrieval.search import Search
+from retrieval.types import Hit, SearchMode, SearchResult
+
+# Numbers of the calls within a request; the answer's own is 2.
+_EMBED_QUERY = 1
+_RERANK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits best first, what the two models read (tokens), and how long reranking took (milliseconds).
+
+    `rerank_tokens` is 0 when nothing was reranked.
+    """
+
+    hits: tuple[Hit, ...]
+    embedding_tokens: int
+    rerank_tokens: int = 0
+    rerank_ms: float = 0.0
+
+
+class Finder:
+    """Finds passages. One instance serves every request."""
+
+    def __init__(
+        self,
+        *,
+        search: Search,
+        embedder: Embedder,
+        ledger: Ledger,
+        reranker: Reranker | None = None,
+        rerank_candidates: int = 20,
+    ) -> None:
+        """`rerank_candidates` hits are reranked; without a reranker the search's order stands."""
+        assert rerank_candidates >= 1, "the settings see to it"
+        self._search = search
+        self._embedder = embedder
+        self._ledger = ledger
+        self._reranker = reranker
+        self._candidates = rerank_candidates
+
+    def find(self, question: Question) -> Found:
+        """At most `question.top_k` hits, reranked unless the question says no or there is no reranker.
+
+        Raises:
+            InvalidRequest: The question insists on reranking and no reranker is configured; nothing was spent.
+            StoreUnavailable: Search or ledger cannot reach the database.
+        """
+        if question.rerank and self._reranker is None:
+            raise InvalidRequest(
+                "rerank: this server has no reranker; leave the field out, or set FOOTNOTE_RERANKER.", param="rerank"
+            )
+        if self._reranker is None or question.rerank is False:
+            result = self._searched(question, top_k=question.top_k)
+            return Found(result.hits, result.embedding_tokens)
+        result = self._searched(question, top_k=max(question.top_k, self._candidates))
+        with station("rerank") as reranking:
+            hits, tokens = self._reranked(self._reranker, question, result.hits)
+        return Found(
+            hits=hits[: question.top_k],
+            embedding_tokens=result.embedding_tokens,
+            rerank_tokens=tokens,
+            rerank_ms=reranking.seconds * 1000,
+        )
+
+    def _searched(self, question: Question, *, top_k: int) -> SearchResult:
+        if question.mode is SearchMode.LEXICAL:
+            return self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
+        known = self._search.remembered(question.text, tenant_id=question.scope.tenant_id)
+        if known is not None:  # no model is called, so there is nothing to write down
+            return self._search.search(
+                question.text, scope=question.scope, top_k=top_k, mode=question.mode, vector=known
+            )
+        info = self._embedder.info
+        event_id = self._reserve(
+            question,
+            call=_EMBED_QUERY,
+            operation=Operation.EMBED_QUERY,
+            model=info.model,
+            revision=info.revision,
+            tokens=self._embedder.count_query(question.text),
+        )
+        settlement = Settlement(status=UsageStatus.ERROR)
+        try:
+            result = self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
+            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=result.embedding_tokens)
+        finally:
+            self._ledger.settle(event_id, settlement)
+        return result
+
+    def _reranked(self, reranker: Reranker, question: Question, hits: tuple[Hit, ...]) -> tuple[tuple[Hit, ...], int]:
+        """The hits in their new order, and the tokens that were read for it."""
+        passages = [passage(hit.chunk) for hit in hits[: self._candidates]]
+        if len(passages) < 2:
+            return hits, 0  # there is nothing to put in order
+        tokens = reranker.count_tokens(question.text, passages)
+        event_id = self._reserve(
+            question,
+            call=_RERANK,
+            operation=Operation.RERANK,
+            model=reranker.model,
+            revision=reranker.revision,
+            tokens=tokens,
+        )
+        settlement = Settlement(status=UsageStatus.ERROR)
+        try:
+            scores = reranker.score(question.text, passages)
+            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=tokens)
+        finally:
+            self._ledger.settle(event_id, settlement)
+        return reranked(hits, scores), tokens
+
+    def _reserve(
+        self, question: Question, *, call: int, operation: Operation, model: str, revision: str, tokens: int
+    ) -> str:
+        """Write a call down before the model sees it; its id."""
+        reservation = question.reservation(
+            call=call, operation=operation, model=model, tokenizer_revision=revision, input_tokens=tokens
+        )
+        self._ledger.reserve(reservation)
+        return reservation.event_id

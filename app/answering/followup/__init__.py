@@ -1,0 +1,1 @@
+"""Rewrites a follow-up question so that it can be understood without the conversation before it."""

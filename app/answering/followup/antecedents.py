@@ -1,0 +1,187 @@
+"""What was said before that a later question may refer to: things, people, places, years.
+
+The latest that fits in form wins; Hobbs (1978, "Resolving pronoun references", Lingua 44) measured how far recency
+and form go without understanding.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, TypeAlias
+
+from app.answering.followup.noun_phrases import (
+    FUNCTION_WORDS,
+    TIMES,
+    head,
+    names,
+    plural,
+    topic,
+    without_markers,
+    words,
+)
+
+Kind: TypeAlias = Literal["thing", "person", "several", "place"]
+
+_LOOK_BACK = 4  # exchanges
+_BRIEF = 12  # words of an answer that is little but the name it gives
+_YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
+_ARTICLE = re.compile(r"\b(?:the|a|an)\s+$", re.IGNORECASE)
+_PLACE = re.compile(r"\b(?:in|at|to|from|near)\s+(?:the\s+)?$")
+_PEOPLE = r"person|man|woman|author|artist|player|leader|scientist|singer|writer|president|king|queen"
+_WHO = re.compile(rf"\W*(?:who|whose|whom|(?:which|what)\s+(?:{_PEOPLE})s?)\b", re.IGNORECASE)
+_WHICH = re.compile(
+    r"\W*(?:(?:in|at|from)\s+)?(?:which|what)\s+(?!is\b|are\b|was\b|were\b|did\b|does\b|do\b)[a-z]+\b", re.I
+)
+_WHAT_IS = re.compile(r"\W*what(?:'s|\s+is|\s+was)\s+the\s+[a-z ]+\b", re.IGNORECASE)
+_COUNTED = re.compile(r"\W*(?:which|what|how many)\s+((?:[a-z-]+\s+){0,2}?[a-z-]+)\s+(?=[a-z])", re.IGNORECASE)
+_OWNER = re.compile(r"(?:.*\bof (?:the )?|)(?P<name>[^a-z].*?)(?:['’]s .+|)$")
+_NAME = r"[A-ZÀ-ÞŁŚŻ][\w-]+(?: [A-ZÀ-ÞŁŚŻ][\w-]+)*"
+_PHRASE_ENDS = r"(?= (?:is|are|was|were|did|has|have|had|rose|fell|in|of|by|to)\b|[.,?!]|$)"
+_NAMED = (
+    re.compile(rf"\b[Tt]he (?:[a-z-]+ ){{1,3}}(?:of|in|at|from|near) (?:the )?{_NAME}"),
+    re.compile(rf"\b{_NAME}['’]s [a-z-]+{_PHRASE_ENDS}"),
+    re.compile(rf"\b[Tt]he {_NAME} [a-z-]+{_PHRASE_ENDS}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question, as it was understood, and its answer."""
+
+    question: str
+    answer: str
+
+
+def antecedent(kind: Kind, before: Sequence[Exchange]) -> str | None:
+    """What a pronoun of this kind stands for, as it is to be put in its place; None if nothing was said."""
+    finders = {"person": _person, "several": _several, "place": _place, "thing": _thing}
+    return finders[kind](before)
+
+
+def owner(kind: Kind, before: Sequence[Exchange]) -> str | None:
+    """Whose something is: France, where `the population of France` was spoken of."""
+    found = antecedent(kind, before)
+    match = _OWNER.fullmatch(found) if kind == "thing" and found is not None else None
+    return match["name"] if match is not None else found
+
+
+def named(noun: str, before: Sequence[Exchange]) -> str | None:
+    """The latest noun phrase with this noun that also has a name in it: `the plant in Oslo` for `plant`."""
+    wanted = {noun, noun.removesuffix("s")}
+    for exchange in _latest(before):
+        found = [topic(exchange.question), *_named_in(exchange.question), *_named_in(without_markers(exchange.answer))]
+        for phrase in found:
+            if phrase is not None and head(phrase) in wanted and any(word.capital for word in words(phrase)):
+                return phrase
+    return None
+
+
+def name(before: Sequence[Exchange], *, of_person: bool) -> str | None:
+    """The latest name that the exchanges are about."""
+    if of_person:
+        return _person(before)
+    for exchange in _latest(before):
+        focus = None if _WHO.match(exchange.question) else _focus(exchange)
+        found = focus or next(iter(names(exchange.question)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def year(before: Sequence[Exchange]) -> str | None:
+    """The latest year; of one exchange the answer's."""
+    for exchange in _latest(before):
+        found = _YEAR.search(without_markers(exchange.answer)) or _YEAR.search(exchange.question)
+        if found is not None:
+            return found.group()
+    return None
+
+
+def _latest(before: Sequence[Exchange]) -> list[Exchange]:
+    return list(reversed(before[-_LOOK_BACK:]))
+
+
+def _named_in(text: str) -> list[str]:
+    found = [match.group() for pattern in _NAMED for match in pattern.finditer(text)]
+    return [f"the{phrase[3:]}" if phrase.startswith("The ") else phrase for phrase in found]
+
+
+def _focus(exchange: Exchange) -> str | None:
+    """The name that the question asked for: one that only the answer has."""
+    answer = without_markers(exchange.answer)
+    asked = exchange.question.casefold()
+    new = [found for found in names(answer) if found.casefold() not in asked]
+    if not new or answer.casefold().startswith("according to"):
+        return None
+    if _WHO.match(exchange.question) or _WHICH.match(exchange.question):
+        return new[0]
+    brief = len(words(answer)) <= _BRIEF and not any(letter.isdigit() for letter in answer)
+    return new[0] if brief and _WHAT_IS.match(exchange.question) else None
+
+
+def _thing(before: Sequence[Exchange]) -> str | None:
+    for exchange in _latest(before):
+        focus = None if _WHO.match(exchange.question) else _focus(exchange)
+        phrase = topic(exchange.question)
+        if phrase is not None and words(phrase)[0].low in TIMES:
+            phrase = None
+        found = focus or phrase or next(chain(names(exchange.question), _answer_names(exchange)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _person(before: Sequence[Exchange]) -> str | None:
+    for exchange in _latest(before):
+        focus = _focus(exchange) if _WHO.match(exchange.question) else None
+        people = [found for found in names(exchange.question) if _may_be_person(exchange.question, found)]
+        # One capitalised word of an answer is as likely a thing's name.
+        full = [found for found in _answer_names(exchange) if " " in found]
+        people += [found for found in full if _may_be_person(exchange.answer, found)]
+        found = focus or next((one for one in people if " " in one), None) or next(iter(people), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _several(before: Sequence[Exchange]) -> str | None:
+    for exchange in _latest(before):
+        counted = _COUNTED.match(exchange.question)
+        if counted and plural(counted[1]) and not set(counted[1].lower().split()) & FUNCTION_WORDS:
+            return f"the {counted[1]}"
+        phrase = topic(exchange.question)
+        if phrase is not None and plural(phrase):
+            return phrase
+        focus = _focus(exchange) if _WHO.match(exchange.question) else None
+        if focus is not None:
+            both = " and ".join(_answer_names(exchange)[:2])
+            return both if both in exchange.answer else focus
+    return _thing(before)
+
+
+def _place(before: Sequence[Exchange]) -> str | None:
+    for exchange in _latest(before):
+        places = [
+            found
+            for text in (without_markers(exchange.answer), exchange.question)
+            for found in names(text)
+            if _is_place(text, found)
+        ]
+        focus = None if _WHO.match(exchange.question) else _focus(exchange)
+        found = focus or next(iter(places), None) or next(iter(names(exchange.question)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _may_be_person(text: str, found: str) -> bool:
+    return not _is_place(text, found) and not _ARTICLE.search(text[: text.find(found)])
+
+
+def _is_place(text: str, found: str) -> bool:
+    return bool(_PLACE.search(text[: text.find(found)]))
+
+
+def _answer_names(exchange: Exchange) -> list[str]:
+    return names(without_markers(exchange.answer))

@@ -1,0 +1,115 @@
+"""Follow-up questions rewritten by the generator: a model call on the bill, checked against the conversation.
+
+The rules decide whether a question needs it (`app.answering.followup.rules`). The model's version counts only when
+it is one question that keeps what was asked and brings in no name that was not said. Otherwise the rules' stands.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.answering.calls import Caller, Calls, completions
+from app.answering.followup.noun_phrases import names
+from app.answering.prompt import Component, Message, Prompt, Segment
+from app.answering.question import Question
+from app.usage.ledger.ledger import Ledger
+from generation.ports import Engine, Tokenizer
+from generation.types import Completion, FinishReason
+
+SYSTEM = (
+    "Rewrite the last question so that it can be understood without the conversation. "
+    "Put the names in place of words like it, they, that or there. Keep its names and numbers, change nothing else. "
+    "Do not answer it. Reply with the rewritten question alone."
+)
+_NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
+_CALL = 0  # within the request: before the query's embedding, which is 1
+_TIME_SHARE = 4  # one part in so many of the time left
+_MORE_TOKENS = 48  # than twice the question's
+_MORE_CHARACTERS = 200  # than three times the question's
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A question that stands alone, the tokens read and generated for that, and whether the reader left meanwhile."""
+
+    question: Question
+    tokens: int = 0
+    cancelled: bool = False
+
+
+class Rewriter:
+    """Has follow-ups rewritten. One instance serves every request."""
+
+    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
+        self._tokenizer = tokenizer
+        self._caller = Caller(engine=engine, tokenizer_revision=tokenizer_revision, ledger=ledger)
+
+    def rewritten(self, question: Question, *, calls: Calls) -> Rewritten:
+        """`question`, which the rules rewrote, in the model's words if those will do. Blocks until they are there.
+
+        Args:
+            question: Its `text` is what the rules made of it, its `history` what the model is shown.
+            calls: Closes what is under way when the reader leaves.
+
+        Raises:
+            StoreUnavailable, StorageFull: The call could not be written down, and was not made.
+        """
+        if not question.history:
+            return Rewritten(question)
+        completion = self._completion(question, calls)
+        if completion is None:
+            return Rewritten(question, cancelled=calls.closed)
+        text = " ".join(completion.text.split()).strip('"“”')
+        spent = completion.prompt_tokens + completion.generated_tokens
+        usable = completion.finish_reason is FinishReason.STOP and is_rewriting(
+            text, asked=question.as_asked, said=[message.content for message in question.history]
+        )
+        found = replace(question, text=text, asked=question.as_asked) if usable else question
+        return Rewritten(found, spent, cancelled=calls.closed)
+
+    def _completion(self, question: Question, calls: Calls) -> Completion | None:
+        """How the model's call ended; None where it was not made."""
+        prompt = _prompt(self._tokenizer, question.as_asked, question.history)
+        max_tokens = 2 * self._tokenizer.count(question.as_asked) + _MORE_TOKENS
+        stream = self._caller.begin(
+            question, prompt, calls=calls, number=_CALL, max_tokens=max_tokens, time_share=_TIME_SHARE
+        )
+        (completion,) = completions([stream])
+        return completion
+
+
+def is_rewriting(text: str, *, asked: str, said: Sequence[str]) -> bool:
+    """Whether `text` may stand for the question `asked` after all that was `said`.
+
+    It keeps every name and number, names nothing that was not said, is a question if that was one, and is
+    neither empty nor much longer.
+    """
+    if not text or len(text) > 3 * len(asked) + _MORE_CHARACTERS:
+        return False
+    if asked.rstrip().endswith("?") and not text.endswith("?"):
+        return False
+    folded, known = text.casefold(), " ".join((asked, *said)).casefold()
+    kept = all(name.casefold() in folded for name in names(asked)) and _numbers(asked) <= _numbers(text)
+    return kept and all(name.casefold() in known for name in names(text)) and _numbers(text) <= _numbers(known)
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(_NUMBER.findall(text))
+
+
+def _prompt(tokenizer: Tokenizer, asked: str, history: Sequence[Message]) -> Prompt:
+    """The conversation and the question as token-id segments; earlier turns count as history."""
+    frame = tokenizer.chat_frame(["system", "user"])
+
+    def text(component: Component, content: str) -> Segment:
+        return Segment(component, tuple(tokenizer.encode(content)))
+
+    segments = [Segment(Component.TEMPLATE, frame[0]), text(Component.SYSTEM, SYSTEM)]
+    segments += [Segment(Component.TEMPLATE, frame[1]), text(Component.TEMPLATE, "Conversation:\n\n")]
+    for message in history:
+        speaker = "Question: " if message.role == "user" else "Answer: "
+        segments += [text(Component.TEMPLATE, speaker), text(Component.HISTORY, f"{message.content}\n")]
+    segments += [text(Component.TEMPLATE, "\nLast question: "), text(Component.QUESTION, asked)]
+    # Small models answer a question that stands last instead of rewriting it.
+    segments += [text(Component.TEMPLATE, "\n\nThe last question, rewritten:"), Segment(Component.TEMPLATE, frame[2])]
+    return Prompt(tuple(segments))

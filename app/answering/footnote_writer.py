@@ -1,0 +1,296 @@
+"""From the model's text to an answer whose footnotes open exact passages.
+
+`FootnoteWriter` reads text as it is generated and writes the answer: markers the model wrote are
+mapped to passages, markers of sources that were never presented are left out, and a finished
+sentence without a marker gets one when a presented source supports it (docs/adr/0009). A strict one
+leaves out the sentences that no passage supports.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.answering.citation import Citation, Origin, Pages
+from app.answering.language import is_refusal
+from app.answering.verification.calibration import THRESHOLD
+from app.answering.verification.verifier import Evidence, Verifier
+from retrieval.types import Source, Span
+
+_MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
+# What a "]" would make a marker of: what is left around one that was dropped, as in "[[9]1]".
+_ALMOST_MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\Z")
+_UNFINISHED_MARKER = re.compile(r"\[[\d\s,;]{0,24}\Z")
+_TERMINATORS = ".!?…。！？।؟"
+_UNSPACED_TERMINATORS = "。！？"
+# "Lynch v. Arizona", "the U.S. dollar": a dot that ends no sentence. What stays joined by mistake is cited as one.
+_ABBREVIATION = re.compile(r"\b(?:[^\W\d_]|v|vs|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Inc|Ltd|Co|Corp|Fig|al|e\.g|i\.e)\Z")
+_LINE_STARTS = "\n[-*•#0123456789"
+_CLOSERS = "\"'”’»)]」』"
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    number: int
+    start: int
+    end: int
+
+
+class FootnoteWriter:
+    """Turns generated text into the answer, piece by piece.
+
+    What `feed` and `finish` return, joined, is `answer`. Text is held back only while it could
+    still become a marker or while it is undecided whether a marker follows a finished sentence; by a
+    strict writer, until its sentence is verified. A sentence is when one of its footnotes is; what claims
+    nothing, as the number of a list's item, shares the fate of the sentence behind it.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        pages: Pages | None = None,
+        verifier: Verifier | None = None,
+        strict: bool = False,
+        refusal: str = "",
+    ) -> None:
+        """Write against `sources`.
+
+        Args:
+            sources: What was presented to the model.
+            pages: Where citations open in chunks that cross a page boundary.
+            verifier: Over the same sources; by default one that knows words only, and no question.
+            strict: Leave out what is not verified.
+            refusal: What a strict answer says when nothing is left of it.
+        """
+        self._pages = pages or {}
+        self._sources = {source.number: source for source in sources}
+        self._verifier = verifier or Verifier(sources)
+        self._strict = strict
+        self._refusal = refusal
+        self._removed = ""
+        self._kept = 0  # end of what a strict writer has decided to show
+        self._shown = 0
+        self._held = ""
+        self._written = ""
+        self._sentence_start = 0
+        self._sentence_markers: list[_Marker] = []
+        self._ended = False
+        self.citations: list[Citation] = []
+        self.uncited: list[Span] = []
+        self.quoted: list[Span] = []
+
+    @property
+    def answer(self) -> str:
+        """Everything shown so far."""
+        return self._written[: self._shown]
+
+    @property
+    def withheld(self) -> bool:
+        """Whether all of an answer was left out because nothing of it was verified; a refusal is no answer."""
+        return self._kept == 0 and bool(self._removed.strip()) and not is_refusal(self._removed)
+
+    @property
+    def claims(self) -> bool:
+        """Whether anything in the answer could be verified."""
+        return bool(self.citations or self.uncited)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether any of it is."""
+        return any(citation.verified for citation in self.citations)
+
+    def closes(self, text: str) -> bool:
+        """Whether feeding `text` may finish a sentence, which is then verified: that may take a while."""
+        return self._ended or any(char in _TERMINATORS or char == "\n" for char in self._held + text)
+
+    def feed(self, text: str) -> str:
+        """Take generated text, return what can be shown of it now."""
+        self._held += text
+        self._advance(final=False)
+        return self._show(self._kept if self._strict else len(self._written))
+
+    def finish(self) -> str:
+        """No more text comes: decide what was held back, close the last sentence."""
+        self._advance(final=True)
+        self._close_sentence(last=True)
+        if self._strict:
+            self._removed += self._written[self._kept :]
+            self._written = self._written[: self._kept]
+            if not self._kept and self._removed.strip():
+                self._written = self._refusal
+        return self._show(len(self._written))
+
+    def quote(self, text: str, citations: Sequence[Citation]) -> str:
+        """After `finish`: put `text`, quoted from the sources, behind the answer, or in place of one withheld.
+
+        Args:
+            text: Not empty.
+            citations: Of `text`, their places counted from its beginning.
+
+        Returns:
+            What is shown for it, behind the answer or instead of it.
+        """
+        if self.withheld:
+            self._removed, self._written, self._shown = "", "", 0
+        if self._written:
+            self._written += "\n\n"
+        at = len(self._written)
+        self._written += text
+        self._kept = len(self._written)
+        self.quoted.append(Span(at, len(self._written)))
+        self.citations += [
+            replace(one, answer_start=at + one.answer_start, answer_end=at + one.answer_end) for one in citations
+        ]
+        return self._show(len(self._written))
+
+    def _show(self, end: int) -> str:
+        start, self._shown = self._shown, end
+        return self._written[start:end]
+
+    def _advance(self, *, final: bool) -> None:
+        while self._held:
+            consumed = self._step(final=final)
+            if not consumed:
+                return
+            self._held = self._held[consumed:]
+
+    def _step(self, *, final: bool) -> int:
+        """Handle the start of the held text; 0 means wait for more."""
+        char = self._held[0]
+        if char == "[":
+            return self._bracket(final=final)
+        if char == "\n" and not self._ended:
+            return self._line_break(final=final)
+        if char.isspace() and self._ended:
+            return self._gap(final=final)
+        if self._ended and char not in _CLOSERS:
+            # After 。 a sentence ends without a space; in "3.5" and "example.org" the dot ended nothing.
+            if self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
+                self._close_sentence()
+            self._ended = False
+        if char == "]" and _ALMOST_MARKER.search(self._written[-32:]):
+            return 1
+        abbreviated = char == "." and _ABBREVIATION.search(self._written[self._sentence_start :])
+        self._plain(char)
+        self._ended = self._ended or (char in _TERMINATORS and not abbreviated)
+        return 1
+
+    def _line_break(self, *, final: bool) -> int:
+        """A line that just wraps goes on; a blank line, a list item or a marker ends what stands before."""
+        rest = self._held[1:].lstrip(" \t")
+        if not rest and not final:
+            return 0
+        if not rest or rest[0] in _LINE_STARTS:
+            return self._gap(final=final)
+        self._plain("\n")
+        return 1
+
+    def _gap(self, *, final: bool) -> int:
+        """Space after a sentence: the end of it, unless a marker follows that belongs to it."""
+        rest = self._held.lstrip()
+        if rest.startswith("[") and _MARKER.match(rest):
+            return len(self._held) - len(rest)  # the marker closes up to the sentence it follows
+        if not final and (not rest or _UNFINISHED_MARKER.match(rest)):
+            return 0
+        self._close_sentence()
+        self._plain(self._held[0])
+        return 1
+
+    def _bracket(self, *, final: bool) -> int:
+        match = _MARKER.match(self._held)
+        if match is None:
+            if _UNFINISHED_MARKER.match(self._held) and not final:
+                return 0
+            self._plain("[")
+            self._ended = False
+            return 1
+        for number in map(int, re.findall(r"\d+", match[1])):
+            already = any(marker.number == number for marker in self._sentence_markers)
+            if number in self._sources and not already:
+                self._mark(number)
+        return match.end()
+
+    def _plain(self, text: str) -> None:
+        if self._strict and not self._written and text.isspace():
+            return  # what stood before it is left out
+        self._written += text
+
+    def _mark(self, number: int) -> _Marker:
+        start = len(self._written)
+        self._written += f"[{number}]"
+        marker = _Marker(number, start, len(self._written))
+        self._sentence_markers.append(marker)
+        return marker
+
+    def _close_sentence(self, *, last: bool = False) -> None:
+        """Tie the sentence since the last boundary to its evidence."""
+        start, end = self._sentence_start, len(self._written)
+        markers, self._sentence_markers = self._sentence_markers, []
+        self._ended = False
+        claim = _without(self._written, start, end, markers).strip()
+        known = len(self.citations)
+        if markers:
+            for marker in markers:
+                evidence = self._verifier.best(claim, number=marker.number)
+                assert evidence is not None, "a presented source has at least one passage"
+                self.citations.append(self._citation(marker, evidence, "model"))
+        elif self._verifier.is_claim(claim, last=last):
+            evidence = self._verifier.best(claim)
+            if evidence is not None and evidence.support >= THRESHOLD:
+                marker = self._mark(evidence.source.number)
+                self._sentence_markers = []
+                self.citations.append(self._citation(marker, evidence, "attributed"))
+            else:
+                lead = len(self._written[start:end]) - len(self._written[start:end].lstrip())
+                self.uncited.append(Span(start + lead, start + lead + len(claim)))
+        else:
+            self._sentence_start = len(self._written)
+            return  # claims nothing
+        if self._strict:
+            self._keep_or_remove(known)
+        self._sentence_start = len(self._written)
+
+    def _keep_or_remove(self, known: int) -> None:
+        """Show the sentence just closed if one of its citations, those from `known` on, is verified."""
+        self.uncited.clear()
+        if any(citation.verified for citation in self.citations[known:]):
+            self._kept = len(self._written)
+        else:
+            del self.citations[known:]
+            self._removed += self._written[self._kept :]
+            self._written = self._written[: self._kept]
+
+    def _citation(self, marker: _Marker, evidence: Evidence, origin: Origin) -> Citation:
+        place = Span(marker.start, marker.end)
+        return Citation.of(
+            evidence.source, evidence.span, marker=place, support=evidence.support, origin=origin, pages=self._pages
+        )
+
+
+class VerbatimWriter(FootnoteWriter):
+    """Passes generated text on as it is, for answers that are no prose: a marker would break a JSON document."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    def feed(self, text: str) -> str:
+        """Take generated text, return all of it."""
+        self._written += text
+        return self._show(len(self._written))
+
+    def closes(self, text: str) -> bool:  # noqa: ARG002 - no text of no prose is verified
+        """Nothing is verified."""
+        return False
+
+    def finish(self) -> str:
+        """Nothing was held back."""
+        return ""
+
+
+def _without(text: str, start: int, end: int, markers: Sequence[_Marker]) -> str:
+    """`text[start:end]` with the markers cut out."""
+    pieces, at = [], start
+    for marker in markers:
+        pieces.append(text[at : marker.start])
+        at = marker.end
+    return "".join([*pieces, text[at:end]])

@@ -1,0 +1,211 @@
+"""A question on its way to its answer: what was found, what it costs, and how it ended."""
+
+import time
+from dataclasses import dataclass, field, replace
+
+from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, Stage, TokenUsage
+from app.answering.calls import Settler
+from app.answering.citation import Citation
+from app.answering.footnote_writer import FootnoteWriter
+from app.answering.formats import ANSWER_SCHEMA, json_answer
+from app.answering.language import is_bare_refusal, is_refusal, no_evidence, refusal
+from app.answering.locator import Located
+from app.answering.prompt import Prompt
+from app.answering.question import Question
+from app.answering.quoting.rendering import quotation
+from app.answering.quoting.selection import Reading
+from app.answering.verification.metered_models import BilledModels
+from app.errors import DeadlinePassed
+from app.types import Components
+from generation.ports import Stream
+from generation.types import Completion, FinishReason
+from ingestion.types import Page
+from retrieval.types import Context, Span
+
+_STAGES: dict[str, Stage] = {"not_in_sources": "model", "not_verified": "verifier"}
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A question that was accepted, and the answer it becomes.
+
+    `stream` is None when nothing is generated: no evidence, a dry run, or an answer by quoting, which is `reading`.
+    Where a model's answer is followed by quotes `reading` is these.
+    """
+
+    question: Question
+    context: Context
+    prompt: Prompt
+    report: SourceReport
+    budget: Budget
+    embedding_tokens: int
+    retrieve_ms: float
+    started: float
+    rerank_tokens: int = 0
+    rerank_ms: float = 0.0
+    summary_tokens: int = 0
+    rewrite_tokens: int = 0
+    pages: dict[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
+    stream: Stream | None = None
+    settler: Settler | None = None
+    reading: Reading | None = None
+    verification: BilledModels | None = None
+    evidence: AbstentionReport = field(default_factory=AbstentionReport)
+    located: Located | None = None
+    abstention_threshold: float | None = None
+
+    @property
+    def generates(self) -> bool:
+        """Whether the engine was asked."""
+        return self.stream is not None
+
+    @property
+    def quotes(self) -> bool:
+        """Whether the answer is there already, quoted without a language model."""
+        return self.reading is not None and bool(self.reading.quotes)
+
+    @property
+    def silent(self) -> bool:
+        """Whether a reader read the sources and found no answer in them that should be given."""
+        return self.located is not None and self.located.silent
+
+    def close(self) -> None:
+        """The reader is gone; generation stops, as the client's abort unless it is our deadline that passed."""
+        if self.stream is not None and self.settler is not None:
+            if not self.question.late:
+                self.settler.client_left()
+            self.stream.close()
+
+    def server_stops(self) -> None:
+        """What ends it from here on is not its reader."""
+        if self.settler is not None:
+            self.settler.server_stops()
+
+    def again(self, choice: int) -> "Prepared":
+        """The same sources for another answer, not handed to the engine yet; what finding them cost is the first's."""
+        return replace(
+            self,
+            question=self.question.again(choice),
+            embedding_tokens=0,
+            rerank_tokens=0,
+            summary_tokens=0,
+            rewrite_tokens=0,
+            stream=None,
+            settler=None,
+            verification=None,
+            reading=replace(self.reading, tokens=0) if self.reading is not None else None,
+            located=replace(self.located, tokens=0) if self.located is not None else None,
+        )
+
+    def ungenerated(self, *, model: str) -> Answer:
+        """The answer when the engine was not asked: a dry run, no evidence, or what was quoted."""
+        dry = self.question.dry_run
+        components = self.prompt.components if dry else Components()
+        text, reason = self._refusal(), "dry_run" if dry else "no_evidence"
+        citations: tuple[Citation, ...] = ()
+        abstention = self.evidence if self.context.sources else replace(self.evidence, stage="retrieval")
+        stage: Stage | None
+        if self.located is not None and self.silent and self.reading is None and not dry:
+            stage, reason = "reader", "not_in_sources"
+            abstention = AbstentionReport(
+                stage, score=1 - self.located.probability, threshold=1 - self.located.threshold
+            )
+        if self.reading is not None:
+            stage = None if self.reading.quotes else "model"
+            reason = "not_in_sources"
+            abstention = AbstentionReport(stage, score=1 - self.reading.score, threshold=1 - self.reading.threshold)
+            if self.reading.quotes:
+                text, citations = quotation(self.reading.quotes, form=self.question.format, pages=self.pages)
+        return Answer(
+            id=self.question.request_id,
+            model=model,
+            answered=bool(citations),
+            reason=None if citations else reason,
+            text=text,
+            finish_reason="stop",
+            citations=citations,
+            uncited=(),
+            sources=replace(self.report, cited=tuple(dict.fromkeys(citation.chunk_id for citation in citations))),
+            usage=self._usage(components, completion=None),
+            budget=self.budget,
+            timings_ms=self._timings(None),
+            abstention=abstention,
+            quoted=(Span(0, len(text)),) if citations and self.question.format != "json" else (),
+        )
+
+    def generated(self, writer: FootnoteWriter, completion: Completion, *, model: str) -> Answer:
+        """The answer from what was written and how generation ended."""
+        said = is_bare_refusal if writer.citations else is_refusal
+        refused = writer.withheld or (bool(self.context.sources) and said(writer.answer))
+        reason = ("not_verified" if writer.withheld else "not_in_sources") if refused else None
+        error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
+        report = replace(self.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))
+        return Answer(
+            id=self.question.request_id,
+            model=model,
+            answered=not refused and error is None,
+            reason="error" if error else reason,
+            text=writer.answer,
+            finish_reason=completion.finish_reason.value,
+            citations=tuple(writer.citations),
+            uncited=() if refused else tuple(writer.uncited),
+            quoted=tuple(writer.quoted),
+            sources=report,
+            usage=self._usage(
+                self.prompt.components if completion.prompt_tokens else Components(),  # as the ledger's row has it
+                completion=completion,
+            ),
+            budget=self.budget,
+            timings_ms=self._timings(completion),
+            error=error,
+            logprobs=completion.logprobs,
+            abstention=AbstentionReport(
+                stage=_STAGES.get(reason) if reason is not None and error is None else None,
+                score=self._doubt(completion.abstention),
+                threshold=self.abstention_threshold if completion.abstention is not None else None,
+            ),
+        )
+
+    def _doubt(self, refusing: float | None) -> float | None:
+        """The probability that the sources hold no answer: the model's or the reader's, whichever sees less in them."""
+        if refusing is None or self.located is None or not self.located.settles:
+            return refusing
+        return max(refusing, 1 - self.located.probability)
+
+    def _refusal(self) -> str:
+        """What is said without asking a model when there is nothing to say, in the question's language; "" dry."""
+        if self.question.dry_run:
+            return ""
+        asked = self.question.text
+        said = refusal(asked) if self.reading is not None or self.silent else no_evidence(asked)
+        return json_answer(said) if self.question.json_schema == ANSWER_SCHEMA else said
+
+    def _usage(self, components: Components, *, completion: Completion | None) -> TokenUsage:
+        return TokenUsage(
+            components=components,
+            completion_tokens=completion.generated_tokens if completion else 0,
+            cached_tokens=completion.cached_tokens if completion else 0,
+            by_document={share.document_id: share.tokens for share in self.prompt.shares(self.context)}
+            if components.total
+            else {},
+            embedding_tokens=self.embedding_tokens,
+            rerank_tokens=self.rerank_tokens,
+            summary_tokens=self.summary_tokens,
+            rewrite_tokens=self.rewrite_tokens,
+            verify_tokens=self.verification.tokens if self.verification is not None else 0,
+            extract_tokens=self.reading.tokens if self.reading is not None else 0,
+            locate_tokens=self.located.tokens if self.located is not None else 0,
+        )
+
+    def _timings(self, completion: Completion | None) -> dict[str, float | None]:
+        total = (time.perf_counter() - self.started) * 1000
+        first = None
+        if completion is not None and completion.timings.first_token_ms is not None:
+            first = total - completion.timings.total_ms + completion.timings.first_token_ms
+        return {
+            "queue": round(completion.timings.queue_ms, 1) if completion else 0.0,
+            "retrieve": round(self.retrieve_ms, 1),
+            "rerank": round(self.rerank_ms, 1),
+            "first_token": round(first, 1) if first is not None else None,
+            "total": round(total, 1),
+        }

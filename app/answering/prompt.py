@@ -1,0 +1,240 @@
+"""The prompt as a concatenation of token-id segments.
+
+Each piece is tokenised apart and tagged with what it is for, so the counts on the bill add up by
+construction, and no text of a document or a person can become a special token (docs/adr/0007).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from app.answering.wording import Wording
+from app.types import Components, DocumentShare
+from generation.ports import Tokenizer
+from retrieval.highlights import Highlight
+from retrieval.types import Context
+
+JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
+DEFAULT_WORDING = Wording()
+# An adapter is trained with one layout and wording, and belongs to it. Another needs another number.
+LAYOUT = "2"
+# A source's text stands between fences, and cannot write one: instructions inside are quoted.
+FENCE = '"""'
+_GAPS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+_TRAILING = re.compile(r"[ \t]+(?=\n)")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_OPENING, _CLOSING = f"{FENCE}\n", f"{FENCE}\n\n"
+SYSTEM_SUMMARY = (
+    "Shorten the passage to what concerns the question, in the passage's own words. "
+    "Keep names, numbers and dates. Reply with the shortened text alone. "
+    "If nothing in the passage concerns the question, reply exactly: Nothing."
+)
+
+
+class Component(StrEnum):
+    """What a segment's tokens are spent on."""
+
+    TEMPLATE = "template"
+    SYSTEM = "system"
+    HISTORY = "history"
+    QUESTION = "question"
+    CONTEXT = "context"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation; `role` is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Token ids with one purpose; context segments name their document, `body` is a source's own text.
+
+    `opens_sources` is the one after which the sources stand.
+    """
+
+    component: Component
+    ids: tuple[int, ...]
+    document_id: str | None = None
+    body: bool = field(default=False, kw_only=True)
+    opens_sources: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Segments in order; their concatenation is exactly what the engine reads."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All token ids."""
+        return tuple(token for segment in self.segments for token in segment.ids)
+
+    @property
+    def components(self) -> Components:
+        """Tokens by component; the total is `len(ids)`."""
+        totals = dict.fromkeys(Component, 0)
+        for segment in self.segments:
+            totals[segment.component] += len(segment.ids)
+        return Components(**{component.value: count for component, count in totals.items()})
+
+    @property
+    def sources(self) -> tuple[tuple[int, int], ...]:
+        """(start, stop) in `ids` of each source's own text, without its header."""
+        spans, at = [], 0
+        for segment in self.segments:
+            start, at = at, at + len(segment.ids)
+            if segment.body:
+                spans.append((start, at))
+        return tuple(spans)
+
+    @property
+    def head(self) -> tuple[int, ...]:
+        """Token ids before the first source of a grounded prompt, or where it would stand."""
+        ids: list[int] = []
+        for segment in self.segments:
+            ids += segment.ids
+            if segment.opens_sources:
+                return tuple(ids)
+        raise AssertionError("only a grounded prompt has a place for sources")
+
+    def shares(self, context: Context) -> tuple[DocumentShare, ...]:
+        """Context tokens and sources by document; the token sum is `components.context`."""
+        tokens: dict[str, int] = {}
+        for segment in self.segments:
+            if segment.document_id is not None:
+                tokens[segment.document_id] = tokens.get(segment.document_id, 0) + len(segment.ids)
+        chunks: dict[str, int] = {}
+        for source in context.sources:
+            chunks[source.hit.chunk.document_id] = chunks.get(source.hit.chunk.document_id, 0) + 1
+        return tuple(DocumentShare(document, chunks[document], count) for document, count in tokens.items())
+
+
+def build_prompt(
+    tokenizer: Tokenizer,
+    *,
+    question: str,
+    context: Context,
+    history: Sequence[Message] = (),
+    instructions: str = "",
+    grounded: bool = True,
+    json_schema: str | None = None,
+    highlights: Sequence[Highlight] = (),
+    pointers: Sequence[Highlight] = (),
+    wording: Wording = DEFAULT_WORDING,
+) -> Prompt:
+    """Lay out system, history, sources, question, highlights and pointers in the model's chat template.
+
+    Args:
+        tokenizer: The serving tokenizer.
+        question: The user's question, verbatim.
+        context: Sources that fit.
+        history: Earlier turns, oldest first, roles "user" and "assistant".
+        instructions: The caller's own system text, put after ours.
+        grounded: Whether the answer must come from the sources; otherwise the prompt has none.
+        json_schema: What the answer must satisfy, as JSON text; None asks for prose with markers.
+        highlights: Sentences of the sources to be read once more, now that the question is known.
+        pointers: What of them may be the answer.
+        wording: What is said around all of that.
+    """
+    assert grounded or not context.sources, "sources are only shown to a grounded prompt"
+    system = _system(wording, grounded=grounded, json_schema=json_schema)
+    if instructions:
+        system = f"{system}\n{instructions}"
+    frame = tokenizer.chat_frame(["system", *(message.role for message in history), "user"])
+
+    def text(component: Component, content: str, document_id: str | None = None) -> Segment:
+        return Segment(component, tuple(tokenizer.encode(content)), document_id)
+
+    segments = [Segment(Component.TEMPLATE, frame[0]), text(Component.SYSTEM, system)]
+    for piece, message in zip(frame[1:], history, strict=False):
+        segments += [Segment(Component.TEMPLATE, piece), text(Component.HISTORY, message.content)]
+    segments.append(Segment(Component.TEMPLATE, frame[-2]))
+    if grounded:
+        segments.append(replace(text(Component.TEMPLATE, f"{wording.sources}\n\n"), opens_sources=True))
+        for source in context.sources:
+            document = source.hit.chunk.document_id
+            segments += [text(Component.CONTEXT, source.header, document), text(Component.TEMPLATE, _OPENING)]
+            segments.append(replace(text(Component.CONTEXT, quoted(source.body), document), body=True))
+            segments.append(text(Component.TEMPLATE, _CLOSING))
+        reminder = wording.reminder if json_schema is None else wording.reminder_json
+        segments.append(text(Component.SYSTEM, f"{reminder}\n\n"))
+        segments.append(text(Component.TEMPLATE, f"{wording.question} "))
+    segments.append(text(Component.QUESTION, question))
+    if highlights:
+        segments.append(text(Component.TEMPLATE, _above_highlights(wording)))
+        segments += [text(Component.CONTEXT, highlight.line, highlight.document_id) for highlight in highlights]
+    if pointers:
+        segments.append(text(Component.TEMPLATE, _before_pointers(wording, highlights)))
+        segments += [text(Component.CONTEXT, pointer.line, pointer.document_id) for pointer in pointers]
+    segments.append(Segment(Component.TEMPLATE, frame[-1]))
+    return Prompt(tuple(segments))
+
+
+def quoted(text: str) -> str:
+    """What of a document is put between fences: its text without any, and without white space that says nothing.
+
+    Indentation stays, since in code it speaks.
+    """
+    text = _GAPS.sub(" ", _TRAILING.sub("", text))
+    return _BLANK_LINES.sub("\n\n", text).replace(FENCE, "'''")
+
+
+def shown(tokenizer: Tokenizer, *, header: str, body: str) -> list[int]:
+    """Token ids of one source in a grounded prompt."""
+    pieces = (header, _OPENING, quoted(body), _CLOSING)
+    return [token for piece in pieces for token in tokenizer.encode(piece)]
+
+
+def fence_tokens(tokenizer: Tokenizer) -> int:
+    """What a source costs beside its header and body."""
+    return tokenizer.count(_OPENING) + tokenizer.count(_CLOSING)
+
+
+def pointing_tokens(tokenizer: Tokenizer, wording: Wording) -> int:
+    """What highlights and pointers cost at most beside their own lines."""
+    before = max(tokenizer.count(_before_pointers(wording, highlights)) for highlights in (True, False))
+    return tokenizer.count(_above_highlights(wording)) + before
+
+
+def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, document_id: str) -> Prompt:
+    """Ask for what of `passage`, text of one document, concerns `question`."""
+    frame = tokenizer.chat_frame(["system", "user"])
+
+    def text(component: Component, content: str) -> Segment:
+        return Segment(component, tuple(tokenizer.encode(content)))
+
+    return Prompt(
+        (
+            Segment(Component.TEMPLATE, frame[0]),
+            text(Component.SYSTEM, SYSTEM_SUMMARY),
+            Segment(Component.TEMPLATE, frame[1]),
+            text(Component.TEMPLATE, "Passage:\n\n"),
+            replace(text(Component.CONTEXT, passage), document_id=document_id, body=True),
+            text(Component.TEMPLATE, "\n\nQuestion: "),
+            text(Component.QUESTION, question),
+            # Small models answer a question that stands last instead of shortening the passage.
+            text(Component.TEMPLATE, "\n\nThe passage, shortened to what concerns the question:"),
+            Segment(Component.TEMPLATE, frame[2]),
+        )
+    )
+
+
+def _above_highlights(wording: Wording) -> str:
+    return f"\n\n{wording.highlights}\n"
+
+
+def _before_pointers(wording: Wording, highlights: object) -> str:
+    """A highlight's line ends; the question's does not."""
+    return f"\n{wording.pointer}" if highlights else f"\n\n{wording.pointer}"
+
+
+def _system(wording: Wording, *, grounded: bool, json_schema: str | None) -> str:
+    if json_schema is None:
+        return wording.system if grounded else wording.without_sources
+    return f"{wording.system_json} {JSON_FORM}{json_schema}" if grounded else f"{JSON_FORM}{json_schema}"

@@ -1,0 +1,184 @@
+"""What is asked, and within which limits."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from app.answering.formats import ANSWER_SCHEMA, Format, answer_schema
+from app.answering.prompt import Message
+from app.types import Components, DocumentShare, Operation, Principal, Reservation
+from generation.errors import ContextLengthExceeded
+from generation.types import CitationMarkers, Constraint, JsonSchema, SamplingParams
+from retrieval.types import Scope, SearchMode
+
+MAX_CHOICES = 8
+"""Most answers to one request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Defaults: tokens of context and output, the least score that counts as evidence, the longest waiting line.
+
+    `abstention_threshold` is the probability of refusing from which on an answer is refused; None leaves that to the
+    model. `highlight_tokens`, of those of the context, repeat sentences behind the question.
+    """
+
+    max_context_tokens: int
+    max_output_tokens: int
+    min_evidence: float
+    max_waiting: int
+    abstention_threshold: float | None = None
+    highlight_tokens: int = 120
+
+    def room(self, question: "Question", *, window: int, fixed: int) -> tuple[int, int]:
+        """Output tokens and context tokens the question may use of a context window, `fixed` being taken.
+
+        Raises:
+            ContextLengthExceeded: There is no room for any context.
+        """
+        free = window - fixed
+        wanted = question.max_output_tokens
+        max_output = wanted if wanted is not None else min(self.max_output_tokens, max(1, free // 2))
+        if free - max_output < 1:
+            raise ContextLengthExceeded(prompt_tokens=fixed, max_tokens=max_output, context_window=window)
+        asked = question.max_context_tokens
+        return max_output, min(asked if asked is not None else self.max_context_tokens, free - max_output)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, by whom, of which documents, and how the answer is to be generated.
+
+    `rerank` None reranks where there is a reranker. `json_schema` (JSON text) asks for one JSON document
+    that satisfies it, instead of prose with footnotes; `format` is "json" then. `deadline` is the
+    `time.monotonic` second by which the answer must be finished. `asked` is what the person asked, where
+    `text` is that rewritten to stand alone. `strict` leaves out of the answer what is not verified.
+    `logprobs` and the penalties are as in `SamplingParams`. `choice` numbers the answers to one request, from 0.
+    """
+
+    request_id: str
+    endpoint: str
+    principal: Principal
+    text: str
+    scope: Scope
+    top_k: int = 8
+    mode: SearchMode = SearchMode.HYBRID
+    rerank: bool | None = None
+    max_context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    sampling_top_k: int = 0
+    seed: int | None = None
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    logprobs: int | None = None
+    choice: int = 0
+    stop: tuple[str, ...] = ()
+    history: tuple[Message, ...] = ()
+    conversation_id: str | None = None
+    asked: str | None = None
+    instructions: str = ""
+    on_no_evidence: Literal["refuse", "answer"] = "refuse"
+    dry_run: bool = False
+    format: Format = "markdown"
+    json_schema: str | None = None
+    abstention_threshold: float | None = None
+    deadline: float | None = None
+    strict: bool = False
+
+    @property
+    def as_asked(self) -> str:
+        """What the person asked, character for character."""
+        return self.text if self.asked is None else self.asked
+
+    @property
+    def standalone(self) -> str | None:
+        """What it was rewritten to; None where it stood alone as it was asked."""
+        return self.text if self.asked is not None else None
+
+    def standing_alone(self, text: str) -> "Question":
+        """The question rewritten as `text`; itself where that changes nothing."""
+        return self if text == self.text else replace(self, text=text, asked=self.as_asked)
+
+    @property
+    def run_id(self) -> str:
+        """Names its answer's generation: the request's id, and from the second choice on its number."""
+        return self.choice_id(self.request_id, self.choice)
+
+    @staticmethod
+    def choice_id(request_id: str, choice: int) -> str:
+        """The `run_id` of a request's choice."""
+        return request_id if choice == 0 else f"{request_id}.{choice}"
+
+    def again(self, choice: int) -> "Question":
+        """The same question for another answer; a seed that was given counts up with the choices."""
+        seed = None if self.seed is None else (self.seed - self.choice + choice + 2**63) % 2**64 - 2**63
+        return replace(self, choice=choice, seed=seed)
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether a refusal may stand in the answer's place: not where one is wanted anyway, or a schema of its own."""
+        return self.on_no_evidence == "refuse" and self.json_schema in {None, ANSWER_SCHEMA}
+
+    def sampling(self, max_tokens: int) -> SamplingParams:
+        """How its answer's tokens are chosen, `max_tokens` of them at most."""
+        return SamplingParams(
+            max_tokens=max_tokens,
+            temperature=self.temperature,
+            top_k=self.sampling_top_k,
+            top_p=self.top_p,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            logit_bias=self.logit_bias,
+            logprobs=self.logprobs,
+            seed=self.seed,
+            stop=self.stop,
+        )
+
+    def constraint(self, sources: int) -> Constraint | None:
+        """JSON where it was asked for; else markers of presented sources only, where there are sources."""
+        if self.json_schema is not None:
+            return JsonSchema(answer_schema(sources) if self.json_schema == ANSWER_SCHEMA else self.json_schema)
+        return CitationMarkers(sources) if sources else None
+
+    def reservation(
+        self,
+        *,
+        call: int,
+        operation: Operation,
+        model: str,
+        tokenizer_revision: str,
+        input_tokens: int,
+        max_output_tokens: int = 0,
+        components: Components | None = None,
+        documents: tuple[DocumentShare, ...] = (),
+    ) -> Reservation:
+        """One of the request's model calls as the ledger writes it down; `call` numbers them within the choice."""
+        number = str(call) if self.choice == 0 else f"{call}.{self.choice}"
+        return Reservation(
+            event_id=f"{self.request_id}:{number}",
+            request_id=self.request_id,
+            operation=operation,
+            principal=self.principal,
+            endpoint=self.endpoint,
+            model=model,
+            tokenizer_revision=tokenizer_revision,
+            input_tokens=input_tokens,
+            max_output_tokens=max_output_tokens,
+            components=components or Components(),
+            documents=documents,
+            collection_ids=self.scope.collection_ids or (),
+        )
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until its deadline, below 0 once that has passed; None where it has none."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    @property
+    def late(self) -> bool:
+        """Whether its deadline has passed."""
+        left = self.seconds_left
+        return left is not None and left <= 0

@@ -1,0 +1,82 @@
+"""The answer as it is written where sentences are quoted: each with its marker, in the format asked for."""
+
+import re
+from collections.abc import Sequence
+
+from app.answering.citation import Citation, Pages
+from app.answering.formats import Format, json_answer
+from app.answering.plain_text import PlainText
+from app.answering.quoting.selection import Quote
+from retrieval.types import Span
+
+_BREAK = re.compile(r"[ \t]*[\r\n\v\f\x85\u2028\u2029]\s*")
+# A sentence may bring footnotes of its own, which would be read as ours.
+_MARKER = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")
+_OPENS_SOURCES = ', "sources": ['
+
+
+def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+    """The answer's text and its footnotes.
+
+    A sentence is shown in one line and without markers of its own; its footnote cites it as it stands in the
+    document. In JSON (`formats.answer_schema`) a footnote's place is the source's number in `sources`.
+
+    Args:
+        quotes: In reading order, at least one.
+        form: "text" leaves Markdown's marks out of what is shown.
+        pages: Where citations open.
+    """
+    assert quotes, "a refusal quotes nothing"
+    shown = [_shown(quote.text, form=form) for quote in quotes]
+    if form == "json":
+        return _json(quotes, " ".join(shown), pages)
+    return _marked(quotes, shown, between=" ", pages=pages)
+
+
+def block_quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+    """Quotes set apart from what a model wrote, each with its footnote: Markdown's block, or a line in quotation marks.
+
+    The arguments are `quotation`'s; JSON has no such place.
+    """
+    assert quotes, "there is something to set apart"
+    assert form != "json", "what is quoted behind a JSON document would break it"
+    shown = [_shown(quote.text, form=form) for quote in quotes]
+    if form == "text":
+        return _marked(quotes, [f"“{sentence}”" for sentence in shown], between="\n", pages=pages)
+    return _marked(quotes, [f"> {sentence}" for sentence in shown], between="\n>\n", pages=pages)
+
+
+def _marked(
+    quotes: Sequence[Quote], shown: Sequence[str], *, between: str, pages: Pages
+) -> tuple[str, tuple[Citation, ...]]:
+    text, citations = "", []
+    for quote, sentence in zip(quotes, shown, strict=True):
+        text += f"{between if text else ''}{sentence} "
+        marker = f"[{quote.source.number}]"
+        citations.append(_citation(quote, Span(len(text), len(text) + len(marker)), pages))
+        text += marker
+    return text, tuple(citations)
+
+
+def _json(quotes: Sequence[Quote], said: str, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+    numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
+    text = json_answer(said, numbers)
+    at = text.rindex(_OPENS_SOURCES) + len(_OPENS_SOURCES)
+    places = {}
+    for number in numbers:
+        places[number] = Span(at, at + len(str(number)))
+        at += len(f"{number}, ")
+    return text, tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes)
+
+
+def _shown(text: str, *, form: Format) -> str:
+    line = _MARKER.sub("", _BREAK.sub(" ", text))
+    if form == "text":
+        writer = PlainText()
+        line = writer.feed(line) + writer.finish()
+    return line.strip()
+
+
+def _citation(quote: Quote, marker: Span, pages: Pages) -> Citation:
+    """A quote says what it cites: nothing supports it better."""
+    return Citation.of(quote.source, quote.span, marker=marker, support=1.0, origin="attributed", pages=pages)

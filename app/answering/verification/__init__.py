@@ -1,0 +1,1 @@
+"""Scores whether a cited passage supports the sentence that cites it."""

@@ -1,0 +1,96 @@
+"""The models of one answer's verification, every call of theirs on the ledger before it is made."""
+
+from collections.abc import Sequence
+
+from app.answering.question import Question
+from app.answering.verification.verifier import Verifier
+from app.types import Operation, Settlement, UsageStatus
+from app.usage.ledger.ledger import Ledger
+from retrieval.ports import Embedder, EntailmentJudge, Vectors
+from retrieval.types import Judgement, Source
+
+_FIRST_CALL = 100  # within a request: far behind the answer's own, its summaries' and its rewriting's
+
+
+class Verification:
+    """Makes the verifier of each answer. One instance serves every request."""
+
+    def __init__(self, *, ledger: Ledger, embedder: Embedder, entailment: EntailmentJudge | None = None) -> None:
+        """An entailment model judges in the embedder's place."""
+        self._ledger = ledger
+        self._embedder = embedder
+        self._entailment = entailment
+
+    def begin(self, question: Question, sources: Sequence[Source]) -> tuple[Verifier, "BilledModels"]:
+        """A verifier of the answer to `question`, and what its models read, to be looked at in the end."""
+        models = BilledModels(question, ledger=self._ledger, embedder=self._embedder, entailment=self._entailment)
+        judge = models if self._entailment is not None else None
+        return Verifier(sources, question=question.text, embedder=models, judge=judge), models
+
+
+class BilledModels:
+    """Implements `SentenceEmbedder` and, where there is an entailment model, `Judge`, for one question.
+
+    One call at a time. `tokens` is what was read so far: the sum of its ledger rows.
+    """
+
+    def __init__(
+        self, question: Question, *, ledger: Ledger, embedder: Embedder, entailment: EntailmentJudge | None = None
+    ) -> None:
+        self._question = question
+        self._ledger = ledger
+        self._embedder = embedder
+        self._entailment = entailment
+        self._calls = 0
+        self.tokens = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dim) float32 unit rows, in the order of `texts`.
+
+        Raises:
+            StoreUnavailable, StorageFull: The call could not be written down and was not made.
+        """
+        embedder = self._embedder
+        limit = embedder.info.max_tokens
+        tokens = embedder.count_documents(texts, counted=[min(embedder.count_tokens(text), limit) for text in texts])
+        event_id = self._reserve(embedder.info.model, embedder.info.revision, tokens)
+        settlement = Settlement(status=UsageStatus.ERROR)
+        try:
+            vectors = embedder.embed_documents(texts)
+            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=tokens)
+        finally:
+            self._ledger.settle(event_id, settlement)
+        self.tokens += tokens
+        return vectors
+
+    def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
+        """What each passage says of the claim, in the order of `passages`.
+
+        Raises:
+            StoreUnavailable, StorageFull: The call could not be written down and was not made.
+            VerifierUnavailable: The model gave no numbers.
+        """
+        entailment = self._entailment
+        assert entailment is not None, "handed on as a judge only where there is a model"
+        tokens = entailment.count_tokens(claim, passages)
+        event_id = self._reserve(entailment.model, entailment.revision, tokens)
+        settlement = Settlement(status=UsageStatus.ERROR)
+        try:
+            judgements = entailment.judge(claim, passages)
+            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=tokens)
+        finally:
+            self._ledger.settle(event_id, settlement)
+        self.tokens += tokens
+        return judgements
+
+    def _reserve(self, model: str, revision: str, tokens: int) -> str:
+        reservation = self._question.reservation(
+            call=_FIRST_CALL + self._calls,
+            operation=Operation.JUDGE,
+            model=model,
+            tokenizer_revision=revision,
+            input_tokens=tokens,
+        )
+        self._calls += 1
+        self._ledger.reserve(reservation)
+        return reservation.event_id

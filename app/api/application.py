@@ -1,0 +1,138 @@
+"""The ASGI application."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+
+import anyio
+from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
+
+from app.api import (
+    admin,
+    answers,
+    audit,
+    boxes,
+    budgets,
+    collections,
+    contents,
+    conversations,
+    documents,
+    feedback,
+    health,
+    jobs,
+    keys,
+    ledger_reconciliation,
+    limits,
+    prices,
+    reconciliation,
+    search,
+    sessions,
+    tenants,
+    tokens,
+    usage,
+    usage_events,
+    users,
+    web_page,
+)
+from app.api.errors import install_error_handlers
+from app.api.gate.drain_gate import DrainGate
+from app.api.gate.idempotency import Idempotency
+from app.api.gate.request_gate import RequestGate
+from app.api.gate.security_headers import SecurityHeaders
+from app.api.openai import chat_completions, embeddings, files, models, vector_store_files, vector_stores
+from app.api.openapi import describe
+from app.server.drain import Drain
+from app.server.process import lag_watched
+from app.server.state import State
+
+_DESCRIPTION = """\
+Answers questions from your own documents. Every claim carries a footnote that opens the exact
+passage; every token is on the bill.
+
+Send `Authorization: Bearer fn_…`. Errors are `application/problem+json` (RFC 9457). Character
+offsets count Unicode code points of a document version's canonical text, start inclusive, end
+exclusive. Every response carries `X-Request-Id`, which is also the ledger's key.
+"""
+
+
+def create_app(
+    build: Callable[[], AbstractContextManager[State]],
+    *,
+    version: str,
+    root_path: str = "",
+    drain: Drain | None = None,
+) -> FastAPI:
+    """The application over whatever `build` composes; nothing is built before the server starts.
+
+    Args:
+        build: Makes the state and tears it down; see `app.server.bootstrap.build`.
+        version: Shown in the OpenAPI document.
+        root_path: What a reverse proxy takes off the front of every path.
+        drain: How it stops; without one it is never asked to.
+    """
+    drain = drain or Drain(seconds=0)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        context = build()
+        app.state.footnote = await anyio.to_thread.run_sync(context.__enter__)
+        try:
+            async with lag_watched(app.state.footnote.metrics.loop_lag.observe):
+                yield
+        finally:
+            await anyio.to_thread.run_sync(context.__exit__, None, None, None)
+
+    app = FastAPIOffline(  # serves /docs from files in its wheel, not from a CDN
+        title="Footnote",
+        version=version,
+        description=_DESCRIPTION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        lifespan=lifespan,
+        redoc_url=None,
+        static_url="/docs/static",
+    )
+    # The parameter of that name is deprecated for uvicorn's, which puts the path back on that our proxies took off.
+    app.root_path = root_path
+    for module in (
+        documents,
+        jobs,
+        contents,
+        boxes,
+        collections,
+        search,
+        answers,
+        conversations,
+        feedback,
+        chat_completions,
+        models,
+        embeddings,
+        files,
+        vector_stores,
+        vector_store_files,
+        tokens,
+        usage,
+        usage_events,
+        prices,
+        sessions,
+        keys,
+        users,
+        tenants,
+        admin,
+        audit,
+        budgets,
+        limits,
+        reconciliation,
+        ledger_reconciliation,
+        health,
+        web_page,
+    ):
+        app.include_router(module.router)
+    web_page.serve_assets(app)
+    app.state.drain = drain
+    install_error_handlers(app)
+    app.add_middleware(Idempotency)
+    app.add_middleware(RequestGate)
+    app.add_middleware(DrainGate, drain=drain)
+    app.add_middleware(SecurityHeaders)  # added last, it comes first
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+    return app

@@ -1,0 +1,94 @@
+"""What a request meets while the server stops: a refusal when it is new, an ending that is said when it runs.
+
+Pure ASGI and outside of everything else, so that no stream is cut in silence whatever wrote it.
+"""
+
+import asyncio
+import json
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.errors import is_openai, openai_error, problem_of, problem_response
+from app.api.event_stream import sse
+from app.errors import ServerShutdown
+from app.ids import new_id
+from app.server.drain import Drain
+
+_ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
+_TELLING_SECONDS = 2.0  # a reader who does not read is not waited for
+
+
+class DrainGate:
+    """Counts requests in, and out."""
+
+    def __init__(self, app: ASGIApp, drain: Drain) -> None:
+        self._app = app
+        self._drain = drain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request (ASGI 3)."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        reply = _Reply(scope, receive, send, self._drain)
+        if self._drain.begun and scope["path"] not in _ALWAYS:
+            await reply.refuse()
+            return
+        try:
+            with self._drain.request():
+                await self._app(scope, receive, reply.send)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._drain.ended or task is None:
+                raise
+            task.uncancel()
+            await reply.end()
+
+
+class _Reply:
+    """One response: how far it is, and how it ends when the server stops."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, drain: Drain) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._drain = drain
+        self._started = False
+        self._whole = False
+        self._events = False
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on; the connection is not kept for another request once the server stops."""
+        if message["type"] == "http.response.start":
+            self._started = True
+            self._events = Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream")
+            if self._drain.begun:
+                MutableHeaders(scope=message)["Connection"] = "close"
+        elif message["type"] == "http.response.body":
+            self._whole = not message.get("more_body", False)
+        await self._send(message)
+
+    async def refuse(self) -> None:
+        """503, without a look at the request."""
+        request_id = str(self._scope.setdefault("state", {}).setdefault("request_id", new_id("req")))
+        status, body, headers = problem_of(ServerShutdown(), request_id)
+        headers |= {"Connection": "close", "Retry-After": str(self._drain.retry_after_s), "X-Request-Id": request_id}
+        response = problem_response(status, body, headers, path=self._scope["path"])
+        await response(self._scope, self._receive, self._send)
+
+    async def end(self) -> None:
+        """Say that the server stops: by the status where none was sent, by a last event in a stream.
+
+        Anything else is left incomplete, which closes the connection: its reader sees that it is not whole.
+        """
+        async with asyncio.timeout(_TELLING_SECONDS):
+            if not self._started:
+                await self.refuse()
+            elif self._events and not self._whole:
+                _, body, _ = problem_of(ServerShutdown(), str(self._scope["state"]["request_id"]))
+                openai = is_openai(self._scope["path"])
+                event = (
+                    sse(None, json.dumps({"error": openai_error(body)})) if openai else sse("error", json.dumps(body))
+                )
+                await self._send({"type": "http.response.body", "body": event, "more_body": False})

@@ -1,0 +1,201 @@
+"""`Idempotency-Key`: a POST that is sent twice is done once (draft-ietf-httpapi-idempotency-key-header-07).
+
+Pure ASGI, inside the gate and outside the routes. A body of JSON, which the route would hold in memory
+anyway, is read here and compared; of a multipart upload the route says what it holds once that lies on
+disk, since the same fields and file come with another boundary each time (docs/adr/0043).
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import anyio
+from fastapi import Request
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.access.authenticator import Caller
+from app.api.gate.request_body import replayed, whole
+from app.db.idempotency import IdempotencyRepository, KeptAnswer
+from app.errors import AppError, Malformed
+from app.server.state import State
+from app.telemetry.logs import logger
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotent-Replayed"
+
+PARAMETER = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": r'^(?!"( .*|.* )?"$)[!-~]([ -~]{0,253}[!-~])?$',
+    },
+    "description": "A name of your choice for this request. Sent again within 24 hours with the same payload it is "
+    "not done again: the same answer comes, marked `Idempotent-Replayed: true`; 409 while the first is at work, "
+    "422 for another payload. A request that failed is done again.",
+}
+"""The header as an OpenAPI parameter."""
+
+_KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
+_SECRETS = re.compile(r"/v1/admin/(tenants/[^/]+/)?keys(/|$)")  # answers that hold a secret; it is in no database
+_KEPT_BYTES = 8 << 20  # of an answer; one that is larger is not kept, and its request is done again
+_FAILED_EVENTS = (b"event: error\n", b'data: {"error"')  # how a stream says that it failed, ours and OpenAI's
+
+
+class Replay(Exception):
+    """The request was done before: `answer` is to be sent instead."""
+
+    def __init__(self, answer: KeptAnswer) -> None:
+        super().__init__("the request was done before")
+        self.answer = answer
+
+
+class Idempotency:
+    """Answers a keyed POST from what was kept, or lets it through and keeps its answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request (ASGI 3).
+
+        Raises:
+            Malformed: The key is not one.
+            IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
+            ClientGone: The client hung up before its body was whole.
+        """
+        key = _key_of(scope)
+        if key is None:
+            await self._app(scope, receive, send)
+            return
+        state: State = scope["app"].state.footnote
+        async with Claim(state.idempotency, scope, key) as claim:
+            scope["state"]["idempotency"] = claim
+            try:
+                if not _is_multipart(scope):
+                    body = await whole(receive)
+                    await claim.take(body)
+                    receive = replayed(body, receive)
+                await self._app(scope, receive, claim.recording(send))
+            except Replay as replay:
+                kept = replay.answer
+                response = Response(kept.body, kept.status, {REPLAYED: "true"}, kept.media_type)
+                await response(scope, receive, send)
+
+
+class Claim:
+    """One keyed request's hold on its work, from `take` until its answer is kept or the work came to nothing.
+
+    The API key's or the session's secret, which no database holds, keys what is stored (HMAC-SHA256, RFC 2104): nobody
+    who reads the database learns a client's keys or can guess at a payload, and no two API keys meet.
+    """
+
+    def __init__(self, requests: IdempotencyRepository, scope: Scope, key: str) -> None:
+        self._requests = requests
+        caller: Caller = scope["state"]["caller"]
+        self._secret = caller.secret.encode("utf-8", "surrogatepass")
+        self._query = scope["query_string"]
+        self._holds_secret = bool(_SECRETS.match(scope["path"]))
+        self._id = self._digest(b"request", scope["path"].encode("utf-8", "surrogatepass"), key.encode())
+        self._held = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._held:
+            with anyio.CancelScope(shield=True):
+                await self._settle(lambda: self._requests.release(self._id))
+
+    async def take(self, *payload: bytes) -> None:
+        """Hold the work on this payload, before any of it is done.
+
+        Raises:
+            Replay: It was done before.
+            IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
+        """
+        assert not self._held, "a request has one payload"
+        fingerprint = self._digest(b"payload", self._query, *(hashlib.sha256(part).digest() for part in payload))
+        kept = await anyio.to_thread.run_sync(lambda: self._requests.claim(self._id, fingerprint=fingerprint))
+        if kept is not None:
+            raise Replay(kept)
+        self._held = True
+
+    def recording(self, send: Send) -> Send:
+        """`send`, keeping a successful answer as it passes; it is kept before its last byte is sent."""
+        status, media_type, size = 0, "", 0
+        pieces: list[bytes] = []
+        worth = False
+
+        async def record(message: Message) -> None:
+            nonlocal status, media_type, size, worth
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                media_type = Headers(raw=message["headers"]).get("content-type", "")
+                worth = self._held and 200 <= status < 300
+            elif message["type"] == "http.response.body" and worth:
+                piece = message.get("body", b"")
+                size += len(piece)
+                worth = size <= _KEPT_BYTES and not piece.startswith(_FAILED_EVENTS)
+                pieces.append(piece)
+                if worth and not message.get("more_body", False):
+                    answer = KeptAnswer(status, media_type, b"".join(pieces))
+                    await self._settle(lambda: self._requests.keep(self._id, answer, secret=self._holds_secret))
+            await send(message)
+
+        return record
+
+    async def _settle(self, how: Callable[[], None]) -> None:
+        """Keep or release; the answer is sent either way, and a store that fails is the log's matter."""
+        try:
+            await anyio.to_thread.run_sync(how)
+        except AppError as error:
+            logger().warning("idempotency.unsettled", error=type(error).__name__)
+        else:
+            self._held = False
+
+    def _digest(self, purpose: bytes, *parts: bytes) -> str:
+        keyed = hmac.new(self._secret, purpose, hashlib.sha256)
+        for part in parts:
+            keyed.update(len(part).to_bytes(8, "big") + part)
+        return keyed.hexdigest()
+
+
+async def take(request: Request, *payload: bytes) -> None:
+    """For a route that read its multipart body itself: hold the work on it, if the request has a key.
+
+    Raises:
+        Replay: It was done before; let it pass.
+        IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
+    """
+    claim: Claim | None = request.scope["state"].get("idempotency")
+    if claim is not None:
+        await claim.take(*payload)
+
+
+def _key_of(scope: Scope) -> str | None:
+    if scope["type"] != "http" or scope["method"] != "POST" or "principal" not in scope.get("state", {}):
+        return None
+    given = Headers(scope=scope).getlist(HEADER)
+    if not given:
+        return None
+    key = given[0].strip()
+    if len(key) >= 2 and key[0] == key[-1] == '"':  # the draft's form is a quoted string (RFC 8941, section 3.3.3)
+        key = key[1:-1]
+    if len(given) > 1 or not _KEY.fullmatch(key):
+        raise Malformed(f"{HEADER} must be one string of 1 to 255 visible ASCII characters.")
+    return key
+
+
+def _is_multipart(scope: Scope) -> bool:
+    return Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")

@@ -1,0 +1,70 @@
+"""What is noted of every request: one line in the log, counts by route, and its span where requests are traced.
+
+Only the route's template stands for the path: ids, query strings and bodies go nowhere.
+"""
+
+import time
+from contextlib import ExitStack
+
+import structlog
+from starlette.datastructures import Headers
+from starlette.routing import Match
+from starlette.types import Scope
+
+from app.access.policy import is_public
+from app.telemetry.logs import logger
+from app.telemetry.stations import Instruments
+from app.types import Principal
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_FAILED = 500
+
+
+class Observation:
+    """One request, from its arrival to the end of its response.
+
+    Made in the task that handles it: until `end`, its stations are the request's and every line of the log has its id.
+    """
+
+    def __init__(self, scope: Scope, instruments: Instruments, request_id: str) -> None:
+        self._scope = scope
+        self._metrics = instruments.metrics
+        self._started = time.perf_counter()
+        self._method = scope["method"] if scope["method"] in _METHODS else "_OTHER"  # as OpenTelemetry names them
+        self.work = instruments.request(
+            self._method,
+            parent=Headers(scope=scope).get("traceparent"),
+            attributes={"http.request.method": self._method, "footnote.request_id": request_id},
+        )
+        self._entered = ExitStack()
+        self._entered.enter_context(structlog.contextvars.bound_contextvars(request_id=request_id))
+        self._entered.enter_context(self.work.active())
+
+    def end(self, status: int) -> None:
+        """The response has ended with `status`, 0 where none was sent."""
+        seconds, route, problem = time.perf_counter() - self._started, route_of(self._scope), self.work.problem
+        self._metrics.requests.labels(self._method, route, str(status)).inc()
+        self._metrics.latency.labels(self._method, route).observe(seconds)
+        if problem is not None:
+            self._metrics.refused(problem, unit=self.work.refused_by)
+        principal = self._scope["state"].get("principal")
+        known = {"tenant": principal.tenant_id, "key_id": principal.key_id} if isinstance(principal, Principal) else {}
+        said = {"problem": problem} if problem is not None else {}
+        log = logger().debug if is_public(self._scope["path"]) else logger().info
+        log("request", method=self._method, route=route, status=status, ms=round(seconds * 1000, 1), **known, **said)
+        self.work.span.rename(f"{self._method} {route}")
+        self.work.span.note({"http.route": route, "http.response.status_code": status})
+        self.work.span.end(error=problem or "internal-error" if status >= _FAILED or status == 0 else None)
+        self._entered.close()
+
+
+def route_of(scope: Scope) -> str:
+    """The route's template, so that ids do not multiply the metric's series."""
+    route = scope.get("route")
+    if route is not None:
+        return str(getattr(route, "path", "other"))
+    for candidate in scope["app"].router.routes:
+        match, _ = candidate.matches(scope)
+        if match is Match.FULL:
+            return str(getattr(candidate, "path", "other"))
+    return "other"

@@ -1,0 +1,199 @@
+"""What happens before a route: a request id, the key, the role, the size of the body, and admission.
+
+Pure ASGI, so that streams pass through untouched, and a bad key or a full server is told before the body is read.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import anyio
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.access.policy import is_public, refusal
+from app.access.revocation import NoLongerAllowed, while_allowed
+from app.admission.failed_logins import FailedLogins
+from app.admission.headers import rate_limit_headers
+from app.admission.routes import Admitted, admitted
+from app.admission.types import Standing
+from app.api.errors import problem_of, problem_response
+from app.api.event_stream import ClientGone
+from app.api.gate.observation import Observation
+from app.api.gate.request_body import bounded, hang_up, replayed, whole
+from app.errors import Forbidden, InvalidRequest, TooLarge
+from app.ids import new_id
+from app.server.state import State
+from app.telemetry.stations import station
+
+_JSON_LIMIT = 20 << 20  # bytes; multipart uploads have their own, larger limit
+_LOGIN_LIMIT = 1 << 20  # of those who have not shown a key
+_DRAIN_SECONDS = 20.0
+_UNSENT = 0
+_UNAUTHENTICATED = 401
+_TIMEOUT = "Request-Timeout"
+_CLIENT_CLOSED = 499  # nginx's name for a client that hung up before the answer
+
+
+class RequestGate:
+    """Names, authenticates, measures and bounds every HTTP request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request (ASGI 3)."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state: State = scope["app"].state.footnote
+        request_id = new_id("req")
+        scope.setdefault("state", {}).update(request_id=request_id, arrived=time.monotonic())
+        observation, status = Observation(scope, state.instruments, request_id), _UNSENT
+
+        async def send_named(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                headers.update(rate_limit_headers(_standings(scope)))
+                if status == _UNAUTHENTICATED and (address := _guesses_from(scope)) is not None:
+                    state.admission.failed_logins.failed(address)
+            try:
+                # The server's buffer is bounded: it takes nothing more while a slow reader leaves it full.
+                async with asyncio.timeout(state.settings.write_timeout_s):
+                    await send(message)
+            except TimeoutError:
+                raise ClientGone from None
+
+        try:
+            with station("authenticate"):
+                await _admit(scope, state)
+            allowed = while_allowed(send_named, state.authenticator, scope)
+            await self._let_in(scope, bounded(receive, limit=_limit(scope, state)), allowed, state)
+        except (ClientGone, ClientDisconnect, NoLongerAllowed):
+            status = _CLIENT_CLOSED
+        except Exception as error:
+            if status != _UNSENT:
+                raise  # the status line is sent; the connection is all that can still be closed
+            await _refuse(scope, receive, send_named, error, request_id, openid=state.openid is not None)
+        finally:
+            observation.end(status)
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send, state: State) -> None:
+        """Pass a request on when it may be worked for."""
+        told, admission = scope["state"], state.admission
+        told["deadline"] = told["arrived"] + _seconds(scope, state)
+        how = admitted(scope["method"], scope["path"])
+        if how is Admitted.FREELY:
+            await self._app(scope, receive, send)
+            return
+        principal = told["principal"]
+        with station("quotas"):
+            await admission.refresh()
+        told["standings"] = partial(admission.standings, principal)
+        if how is Admitted.COUNTED:
+            with admission.counted(principal):
+                await self._app(scope, receive, send)
+            return
+        async with admission.entered(
+            principal,
+            generates=how is Admitted.GENERATING,
+            deadline=told["deadline"],
+            body=partial(whole, receive),
+            gone=partial(hang_up, receive),
+        ) as body:
+            await self._app(scope, replayed(body, receive), send)
+
+
+async def _admit(scope: Scope, state: State) -> None:
+    headers = Headers(scope=scope)
+    path, method = scope["path"], scope["method"]
+    address, failed_logins = _guesses_from(scope), state.admission.failed_logins
+    if address is not None:
+        scope["state"]["standings"] = partial(_of_logins, failed_logins, address)
+        failed_logins.check(address, headers.get("authorization", ""))
+        del scope["state"]["standings"]
+    if not is_public(path, method):
+        caller = await state.authenticator.caller(headers, method)
+        scope["state"].update(principal=caller.principal, caller=caller)
+        if address is not None:
+            failed_logins.succeeded(address, headers.get("authorization", ""))
+        if (reason := refusal(caller.principal, method, path)) is not None:
+            raise Forbidden(reason)
+    declared = headers.get("content-length", "")
+    limit = _limit(scope, state)
+    if declared.isdigit() and int(declared) > limit:
+        raise TooLarge(f"The request body is larger than the limit of {limit >> 20} MiB.")
+
+
+def _limit(scope: Scope, state: State) -> int:
+    """Bytes a body may have: the file limit and a little framing for multipart, less for JSON."""
+    multipart = Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")
+    multipart = multipart and admitted(scope["method"], scope["path"]) in {Admitted.COUNTED, Admitted.FREELY}
+    if is_public(scope["path"], scope["method"]):
+        return _LOGIN_LIMIT
+    return (state.settings.max_upload_mb << 20) + (1 << 20) if multipart else _JSON_LIMIT
+
+
+def _seconds(scope: Scope, state: State) -> float:
+    """Seconds a request may take: as the settings say, or less where its header `Request-Timeout` does.
+
+    Raises:
+        InvalidRequest: That is no number of seconds.
+    """
+    longest = state.settings.answer_deadline_s
+    asked = Headers(scope=scope).get(_TIMEOUT)
+    if asked is None:
+        return longest
+    try:
+        seconds = float(asked)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InvalidRequest(f"{_TIMEOUT} must be a number of seconds above 0.", param=_TIMEOUT)
+    return min(longest, seconds)
+
+
+def _standings(scope: Scope) -> Sequence[Standing]:
+    """Where the caller stands in the limits that this request met."""
+    told: Callable[[], Sequence[Standing]] | None = scope["state"].get("standings")
+    return told() if told is not None else ()
+
+
+def _of_logins(failed_logins: FailedLogins, address: str) -> tuple[Standing, ...]:
+    return (failed_logins.standing(address),)
+
+
+def _guesses_from(scope: Scope) -> str | None:
+    """The address a request comes from that could be a guess at a key; None for one that sends no key.
+
+    An ended session's cookie is no guess: browsers go on sending it. Behind a socket file nobody has an address.
+    """
+    signs_in = scope["path"] == "/v1/session" and scope["method"] == "POST"
+    sends_key = "authorization" in Headers(scope=scope) and not is_public(scope["path"], scope["method"])
+    client = scope.get("client")
+    return str(client[0]) if client and (signs_in or sends_key) else None
+
+
+async def _refuse(
+    scope: Scope, receive: Receive, send: Send, error: Exception, request_id: str, *, openid: bool
+) -> None:
+    status, body, headers = problem_of(error, request_id, openid=openid)
+    if isinstance(error, TooLarge) and "expect" not in Headers(scope=scope):
+        # A client that writes its whole body before it reads would see a reset, not our answer.
+        with anyio.move_on_after(_DRAIN_SECONDS):
+            await _drain(receive)
+    response = problem_response(status, body, headers, path=scope["path"])
+    await response(scope, receive, send)
+
+
+async def _drain(receive: Receive) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            return

@@ -1,0 +1,164 @@
+"""OpenAI's protocol: chat completions."""
+
+import time
+from dataclasses import replace
+
+import anyio
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from app.answering.answer import Answer
+from app.answering.choices import Choices, prepare_choices
+from app.answering.followup.rules import exchanges_of, stand_alone
+from app.answering.formats import ANY_OBJECT, schema_text
+from app.answering.prompt import Message
+from app.answering.question import Question
+from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.errors import failure_of
+from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
+from app.api.openai.chat_choices import choice_of
+from app.api.openai.chat_stream import ChatStream
+from app.api.openai.models import collection_of, fingerprint
+from app.api.openai.schemas.chat import (
+    ChatCompletionBody,
+    ChatCompletionRequest,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    TextFormat,
+)
+from app.api.schemas.shape import problems
+from app.api.schemas.token_usage import UsageBody
+from app.errors import InvalidRequest, UnsupportedParameter
+from app.server.state import State
+from app.types import Principal
+
+router = APIRouter(tags=["openai"])
+
+
+@router.post(
+    "/v1/chat/completions",
+    response_model=ChatCompletionBody,
+    summary="Chat with your documents, in OpenAI's protocol",
+    responses={
+        200: {
+            "description": "A completion; with `stream: true` OpenAI's chunks, annotations in the last delta.",
+            "content": event_stream(),
+        },
+        **problems(400, 404, 422, 429, 503, 504),
+    },
+)
+async def create_chat_completion(
+    body: ChatCompletionRequest,
+    request: Request,
+    state: StateDep,
+    models: ModelsDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+    deadline: AnswerDeadline,
+) -> Response:
+    """The last user message is the question; earlier turns are history; usage counts all of it."""
+    answerer = models.answerer
+    asked = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    question = replace(asked, deadline=deadline)
+    if question.logprobs is not None:
+        await anyio.to_thread.run_sync(models.tokenizer.piece, 0)  # the first time it spells the whole vocabulary
+
+    async def prepared() -> Choices:
+        return await prepare_choices(answerer, question, n=body.n or 1)
+
+    if body.stream:
+        choices = await unless_disconnected(request, prepared)
+        chat = ChatStream(
+            choices,
+            model=body.model,
+            fingerprint=fingerprint(state, models),
+            tokenizer=models.tokenizer,
+            options=body.stream_options,
+        )
+        whole_stream = with_terminal_error(chat.events(), request_id, render=chat.error_event)
+        return EventStream(whole_stream, on_close=choices.release)
+
+    async def whole() -> tuple[Choices, tuple[Answer, ...]]:
+        choices = await prepared()
+        return choices, await choices.answers()
+
+    choices, answers = await unless_disconnected(request, whole)
+    for answer in answers:
+        if (failure := failure_of(answer)) is not None:
+            raise failure
+    in_json = question.json_schema is not None
+    usage = await choices.usage(answers)
+    completion = ChatCompletionBody(
+        id=request_id,
+        created=int(time.time()),
+        model=body.model,
+        system_fingerprint=fingerprint(state, models),
+        choices=[
+            choice_of(answer, index=index, in_json=in_json, tokenizer=models.tokenizer)
+            for index, answer in enumerate(answers)
+        ],
+        usage=UsageBody.of(usage).model_dump(),
+    )
+    return JSONResponse(completion.model_dump())
+
+
+def _question(body: ChatCompletionRequest, state: State, principal: Principal, request_id: str) -> Question:
+    options = body.footnote
+    collection_id = collection_of(body.model, state, principal)
+    instructions = "\n".join(message.text for message in body.messages if message.role in {"system", "developer"})
+    turns = [message for message in body.messages if message.role in {"user", "assistant"}]
+    if not turns or turns[-1].role != "user" or not turns[-1].text.strip():
+        raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
+    if state.settings.strict and body.logprobs:
+        raise UnsupportedParameter(
+            "logprobs: this server shows verified sentences only, and log probabilities would tell the others.",
+            param="logprobs",
+        )
+    schema = _json_schema(body.response_format)
+    history = tuple(Message(turn.role, turn.text) for turn in turns[:-1])
+    stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
+    question = Question(
+        request_id=request_id,
+        endpoint="chat.completions",
+        principal=principal,
+        text=turns[-1].text,
+        scope=scope_for(
+            state,
+            principal,
+            collection_ids=[collection_id] if collection_id is not None else options.collection_ids,
+            document_ids=options.document_ids,
+            raw_filter=options.filter,
+        ),
+        top_k=options.top_k,
+        max_context_tokens=options.max_context_tokens,
+        max_output_tokens=body.max_completion_tokens or body.max_tokens,
+        temperature=body.temperature if body.temperature is not None else 0.0,
+        top_p=body.top_p if body.top_p is not None else 1.0,
+        presence_penalty=body.presence_penalty or 0.0,
+        frequency_penalty=body.frequency_penalty or 0.0,
+        logit_bias=tuple((body.logit_bias or {}).items()),
+        logprobs=body.reported_logprobs,
+        seed=body.seed,
+        stop=tuple(text for text in stop if text),
+        history=history,
+        instructions=instructions,
+        strict=state.settings.strict,
+        format="markdown" if schema is None else "json",
+        json_schema=schema,
+    )
+    return question.standing_alone(stand_alone(question.text, exchanges_of(history)))
+
+
+def _json_schema(form: TextFormat | JsonObjectFormat | JsonSchemaFormat | None) -> str | None:
+    """The schema asked for as JSON text, None for prose.
+
+    Raises:
+        InvalidRequest: It is not Unicode text.
+    """
+    match form:
+        case JsonObjectFormat():
+            return ANY_OBJECT
+        case JsonSchemaFormat(json_schema=named):
+            return schema_text(named.json_schema, param="response_format")
+        case _:
+            return None

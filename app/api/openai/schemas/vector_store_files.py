@@ -1,0 +1,162 @@
+"""Bodies of vector stores' files and batches, OpenAI-shaped."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from app.api.openai.schemas.listed import NamedBody
+from app.api.openai.schemas.vector_stores import (
+    ATTRIBUTES,
+    CHUNKING,
+    Attributes,
+    AutoChunking,
+    FileCounts,
+    TextContent,
+    WithChunking,
+    attributes_of,
+)
+from app.api.schemas.shape import RequestBody, ResponseBody
+from app.db.openai_files import FileBatch, FileState, StoreSize
+from app.types import Document
+from retrieval.types import Metadata
+
+
+class NewStoreFile(WithChunking):
+    """A file to put into a vector store."""
+
+    file_id: str = Field(max_length=100, description="The file's id.", examples=["doc_01k9"])
+    attributes: Attributes | None = Field(default=None, description=ATTRIBUTES)
+    chunking_strategy: AutoChunking | None = Field(default=None, description=CHUNKING)
+
+
+class StoreFilePatch(RequestBody):
+    """What to change."""
+
+    attributes: Attributes | None = Field(description=f"{ATTRIBUTES} They replace those there were; null removes them.")
+
+
+class NewBatch(WithChunking):
+    """Files to put into a vector store together: `file_ids`, or `files` with attributes of their own."""
+
+    file_ids: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=500)] | None = Field(
+        default=None, description="The files' ids."
+    )
+    files: Annotated[list[NewStoreFile], Field(max_length=500)] | None = Field(
+        default=None, description="The files, each with its own attributes."
+    )
+    attributes: Attributes | None = Field(default=None, description=f"{ATTRIBUTES} Of all `file_ids`.")
+    chunking_strategy: AutoChunking | None = Field(default=None, description=CHUNKING)
+
+    @model_validator(mode="after")
+    def _names_files(self) -> Self:
+        if bool(self.file_ids) == bool(self.files):
+            raise ValueError("give either file_ids or files")
+        return self
+
+    @property
+    def wanted(self) -> list[tuple[str, Metadata | None]]:
+        """(file id, attributes) of each file."""
+        if self.files:
+            return [(file.file_id, file.attributes) for file in self.files]
+        return [(file_id, self.attributes) for file_id in self.file_ids or ()]
+
+
+class LastError(ResponseBody):
+    """Why a file failed."""
+
+    code: Literal["server_error", "unsupported_file", "invalid_file"] = Field(description="OpenAI's code.")
+    message: str = Field(description="The reason in a sentence.")
+
+
+class OtherChunking(ResponseBody):
+    """How a file was cut, which OpenAI's protocol has no words for."""
+
+    type: Literal["other"] = Field(default="other", description="Always `other`.")
+
+
+_ERRORS: dict[str, Literal["server_error", "unsupported_file", "invalid_file"]] = {
+    "unsupported-format": "unsupported_file",
+    **dict.fromkeys(
+        ("empty-document", "no-text", "encrypted", "malformed", "parser-limit", "parser-crashed"), "invalid_file"
+    ),
+}
+
+
+class StoreFileBody(NamedBody):
+    """A file in a vector store: a document."""
+
+    id: str = Field(description="The file's id, and the document's.", examples=["doc_01k9"])
+    object: Literal["vector_store.file"] = Field(default="vector_store.file", description="Always `vector_store.file`.")
+    created_at: int = Field(description="When it was put there, Unix seconds.")
+    vector_store_id: str = Field(description="The vector store.", examples=["col_01k9"])
+    status: FileState = Field(description="How far its ingestion is.")
+    usage_bytes: int = Field(description="Bytes of its original.")
+    last_error: LastError | None = Field(description="Why it failed.")
+    attributes: dict[str, str | bool | float] = Field(
+        description="The document's metadata, where they are text, numbers or booleans."
+    )
+    chunking_strategy: OtherChunking = Field(description="How it was cut: as the server is set.")
+
+    @classmethod
+    def of(cls, document: Document) -> "StoreFileBody":
+        """The body for a document."""
+        state = FileState.of(document)
+        error = None
+        if state is FileState.FAILED:
+            code = _ERRORS.get(document.error_code or "", "server_error")
+            error = LastError(code=code, message=document.error_detail or "")
+        return cls(
+            id=document.id,
+            created_at=int(document.created_at),
+            vector_store_id=document.collection_id,
+            status=state,
+            usage_bytes=document.bytes,
+            last_error=error,
+            attributes=attributes_of(document.metadata),
+            chunking_strategy=OtherChunking(),
+        )
+
+
+class StoreFileDeleted(ResponseBody):
+    """What became of a vector store's file. The file itself is kept."""
+
+    id: str = Field(description="Its id.")
+    object: Literal["vector_store.file.deleted"] = Field(
+        default="vector_store.file.deleted", description="Always `vector_store.file.deleted`."
+    )
+    deleted: Literal[True] = Field(default=True, description="Always true; no search sees it.")
+
+
+class BatchBody(ResponseBody):
+    """Files that were put into a vector store together."""
+
+    id: str = Field(description="The batch's id.", examples=["vsfb_01k9"])
+    object: Literal["vector_store.files_batch"] = Field(
+        default="vector_store.files_batch", description="Always `vector_store.files_batch`."
+    )
+    created_at: int = Field(description="Unix seconds.")
+    vector_store_id: str = Field(description="The vector store.", examples=["col_01k9"])
+    status: FileState = Field(description="`failed` where no file could be read.")
+    file_counts: FileCounts = Field(description="Those of its files that are still there, by status.")
+
+    @classmethod
+    def of(cls, batch: FileBatch, size: StoreSize) -> "BatchBody":
+        """The body for a batch."""
+        return cls(
+            id=batch.id,
+            created_at=int(batch.created_at),
+            vector_store_id=batch.collection_id,
+            status=batch.state(size),
+            file_counts=FileCounts.of(size),
+        )
+
+
+class ContentPage(ResponseBody):
+    """The text of a file as it was read."""
+
+    object: Literal["vector_store.file_content.page"] = Field(
+        default="vector_store.file_content.page", description="Always `vector_store.file_content.page`."
+    )
+    data: list[TextContent] = Field(description="All of it, as one.")
+    has_more: Literal[False] = Field(default=False, description="Always false.")
+    next_page: None = Field(default=None, description="Always null.")

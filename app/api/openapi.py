@@ -1,0 +1,123 @@
+"""The contract's machine form (OpenAPI 3.1): what the routes say, and what holds for all of them."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from app.access.cookie import COOKIE, CSRF_HEADER, SAFE_METHODS
+from app.access.policy import is_public
+from app.api.gate.idempotency import PARAMETER
+from app.api.schemas.shape import PROBLEMS, Problem
+
+_REQUEST_ID = {
+    "description": "The request's id, which is also the ledger's key.",
+    "required": True,
+    "schema": {"type": "string", "pattern": "^req_[0-9a-z]+$"},
+}
+_RETRY_AFTER = {
+    "description": "Seconds after which it is worth trying again.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+_SCHEMES = {
+    "key": {"type": "http", "scheme": "bearer", "description": "An API key, `fn_…`."},
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": COOKIE,
+        "description": "The session of somebody who signed in (`POST /v1/session`). A request with a key needs none.",
+    },
+    "csrf": {
+        "type": "apiKey",
+        "in": "header",
+        "name": CSRF_HEADER,
+        "description": "The session's token, which `GET /v1/session` tells; beside the cookie, and with nothing else.",
+    },
+}
+
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The document at `/openapi.json`, made once.
+
+    Every operation says which key it needs, which failures can come of it (problem documents, RFC 9457) and which
+    headers its answers have.
+    """
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            license_info=app.license_info,
+            servers=app.servers,
+        )
+        components = document.setdefault("components", {})
+        components.setdefault("securitySchemes", {}).update(_SCHEMES)
+        schemas = components.setdefault("schemas", {})
+        for fastapis in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(fastapis, None)  # its own shape of a 422; ours is a problem document
+        schemas["Problem"] = Problem.model_json_schema()
+        _make_exact(document)
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                _complete(operation, method.upper(), path)
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _make_exact(node: Any) -> None:
+    """Write whole bounds as whole numbers, in place.
+
+    FastAPI makes them floats, and the shortest way to write the float 2⁶³ is 9.223372036854776e18, which is another
+    number to whoever reads it exactly.
+    """
+    if isinstance(node, list):
+        for item in node:
+            _make_exact(item)
+    elif isinstance(node, dict):
+        for name, value in node.items():
+            if name in _BOUNDS and isinstance(value, float) and value.is_integer():
+                node[name] = int(value)
+            else:
+                _make_exact(value)
+
+
+def _complete(operation: dict[str, Any], method: str, path: str) -> None:
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = _sendable(parameter["schema"])
+    public = is_public(path, method)
+    if method == "POST" and not public:
+        operation.setdefault("parameters", []).append(PARAMETER)
+    session: dict[str, list[str]] = {"session": []} if method in SAFE_METHODS else {"session": [], "csrf": []}
+    operation["security"] = [] if public else [{"key": []}, session]
+    responses = operation["responses"]
+    if "422" in responses:
+        responses["422"] = PROBLEMS[422]
+    for status in _failures(operation, method, public=public):
+        responses.setdefault(str(status), PROBLEMS[status])
+    for status, response in responses.items():
+        headers = {"X-Request-Id": _REQUEST_ID, **response.get("headers", {})}
+        if status in {"429", "503"} and path != "/readyz":
+            headers.setdefault("Retry-After", _RETRY_AFTER)
+        responses[status] = {**response, "headers": headers}
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter's schema without null, which no address and no header can say: it is left out instead."""
+    choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
+    if len(choices) != 1 or len(choices) == len(schema["anyOf"]):
+        return schema
+    return {**{name: value for name, value in schema.items() if name != "anyOf"}, **choices[0]}
+
+
+def _failures(operation: dict[str, Any], method: str, *, public: bool) -> list[int]:
+    """What can come before a route is reached: of the key, its limits, the body, the idempotency key."""
+    statuses = [] if public else [401, 403, 429, 503]
+    if "requestBody" in operation:
+        statuses += [400, 408, 413, 422]
+    if method == "POST" and not public:
+        statuses += [400, 409, 422]
+    return statuses

@@ -1,0 +1,138 @@
+"""Where commands go."""
+
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from app.errors import AppError, SetupError
+from app.settings import Settings, load_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`url` and `key` of a server, or this machine's data dir when `url` is None."""
+
+    url: str | None
+    key: str | None
+
+
+class Refused(AppError):
+    """The server answered with a problem; the message is its detail.
+
+    `status` is the HTTP status, None when no answer came; `retry_after_s` is what the server asked for.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+
+class Client:
+    """HTTP calls that raise `Refused` instead of returning problems."""
+
+    def __init__(self, http: httpx.Client) -> None:
+        self.http = http
+
+    def call(self, method: str, path: str, **options: Any) -> Any:
+        """The JSON body of a successful call.
+
+        Raises:
+            Refused: The server refused, or cannot be reached; or an id in the path is none.
+        """
+        if not {"", ".", ".."}.isdisjoint(path.split("/")[1:]):  # they would lead to another resource
+            raise Refused("There is nothing with this id.", status=404)
+        try:
+            response = self.http.request(method, path, **options)
+        except httpx.LocalProtocolError:
+            # A file that grew or shrank under our hands; the status a server gives a body of another length.
+            raise Refused("The file changed while it was being sent.", status=400) from None
+        except httpx.HTTPError as error:
+            raise Refused(f"The server cannot be reached: {type(error).__name__}.") from None
+        if not response.is_success:
+            raise refused(response)
+        return response.json()
+
+
+def refused(response: httpx.Response) -> Refused:
+    """The problem a response carries, as an exception."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = {}
+    detail = body.get("detail") if isinstance(body, dict) else None
+    elsewhere = ", which leads to another address than was given" if response.has_redirect_location else ""
+    pause = response.headers.get("Retry-After", "")  # seconds (RFC 9110, 10.2.3); our server sends no dates
+    return Refused(
+        str(detail or f"The server answered {response.status_code}{elsewhere}."),
+        status=response.status_code,
+        retry_after_s=float(pause) if pause.isdecimal() else None,
+    )
+
+
+@contextmanager
+def connect(target: Target, *, with_models: bool = False, settings: Settings | None = None) -> Iterator[Client]:
+    """A client for the target; a local application lives as long as the block.
+
+    Args:
+        target: Where to go.
+        with_models: Whether a local application must be able to search, answer and ingest.
+        settings: For a local application; default: from the environment.
+
+    Raises:
+        SetupError: `--url` without a key, or the local application cannot start.
+    """
+    if target.url is not None:
+        if not target.key:
+            raise SetupError("Pass the server's API key with --key or FOOTNOTE_KEY.")
+        with _client(target.url, target.key) as http:
+            yield Client(http)
+        return
+    with _local(settings or load_settings(), with_models=with_models) as http:
+        yield Client(http)
+
+
+def _client(url: str, key: str) -> httpx.Client:
+    return httpx.Client(
+        base_url=url,
+        headers={"Authorization": f"Bearer {key}"},
+        timeout=httpx.Timeout(600, connect=10),
+        trust_env=False,
+    )
+
+
+@contextmanager
+def _local(settings: Settings, *, with_models: bool) -> Iterator[httpx.Client]:
+    """The application in a thread, on a loopback port of its own, with a key of its own."""
+    import uvicorn
+
+    from app.api.application import create_app
+    from app.server.bootstrap import build
+    from app.telemetry.logs import warnings_alone
+
+    secret = secrets.token_urlsafe(32)
+    # Built here and not in the server's thread, so that a SetupError reaches the user as one sentence.
+    with warnings_alone(), build(settings, with_models=with_models, local_secret=secret) as state:
+        app = create_app(lambda: nullcontext(state), version=state.version)
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        try:
+            while not server.started:
+                if not thread.is_alive():
+                    raise SetupError("The local application did not start.")
+                time.sleep(0.01)
+            with _client(f"http://127.0.0.1:{listener.getsockname()[1]}", secret) as http:
+                yield http
+        finally:
+            server.should_exit = True
+            thread.join(timeout=10)
+            listener.close()

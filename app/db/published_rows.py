@@ -1,0 +1,131 @@
+"""Writing what an ingestion produced, inside the caller's transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import sqlalchemy as sa
+
+from app.db.contents import to_block_list, to_page_list
+from app.db.tables.documents import chunk, chunk_vector, document, document_version, job, key_counter
+from app.types import DocumentStatus, Job, JobStatus
+from ingestion.types import Extraction, Passage
+from retrieval.ports import Keys
+
+Halves: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float16]]
+"""`(n, dim)` float16 vectors as they are stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What a running job made, and the keys it got, one a passage."""
+
+    job: Job
+    extraction: Extraction
+    passages: Sequence[Passage]
+    keys: Keys
+    halves: Halves
+    generation: int
+    embedding_tokens: int
+
+
+def take_keys(connection: sa.Connection, count: int) -> Keys:
+    """The next `count` chunk keys, one after the other and never handed out before."""
+    end = connection.execute(
+        sa.update(key_counter)
+        .where(key_counter.c.name == "chunk")
+        .values(next_key=key_counter.c.next_key + count)
+        .returning(key_counter.c.next_key)
+    ).scalar_one()
+    return np.arange(end - count, end, dtype=np.int64)
+
+
+def write_texts(connection: sa.Connection, indexed: Sequence[Indexed], *, now: float) -> None:
+    """The versions' canonical texts and structures, and their counts."""
+    mine = (
+        document_version.c.document_id == sa.bindparam("its_document"),
+        document_version.c.version == sa.bindparam("its_version"),
+    )
+    connection.execute(
+        sa.update(document_version).where(*mine),
+        [
+            {
+                "its_document": each.job.document_id,
+                "its_version": each.job.version,
+                "media_type": each.extraction.media_type.value,
+                "title": each.extraction.title,
+                "text": each.extraction.text,
+                "pages": to_page_list(each.extraction.pages),
+                "blocks": to_block_list(each.extraction.blocks),
+                "page_count": len(each.extraction.pages),
+                "first_key": int(each.keys[0]) if len(each.keys) else None,
+                "chunk_count": len(each.passages),
+                "token_count": sum(passage.token_count for passage in each.passages),
+                "generation": each.generation,
+                "embedding_tokens": each.embedding_tokens,
+                "indexed_at": now,
+            }
+            for each in indexed
+        ],
+    )
+
+
+def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
+    """The versions' chunks under their keys, and the chunks' vectors."""
+    chunks = [
+        {
+            "key": key,
+            "document_id": each.job.document_id,
+            "version": each.job.version,
+            "ordinal": passage.ordinal,
+            "start_char": passage.start_char,
+            "end_char": passage.end_char,
+            "page_start": passage.page_start,
+            "page_end": passage.page_end,
+            "token_count": passage.token_count,
+            "heading_path": list(passage.heading_path),
+            "heading": " > ".join(passage.heading_path),
+            "text": passage.text,
+        }
+        for each in indexed
+        for key, passage in zip(each.keys.tolist(), each.passages, strict=True)
+    ]
+    vectors = [
+        {"key": key, "generation": each.generation, "vector": half.tobytes()}
+        for each in indexed
+        for key, half in zip(each.keys.tolist(), each.halves, strict=True)
+    ]
+    if chunks:
+        connection.execute(sa.insert(chunk), chunks)
+        connection.execute(sa.insert(chunk_vector), vectors)
+
+
+def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now: float) -> None:
+    """End the jobs; their versions are what search returns."""
+    connection.execute(
+        sa.update(document).where(document.c.job_id == sa.bindparam("its_job")),
+        [
+            {
+                "its_job": each.job.id,
+                "status": DocumentStatus.INDEXED,
+                "live_version": each.job.version,
+                "done": len(each.passages),
+                "total": len(each.passages),
+                "updated_at": now,
+            }
+            for each in indexed
+        ],
+    )
+    ended = sa.update(job).where(job.c.id.in_([each.job.id for each in indexed]))
+    connection.execute(ended.values(status=JobStatus.DONE, finished_at=now))
+
+
+def drop_older(connection: sa.Connection, running: Job) -> tuple[int, ...]:
+    """Forget the versions before the job's; their numbers, ascending."""
+    dropped = connection.execute(
+        sa.delete(document_version)
+        .where(document_version.c.document_id == running.document_id, document_version.c.version < running.version)
+        .returning(document_version.c.version)
+    ).scalars()
+    return tuple(sorted(dropped))

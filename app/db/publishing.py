@@ -1,0 +1,110 @@
+"""Making what a job produced the version that search returns, inside the caller's transaction."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlalchemy as sa
+
+from app.db.checkpoints import drop_checkpoints
+from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, take_keys, write_chunks, write_texts
+from app.db.removal import remove_chunks
+from app.db.running_jobs import lock_running
+from app.db.tables.documents import chunk
+from app.types import Job
+from ingestion.types import Extraction, Passage
+from retrieval.ports import Keys, Vectors
+
+Also = Callable[[sa.Connection], object]
+"""What else belongs into a transaction: the ledger's part of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """What a job made: `vectors` is `(len(passages), dim)` float32. `also` runs inside its transaction."""
+
+    job_id: str
+    extraction: Extraction
+    passages: Sequence[Passage]
+    vectors: Vectors
+    generation: int
+    embedding_tokens: int
+    also: Also | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """What a commit changed; nothing when `written` is false: the document was deleted or overtaken.
+
+    `new_keys` `(n,)` int64 are the passages' keys in order, `removed_keys` those of the version
+    search returned before; `dropped_versions` are the older versions whose files must go.
+    """
+
+    written: bool
+    new_keys: Keys
+    removed_keys: Keys
+    dropped_versions: tuple[int, ...]
+
+
+_NOTHING = CommitResult(
+    written=False, new_keys=np.empty(0, np.int64), removed_keys=np.empty(0, np.int64), dropped_versions=()
+)
+
+
+def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, now: float) -> tuple[CommitResult, ...]:
+    """Write each version whose job still runs; one result a version, in their order.
+
+    One statement a table for all of them: for small documents the statements are what a commit costs.
+    """
+    running = lock_running(connection, [version.job_id for version in versions])
+    wanted = [version for version in versions if version.job_id in running]
+    if not wanted:
+        return (_NOTHING,) * len(versions)
+    jobs = [running[version.job_id] for version in wanted]
+    removed = _remove_older_chunks(connection, jobs)
+    keys = take_keys(connection, sum(len(version.passages) for version in wanted))
+    indexed = []
+    for job, version in zip(jobs, wanted, strict=True):
+        mine, keys = np.split(keys, [len(version.passages)])
+        indexed.append(
+            Indexed(
+                job,
+                version.extraction,
+                version.passages,
+                mine,
+                _halves(version),
+                version.generation,
+                version.embedding_tokens,
+            )
+        )
+    write_texts(connection, indexed, now=now)
+    write_chunks(connection, indexed)
+    finish_indexed(connection, indexed, now=now)
+    for version in wanted:
+        if version.also is not None:
+            version.also(connection)
+    drop_checkpoints(connection, list(running))
+    results = {
+        each.job.id: CommitResult(
+            written=True,
+            new_keys=each.keys,
+            removed_keys=removed.get(each.job.document_id, _NOTHING.removed_keys),
+            dropped_versions=drop_older(connection, each.job) if each.job.replace else (),
+        )
+        for each in indexed
+    }
+    return tuple(results.get(version.job_id, _NOTHING) for version in versions)
+
+
+def _remove_older_chunks(connection: sa.Connection, jobs: Sequence[Job]) -> dict[str, Keys]:
+    """The keys of what was removed, by document; most documents are new and have nothing to remove."""
+    ids = [job.document_id for job in jobs]
+    earlier = connection.execute(sa.select(chunk.c.document_id).where(chunk.c.document_id.in_(ids)).distinct())
+    return {document_id: remove_chunks(connection, document_id)[0] for document_id in sorted(earlier.scalars())}
+
+
+def _halves(version: Version) -> Halves:
+    halves: Halves = np.ascontiguousarray(version.vectors, dtype="<f2")
+    assert len(version.passages) == len(halves), "one vector a passage"
+    assert bool(np.isfinite(halves).all()), "vectors are of unit length, far inside float16"
+    return halves

@@ -1,0 +1,36 @@
+"""The tables of signing in: sessions, and who an OpenID provider's users are here. Times are Unix seconds."""
+
+import sqlalchemy as sa
+
+from app.db.tables.documents import metadata
+
+# What a browser holds instead of a key. Rows are removed when they have expired, at the next sign-in.
+access_session = sa.Table(
+    "access_session",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("secret_sha256", sa.Text, nullable=False, unique=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("key_id", sa.Text, sa.ForeignKey("api_key.id")),  # whose role and limits it has; NULL: from OpenID
+    sa.Column("role", sa.Text),  # of a session from OpenID
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double, nullable=False, index=True),
+    sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
+    sa.CheckConstraint("role IN ('admin', 'member', 'reader')", name="role"),
+    sa.CheckConstraint("(key_id IS NULL) <> (role IS NULL)", name="key_or_role"),
+    sa.Index(None, "key_id"),
+    sa.Index(None, "tenant_id", "user_id"),
+)
+
+# The user that (issuer, subject) signs in as; the tenant is the setting's.
+user_identity = sa.Table(
+    "user_identity",
+    metadata,
+    sa.Column("issuer", sa.Text, primary_key=True),
+    sa.Column("subject", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
+)

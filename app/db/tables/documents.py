@@ -1,0 +1,290 @@
+"""The tables of documents, access and conversations. The ledger's are in `app.db.tables.ledger`, on the same metadata.
+
+Times are Unix seconds. Ids are text we make. The full-text indexes over `chunk` differ by database
+and live in the migrations alone.
+"""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+_Queryable = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+_Json = sa.JSON(none_as_null=True)
+
+tenant = sa.Table(
+    "tenant",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, server_default=sa.text("''")),
+    sa.Column("disabled_at", sa.Double),  # from then on nobody of it is let in
+)
+
+app_user = sa.Table(
+    "app_user",
+    metadata,
+    sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, server_default=sa.text("''")),
+    sa.Column("disabled_at", sa.Double),
+    sa.Index(None, "tenant_id", "created_at", "id"),
+)
+
+api_key = sa.Table(
+    "api_key",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("collections", _Json),  # NULL: no limit
+    sa.Column("prefix", sa.Text, nullable=False),
+    sa.Column("secret_sha256", sa.Text, nullable=False, unique=True),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double),
+    sa.Column("revoked_at", sa.Double),
+    sa.Column("rotated_at", sa.Double),
+    # the secret before the last rotation, which works until it expires
+    sa.Column("previous_prefix", sa.Text),
+    sa.Column("previous_sha256", sa.Text),
+    sa.Column("previous_expires_at", sa.Double),
+    sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
+    sa.CheckConstraint("role IN ('admin', 'member', 'reader')", name="role"),
+    sa.Index(None, "tenant_id", "created_at"),
+    sa.Index("uq_api_key_previous_sha256", "previous_sha256", unique=True),
+)
+
+collection = sa.Table(
+    "collection",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("metadata", _Queryable, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.UniqueConstraint("tenant_id", "name"),
+)
+
+document = sa.Table(
+    "document",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), nullable=False),
+    sa.Column("collection_id", sa.Text, sa.ForeignKey("collection.id"), nullable=False),
+    sa.Column("external_id", sa.Text),
+    # SHA-256 of the newest version where that identifies the document, so that the unique index
+    # decides between simultaneous uploads of the same bytes; NULL where something else does
+    sa.Column("content_key", sa.Text),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("live_version", sa.Integer),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("done", sa.Integer, nullable=False),
+    sa.Column("total", sa.Integer, nullable=False),
+    sa.Column("job_id", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.Column("metadata", _Queryable, nullable=False),
+    sa.UniqueConstraint("tenant_id", "collection_id", "external_id"),
+    sa.UniqueConstraint("tenant_id", "collection_id", "content_key"),
+    sa.CheckConstraint("live_version <= version", name="live_version"),
+    sa.CheckConstraint(
+        "status IN ('queued', 'extracting', 'chunking', 'embedding', 'indexed', 'failed', 'deleting')", name="status"
+    ),
+    sa.Index(None, "tenant_id", "created_at", "id"),
+    sa.Index(None, "collection_id"),
+    sa.Index(None, "job_id"),
+)
+
+# the long columns come last: SQLite then reads the short ones without touching their overflow pages
+document_version = sa.Table(
+    "document_version",
+    metadata,
+    sa.Column("document_id", sa.Text, sa.ForeignKey("document.id"), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("filename", sa.Text, nullable=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sa.Column("sha256", sa.Text, nullable=False, index=True),
+    sa.Column("media_type", sa.Text),
+    sa.Column("page_count", sa.Integer, nullable=False),
+    sa.Column("first_key", sa.BigInteger),  # its chunks' keys are the `chunk_count` from here on
+    sa.Column("chunk_count", sa.Integer, nullable=False),
+    sa.Column("token_count", sa.Integer, nullable=False),
+    sa.Column("generation", sa.Integer, sa.ForeignKey("index_generation.id")),
+    sa.Column("embedding_tokens", sa.BigInteger, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("indexed_at", sa.Double),
+    sa.Column("title", sa.Text),
+    sa.Column("text", sa.Text),  # NULL until indexed
+    sa.Column("pages", _Json),  # [[number, start_char, end_char], …]
+    sa.Column("blocks", _Json),  # [[kind, start_char, end_char, page, [heading, …]], …]
+)
+
+chunk = sa.Table(
+    "chunk",
+    metadata,
+    sa.Column("key", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+    sa.Column("document_id", sa.Text, sa.ForeignKey("document.id"), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("ordinal", sa.Integer, nullable=False),
+    sa.Column("start_char", sa.Integer, nullable=False),
+    sa.Column("end_char", sa.Integer, nullable=False),
+    sa.Column("page_start", sa.Integer),
+    sa.Column("page_end", sa.Integer),
+    sa.Column("token_count", sa.Integer, nullable=False),
+    sa.Column("heading_path", _Json, nullable=False),
+    sa.Column("heading", sa.Text, nullable=False),  # the path as one searchable line
+    sa.Column("text", sa.Text, nullable=False),
+    sa.UniqueConstraint("document_id", "version", "ordinal"),
+)
+
+chunk_vector = sa.Table(
+    "chunk_vector",
+    metadata,
+    sa.Column("key", sa.BigInteger().with_variant(sa.Integer, "sqlite"), sa.ForeignKey("chunk.key"), primary_key=True),
+    sa.Column("generation", sa.Integer, sa.ForeignKey("index_generation.id"), primary_key=True),
+    sa.Column("vector", sa.LargeBinary, nullable=False),  # little-endian float16, `dim` of them
+)
+
+# Chunk keys are handed out from here and never twice: a vector index may hold a deleted key for a moment.
+key_counter = sa.Table(
+    "key_counter",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("next_key", sa.BigInteger, nullable=False),
+)
+
+index_generation = sa.Table(
+    "index_generation",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("revision", sa.Text, nullable=False),
+    sa.Column("dim", sa.Integer, nullable=False),
+    sa.Column("metric", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("source", sa.Text, nullable=False, server_default=sa.text("''")),  # the setting that named the embedder
+    sa.Column("activated_at", sa.Double),
+    sa.Column("replaced_at", sa.Double),
+    sa.Column("rejected_at", sa.Double),  # an administrator went back from it
+    sa.Column("purged_at", sa.Double),  # from then on it has no vectors
+    sa.CheckConstraint("status IN ('building', 'ready', 'active', 'previous', 'retired')", name="status"),
+    sa.CheckConstraint("dim > 0", name="dim"),
+    *(
+        sa.Index(
+            f"uq_index_generation_{status}",
+            "status",
+            unique=True,
+            sqlite_where=sa.text(f"status = '{status}'"),
+            postgresql_where=sa.text(f"status = '{status}'"),
+        )
+        for status in ("active", "building")
+    ),
+)
+
+# No foreign key to the document: a job outlives it, to say that it was cancelled.
+job = sa.Table(
+    "job",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("document_id", sa.Text, nullable=False, index=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("replace", sa.Boolean, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("key_id", sa.Text, nullable=False),
+    sa.Column("crashes", sa.Integer, nullable=False, server_default=sa.text("0")),  # processes that died running it
+    sa.Column("boot_id", sa.Text),  # who runs it
+    sa.Column("error_code", sa.Text),
+    sa.Column("error_detail", sa.Text),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("next_attempt_at", sa.Double, nullable=False, server_default=sa.text("0")),  # not to be claimed before
+    sa.Column("started_at", sa.Double),
+    sa.Column("finished_at", sa.Double),
+    sa.Column("reindex_id", sa.Text, index=True),  # the reindexing it is part of
+    sa.CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
+    sa.Index(None, "status", "tenant_id", "user_id", "next_attempt_at", "id"),
+    sa.Index(None, "tenant_id", "user_id", "started_at"),
+    sa.Index(None, "tenant_id", "created_at", "id"),
+)
+
+# All documents of a collection, each read again by a job of its own.
+reindexing = sa.Table(
+    "reindexing",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("collection_id", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+)
+
+# Gone when the job ends: until then the embeddings a next attempt need not make again.
+embedding_checkpoint = sa.Table(
+    "embedding_checkpoint",
+    metadata,
+    sa.Column("job_id", sa.Text, sa.ForeignKey("job.id"), primary_key=True),
+    sa.Column("first_ordinal", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("passages", sa.Integer, nullable=False),
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),  # SHA-256 of the texts
+    sa.Column("event_id", sa.Text, nullable=False),  # the ledger row that pays for it
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    sa.Column("vectors", sa.LargeBinary, nullable=False),  # little-endian float32, a row each
+)
+
+conversation = sa.Table(
+    "conversation",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("key_id", sa.Text),  # set where that key is limited to collections: no other key adds turns
+    sa.Column("title", sa.Text),  # NULL until it is given or the first turn gives it
+    sa.Column("metadata", _Queryable, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.Column("shared", sa.Boolean, nullable=False, server_default=sa.false()),  # the whole tenant may read it
+    sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
+    sa.Index(None, "tenant_id", "created_at", "id"),
+)
+
+conversation_turn = sa.Table(
+    "conversation_turn",
+    metadata,
+    sa.Column("conversation_id", sa.Text, sa.ForeignKey("conversation.id"), primary_key=True),
+    sa.Column("ordinal", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("request_id", sa.Text, nullable=False, unique=True),  # an answer is one turn, however often it is told
+    sa.Column("answered", sa.Boolean, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("standalone", sa.Text),  # NULL where the question stands alone as it was asked
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("citations", _Json, nullable=False),
+    sa.Column("making", _Json),  # NULL in turns of before revision 0018
+)
+
+# Neither an API key's secret nor a client's own key can be read from `id` and `fingerprint` (api/gate/idempotency.py).
+idempotent_request = sa.Table(
+    "idempotent_request",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("boot_id", sa.Text, nullable=False),  # who works on it
+    sa.Column("created_at", sa.Double, nullable=False, index=True),
+    sa.Column("status", sa.Integer),  # HTTP status of the answer; NULL while there is none
+    sa.Column("media_type", sa.Text),
+    sa.Column("body", sa.LargeBinary),  # NULL where the answer holds a secret and was not kept
+)

@@ -1,0 +1,109 @@
+"""Reconciliation of SQL, files and index: asked for by an administrator, and every night."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from app.db.session import Database
+from app.documents.consistency import Findings, Kind, SearchedIndex, examine
+from app.documents.originals import FileStore
+from app.errors import Conflict
+from app.telemetry.logs import logger
+from app.telemetry.metrics import Metrics
+
+_CLOSE_SECONDS = 10.0
+
+
+class Reconciler:
+    """Looks at one installation, one look at a time, and reports to the log and the metrics."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        files: FileStore,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Take collaborators; `clock` and `pause` as in `app.documents.consistency.examine`."""
+        self._database = database
+        self._files = files
+        self._metrics = metrics
+        self._clock = clock
+        self._pause = pause
+        self._running = threading.Lock()
+
+    def run(self, index: SearchedIndex | None, *, repair: bool) -> Findings:
+        """Compare, mend what is safe to mend if `repair`, and report. Minutes on a large installation.
+
+        Raises:
+            Conflict: Another look is being taken.
+            StoreUnavailable: The database cannot be read.
+        """
+        if not self._running.acquire(blocking=False):
+            raise Conflict("A reconciliation is running already.")
+        try:
+            found = examine(
+                self._database, self._files, index=index, repair=repair, clock=self._clock, pause=self._pause
+            )
+        finally:
+            self._running.release()
+        open_counts = {finding.kind: finding.count for finding in found.open}
+        for kind in Kind:
+            self._metrics.inconsistencies.labels(kind.value).set(open_counts.get(kind, 0))
+        self._metrics.reconciled_at.set(self._clock())
+        counts = {finding.kind.value: finding.count for finding in found.findings}
+        log = logger().warning if found.open else logger().info
+        log("reconciliation.done", versions=found.versions, chunks=found.chunks, repaired=repair, **counts)
+        return found
+
+
+class NightlyReconciliation:
+    """Runs a reconciliation with repair once a day, in a thread of its own."""
+
+    def __init__(
+        self,
+        reconcile: Callable[[], Findings],
+        *,
+        hour: int,
+        now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    ) -> None:
+        """Nothing runs before `start`.
+
+        Args:
+            reconcile: One look, with repair.
+            hour: Of the day, 0 to 23, in the machine's time zone.
+            now: The time there.
+        """
+        self._reconcile = reconcile
+        self._hour = hour
+        self._now = now
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="footnote-reconciliation", daemon=True)
+
+    def start(self) -> None:
+        """Begin to wait for the hour."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; a look being taken is waited for, a while."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=_CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stop.wait(seconds_until(self._hour, self._now())):
+            try:
+                self._reconcile()
+            except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
+                logger().error("reconciliation.failed", error=type(error).__name__, exc_info=error)
+
+
+def seconds_until(hour: int, now: datetime) -> float:
+    """From `now` to the next full `hour` of its time zone, above 0 and at most about a day."""
+    next_time = now.replace(hour=hour, minute=0, second=0, microsecond=0)
+    if next_time <= now:
+        next_time += timedelta(days=1)
+    return (next_time - now).total_seconds()

@@ -1,0 +1,269 @@
+"""Accepting, replacing and deleting documents: bytes on disk and rows in SQL, always in that order."""
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import SecretStr
+
+from app.db.collections import CollectionRepository
+from app.db.documents import DocumentRepository
+from app.db.jobs import JobRepository
+from app.db.removal import Removal
+from app.documents.originals import FileStore, Received
+from app.documents.passwords import Passwords
+from app.ids import new_id
+from app.types import Deleted, Document, Job, NewDocument, Principal
+from ingestion.errors import EmptyDocument
+from ingestion.sniff import sniff
+from retrieval.ports import Keys
+from retrieval.types import Filter, Metadata
+
+_BATCH = 100  # documents removed in one transaction
+
+
+class Intake:
+    """Every change to which documents exist.
+
+    A file gets its final name inside the transaction that makes the row, just before its commit:
+    a job's file is always where the job says, and a crash leaves at most a file no row names,
+    which the next start removes.
+    """
+
+    def __init__(
+        self,
+        *,
+        documents: DocumentRepository,
+        collections: CollectionRepository,
+        files: FileStore,
+        passwords: Passwords,
+        wake: Callable[[], None],
+        forget: Callable[[Keys], None],
+        on_queued: Callable[[str], None] | None = None,
+        with_office: bool = False,
+    ) -> None:
+        """Take collaborators.
+
+        Args:
+            documents: Their rows.
+            collections: The collections' rows.
+            files: The bytes.
+            passwords: What protected files are opened with, for the worker to find.
+            wake: Called when there is new work.
+            forget: Called with the keys of chunks that are gone, to drop their vectors.
+            on_queued: Told the id of each job while it is queued.
+            with_office: LibreOffice is there, so that its legacy formats are documents.
+        """
+        self._documents = documents
+        self._collections = collections
+        self._files = files
+        self._passwords = passwords
+        self._wake = wake
+        self._forget = forget
+        self._on_queued = on_queued
+        self._with_office = with_office
+
+    def accept(
+        self,
+        received: Received,
+        *,
+        filename: str,
+        principal: Principal,
+        collection_id: str,
+        external_id: str | None,
+        metadata: Metadata,
+        on_duplicate: Literal["skip", "replace", "version", "error"] | None,
+        password: SecretStr | None = None,
+        document_id: str | None = None,
+    ) -> tuple[Document, bool]:
+        """Queue an upload; returns the document, and whether there is a new version to ingest.
+
+        A new document gets an id of ours, or the one of ours it is given.
+
+        Raises:
+            EmptyDocument: No bytes.
+            UnsupportedFormat: Bytes we do not read, or a name that belies them.
+            Encrypted: They need a password, and there is none.
+            Conflict: A duplicate, and `on_duplicate` is "error".
+        """
+        name = display_name(filename)
+        try:
+            _check(received, name, password, with_office=self._with_office)
+            new = NewDocument(
+                id=document_id or new_id("doc"),
+                tenant_id=principal.tenant_id,
+                collection_id=collection_id,
+                filename=name,
+                bytes=received.bytes,
+                sha256=received.sha256,
+                external_id=external_id,
+                metadata=metadata,
+            )
+            document, created = self._documents.create(
+                new,
+                on_duplicate=on_duplicate,
+                user_id=principal.user_id,
+                key_id=principal.key_id,
+                before_commit=lambda made: self._files.place(received, document_id=made.id, version=made.version),
+                while_queued=lambda queued: self._keep(password, queued),
+            )
+            if not created and not self._files.path(document.id, document.version).exists():
+                self._files.place(received, document_id=document.id, version=document.version)
+        finally:
+            self._files.discard(received)
+        self._wake()
+        return document, created
+
+    def check(self, received: Received, *, filename: str) -> None:
+        """See that an upload could become a document.
+
+        Raises:
+            EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
+        """
+        _check(received, filename, None, with_office=self._with_office)
+
+    def replace(
+        self,
+        document_id: str,
+        received: Received,
+        *,
+        filename: str,
+        principal: Principal,
+        drop_older: bool = False,
+        password: SecretStr | None = None,
+    ) -> Document:
+        """Queue new bytes as the document's next version; the old one stays visible until the swap.
+
+        With `drop_older` the versions before are forgotten at the swap; else their text stays readable.
+
+        Raises:
+            NotFound: No such document.
+            EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
+        """
+        name = display_name(filename)
+
+        def place(made: Document) -> None:
+            self._files.place(received, document_id=made.id, version=made.version)
+            self._keep(password, made)
+
+        try:
+            _check(received, name, password, with_office=self._with_office)
+            document = self._documents.add_version(
+                document_id,
+                tenant_id=principal.tenant_id,
+                collections=principal.collections,
+                filename=name,
+                size=received.bytes,
+                sha256=received.sha256,
+                replace=drop_older,
+                user_id=principal.user_id,
+                key_id=principal.key_id,
+                before_commit=place,
+            )
+        finally:
+            self._files.discard(received)
+        self._wake()
+        return document
+
+    def retry(self, document_id: str, *, principal: Principal, password: SecretStr | None = None) -> Document:
+        """Queue a failed document again, perhaps with the password it lacked.
+
+        Raises:
+            NotFound: No such document.
+            Conflict: It has not failed.
+        """
+        document = self._documents.retry(
+            document_id,
+            tenant_id=principal.tenant_id,
+            collections=principal.collections,
+            user_id=principal.user_id,
+            key_id=principal.key_id,
+            before_commit=lambda queued: self._keep(password, queued),
+        )
+        self._wake()
+        return document
+
+    def cancel(self, job_id: str, *, principal: Principal, jobs: JobRepository) -> Job:
+        """Stop a job of `jobs` that waits or runs; the document goes back to the version search returns, or fails.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It has ended.
+        """
+        job = jobs.cancel(job_id, tenant_id=principal.tenant_id, remove=self._files.remove)
+        self._passwords.forget(job_id)
+        return job
+
+    def delete(self, document_id: str, *, principal: Principal) -> Deleted:
+        """Remove a document; no search sees it once this returns.
+
+        Raises:
+            NotFound: No such document.
+        """
+        removal = self._documents.delete(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
+        self._finish(removal)
+        return removal.deleted
+
+    def delete_matching(
+        self, condition: Filter, *, principal: Principal, collection_id: str | None
+    ) -> tuple[Deleted, int]:
+        """Remove every document there is now whose metadata match, in batches; what went, and how many documents.
+
+        A failure on the way leaves whole batches removed, each finally: asking again removes the rest.
+        """
+        now, chunks, vectors, documents = time.time(), 0, 0, 0
+        while True:
+            removal, count = self._documents.delete_matching(
+                condition,
+                tenant_id=principal.tenant_id,
+                collections=principal.collections,
+                collection_id=collection_id,
+                created_until=now,
+                limit=_BATCH,
+            )
+            if count == 0:
+                return Deleted(chunks=chunks, vectors=vectors), documents
+            self._finish(removal)
+            chunks, vectors = chunks + removal.deleted.chunks, vectors + removal.deleted.vectors
+            documents += count
+
+    def delete_collection(self, collection_id: str, *, principal: Principal, force: bool) -> Removal:
+        """Remove a collection; with `force` the documents in it too.
+
+        Raises:
+            NotFound: No such collection.
+            Conflict: It holds documents, and `force` is false.
+        """
+        removal = self._collections.delete(
+            collection_id, tenant_id=principal.tenant_id, allowed=principal.collections, force=force
+        )
+        self._finish(removal)
+        return removal
+
+    def _finish(self, removal: Removal) -> None:
+        """SQL has forgotten; now vectors and files."""
+        self._forget(removal.keys)
+        for document_id, version in removal.files:
+            self._files.remove(document_id, version)
+
+    def _keep(self, password: SecretStr | None, queued: Document) -> None:
+        if password is not None:
+            self._passwords.put(queued.job_id, password)
+        if self._on_queued is not None:
+            self._on_queued(queued.job_id)
+
+
+def _check(received: Received, name: str, password: SecretStr | None, *, with_office: bool) -> None:
+    if received.bytes == 0:
+        raise EmptyDocument("The file is empty.")
+    sniff(received.path, filename=name, with_password=password is not None, with_office=with_office)
+
+
+def display_name(filename: str) -> str:
+    """A file name as metadata: the last path component, without control or direction characters, at most 255 long."""
+    last = filename.replace("\\", "/").rsplit("/", 1)[-1]
+    name = "".join(char for char in last if char.isprintable() and char not in "\u202a\u202b\u202c\u202d\u202e")
+    name = name.strip()[-255:]
+    if not name or set(name) <= {"."}:
+        return "untitled"
+    return name

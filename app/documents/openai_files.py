@@ -1,0 +1,208 @@
+"""OpenAI's files and vector stores over documents and collections (docs/adr/0058).
+
+A file is kept as it was uploaded until it is put into a vector store, which is a collection; there it becomes a
+document of the same id. Taken out, it is kept again.
+"""
+
+import time
+from collections.abc import Sequence
+from threading import Lock
+
+from app.db.documents import DocumentRepository
+from app.db.jobs import JobRepository
+from app.db.listing import Place
+from app.db.openai_files import FileBatch, FileState, OpenAIFileRepository, UnattachedFile
+from app.documents.intake import Intake, display_name
+from app.documents.originals import FileStore, Received
+from app.errors import Conflict, NotFound
+from app.ids import new_id
+from app.types import Document, Principal
+from retrieval.types import Metadata
+
+KEPT = 0
+"""The version under which the original of a file lies that is no document."""
+
+PURPOSE = "assistants"
+"""What a document is for, in OpenAI's words."""
+
+_PAGE = 500
+
+
+class OpenAIFiles:
+    """Uploads, attaches, detaches and deletes files. One instance serves every request."""
+
+    def __init__(
+        self,
+        *,
+        rows: OpenAIFileRepository,
+        documents: DocumentRepository,
+        jobs: JobRepository,
+        files: FileStore,
+        intake: Intake,
+    ) -> None:
+        self.rows = rows
+        self._documents = documents
+        self._jobs = jobs
+        self._files = files
+        self._intake = intake
+        self._moving = Lock()  # one file becomes one document
+
+    def upload(self, received: Received, *, filename: str, purpose: str, principal: Principal) -> UnattachedFile:
+        """Keep an upload; it is in no collection.
+
+        Raises:
+            EmptyDocument, UnsupportedFormat, Encrypted: It could not become a document.
+        """
+        name = display_name(filename)
+        file = UnattachedFile(
+            id=new_id("doc"),
+            tenant_id=principal.tenant_id,
+            key_id=principal.key_id,
+            filename=name,
+            bytes=received.bytes,
+            sha256=received.sha256,
+            purpose=purpose,
+            created_at=time.time(),
+        )
+        try:
+            self._intake.check(received, filename=name)
+            self._files.place(received, document_id=file.id, version=KEPT)
+            self.rows.add(file)
+        finally:
+            self._files.discard(received)
+        return file
+
+    def find(self, file_id: str, *, principal: Principal) -> Document | UnattachedFile:
+        """A file, whether it is a document or not.
+
+        Raises:
+            NotFound: No such file.
+        """
+        try:
+            return self._documents.get(file_id, tenant_id=principal.tenant_id, collections=principal.collections)
+        except NotFound:
+            return self.rows.unattached(file_id, principal=principal)
+
+    def delete(self, file_id: str, *, principal: Principal) -> None:
+        """Delete a file for good, out of its collection too.
+
+        Raises:
+            NotFound: No such file.
+        """
+        with self._moving:
+            if isinstance(self.find(file_id, principal=principal), Document):
+                self._intake.delete(file_id, principal=principal)
+            self.rows.remove(file_id)
+            self._files.remove(file_id, KEPT)
+
+    def attach(
+        self, file_id: str, collection_id: str, *, attributes: Metadata | None, principal: Principal
+    ) -> Document:
+        """Make a file a document of a collection that the caller may see, and queue its ingestion.
+
+        One that is there already gets the attributes, if any are given.
+
+        Raises:
+            NotFound: No such file.
+            Conflict: It is in another collection.
+        """
+        with self._moving:
+            found = self.find(file_id, principal=principal)
+            if isinstance(found, Document):
+                if found.collection_id != collection_id:
+                    raise Conflict(f"The file is in {found.collection_id}; a file is in one vector store at a time.")
+                if attributes is None:
+                    return found
+                return self._documents.update_metadata(file_id, attributes, tenant_id=principal.tenant_id)
+            received = self._files.again(file_id, KEPT, name=new_id("in"), sha256=found.sha256)
+            document, _ = self._intake.accept(
+                received,
+                filename=found.filename,
+                principal=principal,
+                collection_id=collection_id,
+                external_id=file_id,  # not the same as others with its bytes: they have ids of their own
+                metadata=attributes or {},
+                on_duplicate="skip",
+                document_id=file_id,
+            )
+            self.rows.remove(file_id)
+            self._files.remove(file_id, KEPT)
+        return document
+
+    def attach_batch(
+        self, wanted: Sequence[tuple[str, Metadata | None]], collection_id: str, *, principal: Principal
+    ) -> FileBatch:
+        """Attach (file id, attributes) together, all or, where one is missing or elsewhere, none.
+
+        Raises:
+            NotFound: No such file.
+            Conflict: One is in another collection.
+        """
+        for file_id, _ in wanted:
+            found = self.find(file_id, principal=principal)
+            if isinstance(found, Document) and found.collection_id != collection_id:
+                raise Conflict(f"The file {file_id} is in another vector store; a file is in one at a time.")
+        for file_id, attributes in wanted:
+            self.attach(file_id, collection_id, attributes=attributes, principal=principal)
+        ids = tuple(dict.fromkeys(file_id for file_id, _ in wanted))
+        batch = FileBatch(new_id("vsfb"), collection_id, time.time(), None, ids)
+        self.rows.add_batch(batch)
+        return batch
+
+    def cancel(self, batch: FileBatch, *, principal: Principal) -> None:
+        """Stop the ingestion of a batch's files that are not indexed yet."""
+        place = Place(limit=len(batch.file_ids))
+        for document in self.rows.documents(
+            batch.collection_id, place, state=FileState.IN_PROGRESS, among=batch.file_ids
+        ).items:
+            try:
+                self._intake.cancel(document.job_id, principal=principal, jobs=self._jobs)
+            except (Conflict, NotFound):
+                continue  # it ended, or was deleted, in between
+        self.rows.cancel_batch(batch.id)
+
+    def detach(self, document: Document, *, principal: Principal) -> None:
+        """Take a document out of its collection and search; its newest original is kept as a file.
+
+        Raises:
+            NotFound: It is gone.
+        """
+        with self._moving:
+            self._keep([document], principal=principal)
+            self._intake.delete(document.id, principal=principal)
+
+    def delete_store(self, collection_id: str, *, principal: Principal) -> None:
+        """Remove a collection that the caller may see; its documents' newest originals are kept as files.
+
+        Raises:
+            NotFound: It is gone.
+        """
+        with self._moving:
+            place = Place(limit=_PAGE, order="asc")
+            while True:
+                page = self.rows.documents(collection_id, place)
+                self._keep(page.items, principal=principal)
+                if not page.has_more:
+                    break
+                place = Place(limit=_PAGE, order="asc", after=page.items[-1].id)
+            self._intake.delete_collection(collection_id, principal=principal, force=True)
+
+    def _keep(self, documents: Sequence[Document], *, principal: Principal) -> None:
+        """The originals first, then the rows that name them: what has no row is removed at the next start."""
+        for document in documents:
+            self._files.repeat(document.id, version=KEPT, of=document.version)
+        self.rows.add_all(
+            [
+                UnattachedFile(
+                    id=document.id,
+                    tenant_id=document.tenant_id,
+                    key_id=principal.key_id,
+                    filename=document.filename,
+                    bytes=document.bytes,
+                    sha256=document.sha256,
+                    purpose=PURPOSE,
+                    created_at=document.created_at,
+                )
+                for document in documents
+            ]
+        )

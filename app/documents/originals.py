@@ -1,0 +1,185 @@
+"""The originals people uploaded, on disk under names we make."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from app.disk import is_full, sync_folder
+from app.errors import StorageFull, TooLarge
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Bytes that are on disk (fsynced) under a temporary name, not yet a document's."""
+
+    path: Path
+    bytes: int
+    sha256: str
+
+
+class FileStore:
+    """Files by document id and version. A user's file name never becomes a path."""
+
+    def __init__(self, folder: Path, *, sync: Callable[[int], None] = os.fsync) -> None:
+        """Make the folder, durably, if it is not there.
+
+        Args:
+            folder: Inside the data dir.
+            sync: Makes what an open file or folder (by descriptor) holds survive power loss.
+        """
+        self._folder = folder
+        self._incoming = folder / "incoming"
+        self._sync = sync
+        if not self._incoming.is_dir():
+            self._incoming.mkdir(parents=True, exist_ok=True)
+            for made_in in (folder, folder.parent):
+                sync_folder(made_in, sync=sync)
+
+    def receive(self, blocks: Iterable[bytes], *, name: str, limit: int) -> Received:
+        """Write `blocks` to a temporary file called `name`, at most `limit` bytes.
+
+        Raises:
+            TooLarge: There are more than `limit` bytes; nothing is left behind.
+            StorageFull: The disk is full; nothing is left behind.
+        """
+        path = self._incoming / name
+        digest, size = hashlib.sha256(), 0
+        try:
+            with path.open("wb") as file:
+                for block in blocks:
+                    size += len(block)
+                    if size > limit:
+                        raise TooLarge(f"The file is larger than the limit of {limit >> 20} MiB.")
+                    digest.update(block)
+                    file.write(block)
+                file.flush()
+                self._sync(file.fileno())
+        except BaseException as error:
+            path.unlink(missing_ok=True)
+            if is_full(error):
+                raise StorageFull("There is no room to store the file.") from error
+            raise
+        return Received(path=path, bytes=size, sha256=digest.hexdigest())
+
+    def place(self, received: Received, *, document_id: str, version: int) -> None:
+        """Give received bytes their final name, durably. Doing it twice is harmless."""
+        final = self.path(document_id, version)
+        if final.exists() and not received.path.exists():
+            return
+        final.parent.mkdir(parents=True, exist_ok=True)
+        received.path.replace(final)
+        for folder in (final.parent, self._folder):
+            sync_folder(folder, sync=self._sync)
+
+    def repeat(self, document_id: str, *, version: int, of: int) -> None:
+        """Make the original `of` a version that of another `version` too, durably, without copying its bytes.
+
+        Raises:
+            FileNotFoundError: There is no such original.
+        """
+        final = self.path(document_id, version)
+        final.unlink(missing_ok=True)
+        os.link(self.path(document_id, of), final)  # originals never change
+        sync_folder(final.parent, sync=self._sync)
+
+    def again(self, document_id: str, version: int, *, name: str, sha256: str) -> Received:
+        """An original as if it had just been received, under the temporary `name`, without copying its bytes.
+
+        Raises:
+            FileNotFoundError: There is no such original.
+        """
+        path = self._incoming / name
+        os.link(self.path(document_id, version), path)  # originals never change
+        return Received(path=path, bytes=path.stat().st_size, sha256=sha256)
+
+    def discard(self, received: Received) -> None:
+        """Forget bytes that became no document."""
+        received.path.unlink(missing_ok=True)
+
+    def path(self, document_id: str, version: int) -> Path:
+        """Where a version's original lies."""
+        assert not {"/", "."} & set(document_id), "document ids are made by us"
+        return self._folder / document_id / str(version)
+
+    def remove(self, document_id: str, version: int) -> None:
+        """Delete a version's original; one that is gone already is fine."""
+        path = self.path(document_id, version)
+        path.unlink(missing_ok=True)
+        if path.parent.exists() and not any(path.parent.iterdir()):
+            path.parent.rmdir()
+
+    def document_versions(self) -> set[tuple[str, int]]:
+        """Every (document id, version) on disk, for reconciliation with SQL."""
+        return {version for version, _ in self._stored()}
+
+    def placed_before(self, moment: float) -> set[tuple[str, int]]:
+        """Those of `document_versions` that got their name before `moment` (Unix seconds).
+
+        A file that was just placed may belong to a row that is about to be committed.
+        """
+        found = set()
+        for version, path in self._stored():
+            try:
+                placed = path.stat().st_ctime  # a rename is a change of status, not of content
+            except FileNotFoundError:
+                continue  # deleted since it was listed
+            if placed < moment:
+                found.add(version)
+        return found
+
+    def size(self, document_id: str, version: int) -> int | None:
+        """Bytes of a version's original on disk; None where there is none."""
+        try:
+            return self.path(document_id, version).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def _stored(self) -> Iterator[tuple[tuple[str, int], Path]]:
+        for folder in self._folder.iterdir():
+            if folder == self._incoming or not folder.is_dir():
+                continue
+            try:
+                files = list(folder.iterdir())
+            except FileNotFoundError:
+                continue  # deleted since it was listed
+            for file in files:
+                if file.name.isdigit():
+                    yield (folder.name, int(file.name)), file
+
+    def clear_incoming(self) -> int:
+        """Remove temporary files and folders of uploads that never finished; only at start, before any upload."""
+        left = list(self._incoming.iterdir())
+        for path in left:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        return len(left)
+
+    @contextmanager
+    def workplace(self) -> Iterator[Path]:
+        """An empty folder beside the temporary files, on the same disk; gone afterwards with all that is in it."""
+        with tempfile.TemporaryDirectory(prefix="work_", dir=self._incoming) as folder:
+            yield Path(folder)
+
+
+class Readable(Protocol):
+    """Anything with bytes to read."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes; empty at the end."""
+        ...
+
+
+def read_blocks(file: Readable) -> Iterable[bytes]:
+    """The file's bytes in blocks of 1 MiB."""
+    while block := file.read(_BLOCK):
+        yield block

@@ -1,0 +1,234 @@
+"""The keyword index in use: the database's own while it is small, one beside it above, kept in step with SQL."""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from app.db.chunks import ChunkRepository
+from app.db.lexical_entries import LexicalEntryRepository
+from app.db.session import Database
+from app.telemetry.logs import logger
+from retrieval.errors import IndexCorrupt
+from retrieval.index_file import quarantine
+from retrieval.ports import Keys
+from retrieval.types import Scope
+
+if TYPE_CHECKING:
+    from retrieval.tantivy_index import TantivyIndex
+
+LexicalEngine = Literal["auto", "sql", "tantivy"]
+
+_LARGE = 50_000  # visible chunks; the database's index ranks fewer fast enough
+_COMMITS_SHARE = 10  # a commit waits until this many times its own duration has passed since the last
+_CATCHING_UP = 1_000  # chunks; fewer are mended while writers wait
+
+
+class LiveLexicalIndex:
+    """Implements `LexicalIndex`. Whatever becomes of the index beside the database, the database's own still answers.
+
+    The index beside it is opened, mended or built by a thread of its own and takes over when it
+    mirrors the visible chunks. When it fails it is given up until the next start.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        database: Database,
+        chunks: ChunkRepository,
+        engine: LexicalEngine = "auto",
+        large: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Opens nothing yet; see `start`.
+
+        Args:
+            folder: Of the index beside the database.
+            database: Migrated.
+            chunks: The store over it that is told of deletions.
+            engine: Which index answers; `auto` goes by size.
+            large: Visible chunks from which on `auto` wants the index beside the database. `None`
+                is 50,000 on SQLite and 1 on PostgreSQL, whose own ranking is not BM25.
+            clock: Seconds, to space commits.
+        """
+        self._folder = folder
+        self._chunks = chunks
+        self._entries = LexicalEntryRepository(database)
+        self._engine = engine
+        default = _LARGE if database.dialect == "sqlite" else 1
+        self._large = default if large is None else large
+        self._clock = clock
+        self._changes = threading.RLock()
+        self._index: TantivyIndex | None = None
+        self._opening: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._dirty = False
+        self._next_commit = 0.0
+
+    @property
+    def serving(self) -> Literal["sql", "tantivy"]:
+        """Which index answers now."""
+        return "sql" if self._index is None else "tantivy"
+
+    @property
+    def ratio_scale(self) -> bool:
+        """Whether scores are BM25's; PostgreSQL's own ranking is not."""
+        return self._index is not None or self._chunks.ratio_scale
+
+    def start(self) -> None:
+        """Open or build the index beside the database in the background, if it is wanted by now."""
+        with self._changes:
+            if self._opening is None and not self._stop.is_set() and self._is_wanted():
+                self._opening = threading.Thread(target=self._open, name="lexical-index", daemon=True)
+                self._opening.start()
+
+    def wait(self) -> None:
+        """Until what `start` began has ended."""
+        if self._opening is not None:
+            self._opening.join()
+
+    def close(self) -> None:
+        """Save what changed and let go of the files. The database's index answers from here on."""
+        self._stop.set()
+        self.wait()
+        with self._changes:
+            self.save_if_changed()
+            if self._index is not None:
+                index, self._index = self._index, None
+                index.close()
+
+    def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
+        """At most `k` (key, score) best first, scope applied inside. Any text is a valid query.
+
+        Scores are BM25, a word's rarity that in the tenant's collections asked for, except by PostgreSQL's own
+        index. The index beside the database may for a
+        moment still hold a chunk that is no longer visible: the store is asked again for hits.
+        """
+        index = self._index
+        if index is not None:
+            by_document = scope.document_ids is not None or scope.filter is not None
+            allowed = self._chunks.keys_in(scope) if by_document else None
+            try:
+                return index.search(
+                    query, tenant_id=scope.tenant_id, collection_ids=scope.collection_ids, allowed=allowed, k=k
+                )
+            except (OSError, ValueError) as error:
+                self._give_up(error)
+        return self._chunks.search_text(query, scope=scope, k=k)
+
+    def add(self, keys: Keys) -> None:
+        """Take in chunks that were just committed; they are found at once, or while many come, within moments."""
+        with self._changes:
+            if self._index is None:
+                self.start()
+                return
+            try:
+                self._index.remove(keys)  # the thread that mended the index may have been first
+                for entries in self._entries.entries(keys.tolist()):
+                    self._index.add(entries)
+            except (OSError, ValueError) as error:
+                self._give_up(error)
+                return
+            self._dirty = True
+            if self._clock() >= self._next_commit:
+                self.save_if_changed()
+
+    def forget(self, keys: Keys) -> None:
+        """Drop chunks that are gone, at once."""
+        with self._changes:
+            if self._index is not None and len(keys):
+                try:
+                    self._index.remove(keys)
+                except (OSError, ValueError) as error:
+                    self._give_up(error)
+                    return
+                self._dirty = True
+                self.save_if_changed()
+
+    def save_if_changed(self) -> bool:
+        """Make every change durable and visible; whether there was one."""
+        with self._changes:
+            if self._index is None or not self._dirty:
+                return False
+            began = self._clock()
+            try:
+                self._index.commit()
+            except (OSError, ValueError) as error:
+                self._give_up(error)
+                return False
+            ended = self._clock()
+            self._next_commit = ended + _COMMITS_SHARE * (ended - began)
+            self._dirty = False
+            return True
+
+    def _is_wanted(self) -> bool:
+        match self._engine:
+            case "sql":
+                return False
+            case "tantivy":
+                return True
+            case "auto":
+                return self._entries.count() >= self._large
+
+    def _open(self) -> None:
+        try:
+            index = self._loaded()
+            before, now = math.inf, self._differences(index)
+            while _CATCHING_UP < now < before and not self._stop.is_set():
+                self._mend(index)
+                before, now = now, self._differences(index)
+            with self._changes:
+                self._mend(index)
+                if self._stop.is_set():
+                    index.close()
+                else:
+                    self._index = index
+                    logger().info("lexical.ready", chunks=len(index))
+        except Exception as error:  # noqa: BLE001 - a thread of its own: the database's index goes on answering
+            logger().error("lexical.failed", error=type(error).__name__, exc_info=error)
+
+    def _loaded(self) -> "TantivyIndex":
+        from retrieval.tantivy_index import TantivyIndex
+
+        if self._folder.exists():
+            try:
+                index = TantivyIndex.open(self._folder)
+                held = index.keys()
+                if not len(held) or int(held[-1]) < self._entries.next_key():
+                    return index
+                index.close()
+                reason = "It holds keys the database never gave."  # a database restored from a backup
+            except IndexCorrupt as error:
+                reason = str(error)
+            quarantine(self._folder)
+            logger().warning("lexical.quarantined", reason=reason)
+        return TantivyIndex.create(self._folder)
+
+    def _differences(self, index: "TantivyIndex") -> int:
+        return len(np.setxor1d(index.keys(), self._chunks.visible_keys(), assume_unique=True))
+
+    def _mend(self, index: "TantivyIndex") -> None:
+        held, wanted = index.keys(), self._chunks.visible_keys()
+        surplus = np.setdiff1d(held, wanted, assume_unique=True)
+        missing = np.setdiff1d(wanted, held, assume_unique=True)
+        if not len(surplus) and not len(missing):
+            return
+        index.remove(surplus)
+        for entries in self._entries.entries(missing.tolist()):
+            if self._stop.is_set():
+                break
+            index.add(entries)
+        index.commit()
+        logger().info("lexical.reconciled", added=len(missing), removed=len(surplus))
+
+    def _give_up(self, error: Exception) -> None:
+        """The file system refused, most likely: until the next start the database's index answers."""
+        with self._changes:
+            if self._index is not None:
+                self._index = None
+                logger().error("lexical.given_up", error=type(error).__name__, exc_info=error)

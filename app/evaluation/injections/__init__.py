@@ -1,0 +1,1 @@
+"""Measures how often instructions hidden in documents take over an answer."""

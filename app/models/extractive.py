@@ -1,0 +1,83 @@
+"""What stands in the engine's place where no language model is served: it says so, and takes no sequence."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from app.settings import EXTRACTIVE
+from generation.errors import EngineStopped
+from generation.ports import Observer, Stream
+from generation.types import EngineStats, GenerationRequest, ModelInfo
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+_NOTHING = EngineStats(waiting=0, running=0, capacity=0, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)
+
+
+class NoEngine:
+    """Implements `Engine` without a model. Answers are quoted, so nobody has reason to call `submit`."""
+
+    def __init__(self, *, revision: str, context_window: int) -> None:
+        """`revision` identifies what chooses the quotes; `context_window` tokens of the sources are read at most."""
+        self._info = ModelInfo(
+            model=EXTRACTIVE, revision=revision, context_window=context_window, device="none", dtype="none"
+        )
+
+    @property
+    def info(self) -> ModelInfo:
+        """That sentences are extracted."""
+        return self._info
+
+    def submit(self, request: GenerationRequest, *, observer: Observer) -> Stream:  # noqa: ARG002 - the port's
+        """Take nothing.
+
+        Raises:
+            EngineStopped: Always.
+        """
+        raise EngineStopped("This server has no language model.")
+
+    def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:  # noqa: ARG002 - the port's
+        """None."""
+        return 0
+
+    def stats(self) -> EngineStats:
+        """That nothing runs, waits or was ever generated."""
+        return _NOTHING
+
+    def alive(self) -> bool:
+        """There is nothing that could have died."""
+        return True
+
+    def close(self) -> None:
+        """There is nothing to release."""
+
+
+class EmbedderTokenizer:
+    """Implements `generation.ports.Tokenizer`; there is no chat, so its frame is empty."""
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        """`tokenizer` neither truncates nor pads."""
+        self._tokenizer = tokenizer
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of plain text, no special token added."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def count(self, text: str) -> int:
+        """`len(encode(text))`."""
+        return len(self.encode(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of ids, special tokens left out; an embedder's tokenizer may have lost capitals and spacing."""
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        return text
+
+    def piece(self, token_id: int) -> bytes:
+        """The text of one token."""
+        return self.decode([token_id]).encode()
+
+    def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+        """`len(roles) + 1` empty pieces."""
+        return ((),) * (len(roles) + 1)

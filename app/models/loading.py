@@ -1,0 +1,172 @@
+"""The models the settings name, loaded: what generates, what reranks, what reads, what verifies."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.errors import SetupError
+from app.models.adapter import adapter_for
+from app.models.folder import resolve
+from app.models.span_reader import configured_reader
+from app.settings import Settings
+from app.telemetry.stations import traceparent
+from generation.config import EngineConfig
+from generation.ports import Engine, Tokenizer
+from generation.remote_config import RemoteConfig
+from retrieval.ports import EntailmentJudge, Reader, Reranker
+
+if TYPE_CHECKING:
+    from generation.tokenizer import ChatTokenizer
+    from retrieval.encoder import SentenceEncoder
+
+
+def load_embedder(settings: Settings) -> "SentenceEncoder":
+    """The embedder the settings name.
+
+    Raises:
+        SetupError: The setting leads nowhere.
+        EmbedderUnavailable: The model is not installed, cannot be loaded, or cannot be run so.
+    """
+    from retrieval.encoder import SentenceEncoder
+
+    return SentenceEncoder.load(
+        resolve(settings.embedder, models_dir=settings.models_dir),
+        device=settings.device,
+        dtype=settings.dtype if settings.embedder_dtype == "auto" else settings.embedder_dtype,
+        dimensions=settings.embedder_dimensions,
+    )
+
+
+def load_entailment(settings: Settings) -> EntailmentJudge | None:
+    """The verifying model the settings name; None when they name none.
+
+    Raises:
+        SetupError: The setting leads nowhere.
+        VerifierUnavailable: The model is not installed, cannot be loaded, or judges no pairs.
+    """
+    if not settings.verifier:
+        return None
+    from retrieval.entailment import EntailmentModel
+
+    return EntailmentModel.load(
+        resolve(settings.verifier, models_dir=settings.models_dir), device=settings.device, dtype=settings.dtype
+    )
+
+
+def load_reranker(settings: Settings) -> Reranker | None:
+    """The reranker the settings name; None when they name none.
+
+    Raises:
+        SetupError: The setting leads nowhere.
+        RerankerUnavailable: The model is not installed, cannot be loaded, or is no reranker.
+    """
+    if not settings.reranker:
+        return None
+    from retrieval.cross_encoder import CrossEncoderReranker
+
+    return CrossEncoderReranker.load(
+        resolve(settings.reranker, models_dir=settings.models_dir), device=settings.device, dtype=settings.dtype
+    )
+
+
+def load_reader(settings: Settings) -> Reader | None:
+    """The span reader the settings name; None when they name none, or none was trained from the embedder.
+
+    Raises:
+        SetupError: The setting leads nowhere, or to a reader of another embedder.
+        ReaderUnavailable: The reader or its base cannot be loaded.
+    """
+    config = configured_reader(settings)
+    if config is None:
+        return None
+    from retrieval.span_reader import SpanReader
+
+    return SpanReader.load(
+        Path(config.folder),
+        Path(resolve(settings.embedder, models_dir=settings.models_dir)),
+        name=config.name,
+        calibration=config.calibration,
+        device=settings.device,
+        dtype=settings.dtype,
+    )
+
+
+def load_generator(settings: Settings, embedder: "SentenceEncoder") -> tuple[Tokenizer, str, Engine]:
+    """What counts tokens, what identifies it, and what generates: as the settings want it.
+
+    Raises:
+        SetupError: The generator is not on this machine, or settings of it cannot be used.
+        ModelUnavailable: It cannot be loaded.
+    """
+    if settings.extractive:
+        from app.models.extractive import EmbedderTokenizer, NoEngine
+
+        revision = embedder.info.revision
+        nothing = NoEngine(revision=revision, context_window=settings.max_context_tokens)
+        return EmbedderTokenizer(embedder.tokenizer), revision, nothing
+    from generation.tokenizer import ChatTokenizer
+
+    generator = resolve(settings.generator, models_dir=settings.models_dir)
+    tokenizer = ChatTokenizer.load(generator)
+    if settings.remote_url:
+        return tokenizer, tokenizer.revision, _remote_engine(settings, tokenizer)
+    return tokenizer, tokenizer.revision, _local_engine(settings, generator, tokenizer)
+
+
+def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer") -> Engine:
+    """The engine in this process; its weights are loaded once, and it is restarted when it dies."""
+    from generation.engine import LocalEngine
+    from generation.supervisor import SupervisedEngine
+
+    return SupervisedEngine(LocalEngine.loader(engine_config(settings, generator=generator), tokenizer))
+
+
+def _remote_engine(settings: Settings, tokenizer: "ChatTokenizer") -> Engine:
+    """An engine over another server; the tokenizer must be its model's."""
+    from generation.remote import RemoteEngine
+
+    return RemoteEngine.load(remote_config(settings), tokenizer, traceparent=traceparent)
+
+
+def remote_config(settings: Settings) -> RemoteConfig:
+    """How the settings want the remote server reached.
+
+    Raises:
+        SetupError: They cannot be used.
+    """
+    key = settings.remote_api_key
+    try:
+        return RemoteConfig(
+            base_url=settings.remote_url,
+            model=settings.remote_model,
+            api_key=key.get_secret_value() if key is not None else None,
+            context_window=settings.context_window,
+            max_running=settings.max_running,
+            max_waiting=settings.max_waiting,
+            max_waiting_tokens=settings.max_waiting_tokens,
+        )
+    except ValueError as error:
+        raise SetupError(f"The remote server's settings are not usable: {error}.") from None
+
+
+def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
+    """How the settings want the local engine run.
+
+    Raises:
+        SetupError: The draft model is not on this machine, or the adapter is not usable with the generator.
+    """
+    draft_model = resolve(settings.draft_model, models_dir=settings.models_dir) if settings.draft_model else None
+    return EngineConfig(
+        model=generator,
+        adapter=adapter_for(settings, generator=generator),
+        device=settings.device,
+        dtype=settings.dtype,
+        max_running=settings.max_running,
+        max_waiting=settings.max_waiting,
+        max_waiting_tokens=settings.max_waiting_tokens,
+        step_tokens=settings.step_tokens,
+        context_window=settings.context_window,
+        kv_cache_bytes=settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else None,
+        weights=settings.weights,
+        speculation=settings.speculation,
+        draft_model=draft_model,
+    )

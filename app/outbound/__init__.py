@@ -1,0 +1,1 @@
+"""The only code that connects to addresses that other people name: web pages and webhooks."""

@@ -1,0 +1,215 @@
+"""What is made around one embedder: its index, search, ingestion and answers, from what all embedders share."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.answering.answerer import Answerer
+from app.answering.cached_tokenizer import RememberedTokens
+from app.answering.conversations import Conversations
+from app.answering.fallback import Fallback
+from app.answering.finder import Finder
+from app.answering.followup.model import Rewriter
+from app.answering.locator import Locator
+from app.answering.question import Limits
+from app.answering.quoting.quoter import Quoter
+from app.answering.summaries import Summariser
+from app.answering.verification.metered_models import Verification
+from app.answering.wording import Wording, read_wording
+from app.db.answer_citations import AnswerCitationRepository
+from app.db.chunks import ChunkRepository
+from app.db.contents import ContentRepository
+from app.db.conversations import ConversationRepository
+from app.db.generations import Generation
+from app.db.jobs import JobRepository
+from app.db.session import Database
+from app.documents.originals import FileStore
+from app.documents.passwords import Passwords
+from app.documents.vector_index import LiveIndex, index_folder, transfer_to
+from app.documents.word_index import LiveLexicalIndex
+from app.errors import SetupError
+from app.jobs.worker import Worker
+from app.models.loading import load_embedder, load_generator, load_reader
+from app.server.embedder_swap import EmbedderStack
+from app.server.state import Models
+from app.settings import Settings
+from app.telemetry.logs import logger
+from app.telemetry.stations import Instruments, station
+from app.usage.ledger.ledger import Ledger
+from generation.ports import Engine, Tokenizer
+from ingestion.ports import Extractor
+from retrieval.errors import RetrievalError
+from retrieval.ports import EntailmentJudge, Reader, Reranker
+
+if TYPE_CHECKING:
+    from retrieval.encoder import SentenceEncoder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """Makes lines: everything that reads or writes the vectors of one embedder.
+
+    `parsers` files are read at once.
+    `configured` is the embedder the settings ask for; `generator` is the tokenizer, its revision and the engine
+    that were loaded with it.
+    """
+
+    settings: Settings
+    database: Database
+    files: FileStore
+    ledger: Ledger
+    jobs: JobRepository
+    instruments: Instruments
+    boot_id: str
+    chunks: ChunkRepository
+    lexical: LiveLexicalIndex
+    extractor: Extractor
+    parsers: int
+    passwords: Passwords
+    configured: "SentenceEncoder"
+    generator: tuple[Tokenizer, str, Engine]
+    reranker: Reranker | None
+    entailment: EntailmentJudge | None
+
+    def line(self, generation: Generation) -> EmbedderStack:
+        """The line of the embedder that made a generation's vectors.
+
+        Raises:
+            SetupError: It is not on this machine any more, or is another one now.
+            ReaderUnavailable: Its reader cannot be loaded.
+        """
+        if generation.is_of(self.configured.info):
+            return self._line(self.configured, load_reader(self.settings))
+        settings = recorded_settings(self.settings, generation)
+        what = f"The index was built with the embedder {generation.model} (revision {generation.revision})"
+        way_out = "Put it back until the new vectors are in use."
+        try:
+            embedder = load_embedder(settings)
+        except (SetupError, RetrievalError) as error:
+            raise SetupError(f"{what}, which is needed to search it: {error} {way_out}") from error
+        if not generation.is_of(embedder.info):
+            raise SetupError(f"{what}, and what is there under this name now is another. {way_out}")
+        return self._line(embedder, _reader_beside(settings))
+
+    def _line(self, embedder: "SentenceEncoder", reader: Reader | None) -> EmbedderStack:
+        from ingestion.chunking import Chunker
+
+        chunker = Chunker(
+            embedder.tokenizer,
+            max_tokens=min(self.settings.chunk_tokens, embedder.info.max_tokens),
+            overlap=self.settings.chunk_overlap,
+        )
+
+        def open_index(generation: int) -> LiveIndex:
+            return LiveIndex(
+                index_folder(self.settings.data_dir, generation),
+                embedder=embedder.info,
+                generation=generation,
+                chunks=self.chunks,
+                transfer=transfer_to(self.settings.index_device),
+            )
+
+        def assemble(index: LiveIndex) -> Models:
+            from ingestion.pipeline import Pipeline
+
+            # Without a language model it is the embedder's tokenizer that counts.
+            generator = load_generator(self.settings, embedder) if self.settings.extractive else self.generator
+            worker = Worker(
+                jobs=self.jobs,
+                files=self.files,
+                pipeline=Pipeline(self.extractor, chunker, embedder, station=station),
+                embedder=embedder,
+                index=index,
+                lexical=self.lexical,
+                ledger=self.ledger,
+                metrics=self.instruments.metrics,
+                instruments=self.instruments,
+                boot_id=self.boot_id,
+                passwords=self.passwords,
+                parsers=self.parsers,
+            )
+            return Models(
+                embedder=embedder,
+                engine=generator[2],
+                tokenizer=generator[0],
+                index=index,
+                lexical=self.lexical,
+                answerer=self._answerer(embedder, index, reader, generator),
+                worker=worker,
+            )
+
+        return EmbedderStack(embedder, chunker.embedding_text, open_index, assemble)
+
+    def _answerer(
+        self,
+        embedder: "SentenceEncoder",
+        index: LiveIndex,
+        reader: Reader | None,
+        generator: tuple[Tokenizer, str, Engine],
+    ) -> Answerer:
+        from retrieval.search import Search
+
+        settings, ledger, (serving, revision, engine) = self.settings, self.ledger, generator
+        tokenizer = RememberedTokens(serving)
+        summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
+        rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
+        return Answerer(
+            finder=Finder(
+                search=Search(embedder, index.current, self.lexical, self.chunks, station=station),
+                embedder=embedder,
+                ledger=ledger,
+                reranker=self.reranker,
+                rerank_candidates=settings.rerank_candidates,
+            ),
+            engine=engine,
+            tokenizer=tokenizer,
+            tokenizer_revision=revision,
+            contents=ContentRepository(self.database),
+            ledger=ledger,
+            limits=Limits(
+                max_context_tokens=settings.max_context_tokens,
+                max_output_tokens=settings.max_output_tokens,
+                min_evidence=settings.min_evidence,
+                highlight_tokens=settings.highlight_tokens,
+                max_waiting=settings.max_waiting,
+                abstention_threshold=None
+                if settings.abstention_threshold == "model"
+                else settings.abstention_threshold,
+            ),
+            locator=Locator(reader, ledger=ledger) if reader is not None else None,
+            guide=Quoter(embedder=embedder, ledger=ledger) if reader is not None and not settings.extractive else None,
+            verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
+            fallback=Fallback(Quoter(embedder=embedder, ledger=ledger)) if settings.quotes_unconfirmed else None,
+            wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
+            summariser=summariser if settings.overflow == "summarise" else None,
+            quoter=Quoter(embedder=embedder, ledger=ledger) if settings.extractive else None,
+            conversations=Conversations(
+                ConversationRepository(self.database),
+                count_tokens=tokenizer.count,
+                history_tokens=settings.history_tokens,
+            ),
+            citations=AnswerCitationRepository(self.database, clock=ledger.seconds),
+            rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
+        )
+
+
+def recorded_settings(settings: Settings, generation: Generation) -> Settings:
+    """The settings with the embedder of a generation: as the setting named it, in its precision and dimensions."""
+    int8 = "-int8" in generation.revision
+    kept = "auto" if settings.embedder_dtype == "int8" else settings.embedder_dtype
+    return settings.model_copy(
+        update={
+            "embedder": generation.source or generation.model,
+            "embedder_dtype": "int8" if int8 else kept,
+            "embedder_dimensions": generation.dim,
+        }
+    )
+
+
+def _reader_beside(settings: Settings) -> Reader | None:
+    """The reader for an embedder that is to be replaced: one the settings name may fit the new one alone."""
+    try:
+        return load_reader(settings)
+    except SetupError as error:
+        logger().warning("reader.misfit", error=str(error))
+        return load_reader(settings.model_copy(update={"reader": "auto"}))

@@ -1,0 +1,127 @@
+"""Metrics read at each scrape from whoever counts already: the engine, the index, the database."""
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+
+import sqlalchemy as sa
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+from app.db.session import Database
+from app.db.tables.documents import job
+from app.db.tables.ledger import usage_event
+from app.errors import AppError
+from app.types import JobStatus, UsageStatus
+from generation.ports import Engine
+from generation.types import EngineStats
+from generation.types import Histogram as Counts
+
+# as the partial index says it: with a parameter in its place SQLite would not use that index
+_RESERVED = sa.select(sa.func.count()).select_from(usage_event).where(sa.text(f"status = '{UsageStatus.RESERVED}'"))
+_WAITING = sa.select(sa.func.count(), sa.func.min(job.c.created_at)).where(job.c.status == JobStatus.QUEUED)
+
+
+class EngineCollector(Collector):
+    """The engine's own counters."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterable[Metric]:
+        """Count."""
+        stats = self._engine.stats()
+        for name, text, value in (
+            ("footnote_engine_running", "Sequences being generated.", stats.running),
+            ("footnote_engine_waiting", "Sequences waiting for a slot.", stats.waiting),
+            ("footnote_engine_capacity", "Most sequences generated at once.", stats.capacity),
+            ("footnote_engine_up", "1 while the engine thread runs.", int(self._engine.alive())),
+            ("footnote_engine_block_tokens", "Tokens of keys and values in one block.", stats.block_tokens),
+        ):
+            yield GaugeMetricFamily(name, text, value=value)
+        for name, text, value in (
+            ("footnote_engine_prefill_tokens", "Prompt tokens computed.", stats.prefill_tokens),
+            ("footnote_engine_cached_tokens", "Prompt tokens found in the cache instead.", stats.cached_tokens),
+            ("footnote_engine_decode_tokens", "Tokens generated.", stats.decode_tokens),
+            ("footnote_engine_drafted_tokens", "Tokens proposed by speculation.", stats.drafted_tokens),
+            ("footnote_engine_accepted_tokens", "Proposed tokens that came to stand.", stats.accepted_tokens),
+            ("footnote_engine_requests", "Sequences accepted.", stats.requests),
+            ("footnote_engine_cancelled", "Sequences cancelled.", stats.cancelled),
+            ("footnote_engine_preemptions", "Running sequences put back for want of blocks.", stats.preemptions),
+            ("footnote_engine_restarts", "Times the engine died and was restarted.", stats.restarts),
+        ):
+            yield CounterMetricFamily(name, text, value=value)
+        yield _blocks(stats)
+        for name, text, counted in (
+            ("footnote_engine_first_token_seconds", "Seconds from submission to the first token.", stats.first_token_s),
+            ("footnote_engine_inter_token_seconds", "Seconds between tokens of one sequence.", stats.inter_token_s),
+        ):
+            if counted is not None:
+                yield _histogram(name, text, counted)
+
+
+def _blocks(stats: EngineStats) -> Metric:
+    family = GaugeMetricFamily("footnote_engine_blocks", "Blocks of keys and values by state.", labels=["state"])
+    family.add_metric(["free"], stats.free_blocks)
+    family.add_metric(["used"], stats.used_blocks)
+    family.add_metric(["cached"], stats.cached_blocks)
+    return family
+
+
+def _histogram(name: str, text: str, counted: Counts) -> Metric:
+    """Prometheus' buckets are cumulative and end at +Inf; ours count each interval by itself."""
+    assert counted.bounds[-1] == math.inf, "the last bound is infinite"
+    bounds = map(floatToGoString, counted.bounds)
+    buckets = list(zip(bounds, accumulate(counted.counts), strict=True))
+    return HistogramMetricFamily(name, text, buckets=buckets, sum_value=counted.total_s)
+
+
+class IndexCollector(Collector):
+    """The index in use."""
+
+    def __init__(self, vectors: Callable[[], int]) -> None:
+        self._vectors = vectors
+
+    def collect(self) -> Iterable[Metric]:
+        """Count."""
+        yield GaugeMetricFamily("footnote_index_vectors", "Vectors in the index.", value=self._vectors())
+
+
+class LedgerCollector(Collector):
+    """What the ledger and the queue of ingestion wait for; left out of a scrape while the database cannot be read."""
+
+    def __init__(
+        self, database: Database, journaled: Callable[[], int], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._database = database
+        self._journaled = journaled
+        self._clock = clock
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: registering must not read the database."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Count."""
+        yield GaugeMetricFamily(
+            "footnote_settlements_waiting", "Settlements the database has not taken yet.", value=self._journaled()
+        )
+        for pool, connections in self._database.connections().items():
+            yield GaugeMetricFamily(
+                f"footnote_db_{pool}_connections", f"Connections of the {pool} pool in use.", value=connections
+            )
+        try:
+            with self._database.read() as connection:
+                reserved = connection.execute(_RESERVED).scalar_one()
+                waiting, oldest = connection.execute(_WAITING).one()
+        except AppError:
+            return
+        yield GaugeMetricFamily("footnote_ledger_reserved_rows", "Calls written down and not settled.", value=reserved)
+        yield GaugeMetricFamily("footnote_ingestion_waiting_jobs", "Documents that wait to be read.", value=waiting)
+        yield GaugeMetricFamily(
+            "footnote_ingestion_oldest_waiting_seconds",
+            "How long the first of the waiting documents has waited; 0 without one.",
+            value=max(0.0, self._clock() - oldest) if oldest is not None else 0.0,
+        )

@@ -1,0 +1,181 @@
+"""Everything that needs weights: loaded over an application that keeps its books already, and closed before it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.db.chunks import ChunkRepository
+from app.db.vectors import VectorRepository
+from app.documents.consistency_watch import NightlyReconciliation
+from app.documents.passwords import Passwords
+from app.documents.reembedding import Reembedder
+from app.documents.vector_index import index_folder
+from app.models.loading import load_embedder, load_entailment, load_generator, load_reranker
+from app.server.assembly import Assembly
+from app.server.collectors import EngineCollector, IndexCollector
+from app.server.embedder_swap import EmbedderSwap
+from app.server.process import leave_loaded_alone
+from app.server.state import State, Stations
+from app.settings import Settings
+from app.usage.budgets.alert_delivery import AlertDelivery
+from app.usage.reconciliation.engine_counters import EngineCounters
+from app.usage.reconciliation.reconciliation import LedgerWatch
+from generation.ports import Engine, Tokenizer
+from ingestion.child_extractor import find_soffice
+from ingestion.types import ExtractionLimits
+
+if TYPE_CHECKING:
+    from retrieval.encoder import SentenceEncoder
+
+STEPS = ("embedder", "generator", "reranker and verifier", "reader", "index")
+"""What is loaded, in this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    """An application without models, and what only those who load them need of it."""
+
+    state: State
+    stations: Stations
+    boot_id: str
+    passwords: Passwords
+    delivery: AlertDelivery
+
+
+@contextmanager
+def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """The application with models, until the block ends. Heavy libraries are imported here, so the rest starts fast.
+
+    Requests may be served meanwhile: they see all stations or none.
+
+    Args:
+        foundation: Without models.
+        begin: Told of each of `STEPS` before it; what it raises ends the loading.
+
+    Raises:
+        SetupError: A model is missing, or the index belongs to an embedder that is not there any more.
+        RetrievalError: The embedder cannot be used, or the index's device is not there.
+        GenerationError: The generator cannot be used.
+    """
+    state, stations = foundation.state, foundation.stations
+    settings, ledger = state.settings, state.ledger
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
+    os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
+
+    with ExitStack() as stack:
+        begin("embedder")
+        embedder = load_embedder(settings)
+        begin("generator")
+        generator = load_generator(settings, embedder)
+        if not settings.extractive and not settings.remote_url:  # elsewhere the engine's counters are not ours to read
+            counters = EngineCounters(state.database, generator[2], boot_id=foundation.boot_id, clock=ledger.seconds)
+            counters.start()
+            stack.callback(counters.close)  # after the engine, which tells every observer first
+            state.ledger_reconciliation.watch_engine(counters)
+        stack.callback(generator[2].close)
+
+        stack.callback(stations.close_index)
+        assembly = _assembly(foundation, stack, embedder, generator, begin=begin)
+        standing = state.generations.prepare(embedder.info, source=settings.embedder)
+        begin("reader")
+        serving = assembly.line(standing.active)
+        begin("index")
+        index = serving.open_index(standing.active.id)
+        stations.incoming, stations.incoming_words = index, assembly.lexical  # deletions reach both from here on
+        index.reconcile()  # some may have come while it was read
+        models = serving.assemble(index)
+        embedder_swap = EmbedderSwap(
+            generations=state.generations,
+            vectors=(vectors := VectorRepository(state.database)),
+            reembedder=Reembedder(vectors, ledger),
+            stations=stations,
+            load=assembly.line,
+            serving=serving,
+            folder_of=lambda generation: index_folder(settings.data_dir, generation),
+        )
+        models.worker.start()
+        stack.callback(stations.stop_worker)
+        stack.callback(embedder_swap.close)
+        state.embedder_swap = embedder_swap
+        stations.install(models)
+        stations.incoming = stations.incoming_words = None
+        models.worker.wake()  # for what was uploaded meanwhile
+        state.metrics.register(EngineCollector(models.engine))
+        state.metrics.register(IndexCollector(stations.vectors))
+        foundation.delivery.start()
+        stack.callback(foundation.delivery.stop)
+        _watch(foundation, stack)
+        embedder_swap.start(standing)
+        leave_loaded_alone()
+        yield
+
+
+def _assembly(
+    foundation: Foundation,
+    stack: ExitStack,
+    embedder: "SentenceEncoder",
+    generator: tuple[Tokenizer, str, Engine],
+    *,
+    begin: Callable[[str], None],
+) -> Assembly:
+    """What all embedders share, closed by `stack`."""
+    from app.documents.word_index import LiveLexicalIndex
+    from ingestion.child_extractor import ChildExtractor
+    from ingestion.extractor_pool import ExtractorPool
+
+    state, settings = foundation.state, foundation.state.settings
+    chunks = ChunkRepository(state.database)
+    lexical = LiveLexicalIndex(
+        settings.data_dir / "lexical", database=state.database, chunks=chunks, engine=settings.lexical
+    )
+    lexical.start()
+    stack.callback(lexical.close)
+    limits = extraction_limits(settings)
+    parsers = settings.parsers or min(2, len(os.sched_getaffinity(0)))
+    extractor = ExtractorPool([ChildExtractor(limits, soffice=find_soffice()) for _ in range(parsers)])
+    stack.callback(extractor.close)
+    begin("reranker and verifier")
+    return Assembly(
+        settings=settings,
+        database=state.database,
+        files=state.files,
+        ledger=state.ledger,
+        jobs=state.jobs,
+        instruments=state.instruments,
+        boot_id=foundation.boot_id,
+        chunks=chunks,
+        lexical=lexical,
+        extractor=extractor,
+        parsers=parsers,
+        passwords=foundation.passwords,
+        configured=embedder,
+        generator=generator,
+        reranker=load_reranker(settings),
+        entailment=load_entailment(settings),
+    )
+
+
+def extraction_limits(settings: Settings) -> ExtractionLimits:
+    """What one file may take, by the settings."""
+    return ExtractionLimits(
+        seconds=settings.parse_seconds,
+        memory_bytes=settings.parse_memory_mb << 20,
+        ocr_pages=0 if settings.ocr == "off" else ExtractionLimits().ocr_pages,
+    )
+
+
+def _watch(foundation: Foundation, stack: ExitStack) -> None:
+    """Reconcile the ledger every few minutes, and everything else every night."""
+    state, stations = foundation.state, foundation.stations
+    ledger_watch = LedgerWatch(state.ledger_reconciliation.run)
+    ledger_watch.start()
+    stack.callback(ledger_watch.stop)
+    if state.settings.reconcile_hour == "off":
+        return
+    nightly = NightlyReconciliation(
+        lambda: state.reconciler.run(stations.current().index, repair=True), hour=state.settings.reconcile_hour
+    )
+    nightly.start()
+    stack.callback(nightly.stop)

@@ -1,0 +1,1 @@
+"""Trains the LoRA adapter of the default generator."""

@@ -1,0 +1,1 @@
+"""Trains a reranker."""

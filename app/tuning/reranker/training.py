@@ -1,0 +1,135 @@
+"""Fine-tuning a cross-encoder: listwise softmax over one positive and its near misses."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.tuning.reranker.examples import Example, batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything that decides what comes out, besides the data. Rates are those of AdamW at their peak."""
+
+    layers: int = 3
+    max_tokens: int = 160
+    steps: int = 1000
+    questions: int = 8
+    negatives: int = 5
+    learning_rate: float = 2e-4
+    warmup: float = 0.06
+    weight_decay: float = 0.01
+    seed: int = 7
+
+
+def start(base: Path, recipe: Recipe) -> Any:
+    """A `CrossEncoder` made of the embedder's first layers and a head without knowledge yet."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    torch.manual_seed(recipe.seed)
+    return CrossEncoder(
+        str(base),
+        num_labels=1,
+        max_length=recipe.max_tokens,
+        device="cpu",
+        local_files_only=True,
+        config_kwargs={
+            "num_hidden_layers": recipe.layers,
+            # One pass over the data cannot be learnt by heart.
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+        },
+    )
+
+
+class Trainer:
+    """Runs a recipe step by step; what it has done can be saved and taken up again, with the same result."""
+
+    def __init__(self, model: Any, recipe: Recipe, *, device: str = "cpu") -> None:
+        import torch
+
+        self.model = model.to(device)
+        self.step = 0
+        self._recipe = recipe
+        self._device = device
+        # Word vectors stay: few of them occur in the training data, and the others must keep their company.
+        for name, weight in model.named_parameters():
+            weight.requires_grad = "word_embeddings" not in name
+        trained = [weight for weight in model.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.AdamW(trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+
+    def run(self, examples: Sequence[Example]) -> Iterator[float]:
+        """The loss of each step that is left, as it is taken."""
+        import torch
+
+        batches = _endless(examples, self._recipe)
+        for _ in range(self.step):
+            next(batches)
+        self.model.train()
+        trained = [weight for weight in self.model.parameters() if weight.requires_grad]
+        while self.step < self._recipe.steps:
+            batch = next(batches)
+            for group in self._optimizer.param_groups:
+                group["lr"] = self._recipe.learning_rate * _rate(self.step, self._recipe)
+            loss = self._loss(batch)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(trained, 1.0)
+            self._optimizer.step()
+            self._optimizer.zero_grad(set_to_none=True)
+            self.step += 1
+            yield float(loss.detach())
+
+    def save_state(self, file: Path) -> None:
+        """Everything `load_state` needs, written whole or not at all."""
+        import torch
+
+        state = {"model": self.model.state_dict(), "optimizer": self._optimizer.state_dict(), "step": self.step}
+        torch.save(state, file.with_suffix(".new"))
+        file.with_suffix(".new").replace(file)
+
+    def load_state(self, file: Path) -> None:
+        """Take up where `save_state` was called."""
+        import torch
+
+        state = torch.load(file, map_location=self._device, weights_only=True)
+        self.model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self.step = int(state["step"])
+
+    def _loss(self, batch: Sequence[Example]) -> Any:
+        import torch
+
+        pairs = [(example.query, text) for example in batch for text in (example.positive, *example.negatives)]
+        features = self.model.preprocess(pairs)
+        features = {name: value.to(self._device) if hasattr(value, "to") else value for name, value in features.items()}
+        scores = self.model(features)["scores"].reshape(len(batch), -1)
+        first = torch.zeros(len(batch), dtype=torch.long, device=scores.device)
+        return torch.nn.functional.cross_entropy(scores, first)
+
+
+def save(model: Any, folder: Path) -> None:
+    """The model in half precision, as `CrossEncoder` loads it: safetensors, configuration, tokenizer."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    model.save_pretrained(str(folder), create_model_card=False)
+    half = CrossEncoder(str(folder), device="cpu", local_files_only=True, model_kwargs={"dtype": torch.float16})
+    half.save_pretrained(str(folder), create_model_card=False)
+
+
+def _endless(examples: Sequence[Example], recipe: Recipe) -> Iterator[list[Example]]:
+    """Batches of one pass after another, each drawn by its own seed."""
+    seed = recipe.seed
+    while True:
+        passed = batches(examples, questions=recipe.questions, negatives=recipe.negatives, seed=seed)
+        assert passed, "no example has enough near misses"
+        yield from passed
+        seed += 1
+
+
+def _rate(step: int, recipe: Recipe) -> float:
+    """Share of the peak rate: up in a straight line, then down in one to zero."""
+    warm = max(1, round(recipe.steps * recipe.warmup))
+    return min((step + 1) / warm, (recipe.steps - step) / max(1, recipe.steps - warm))

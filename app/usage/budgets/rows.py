@@ -1,0 +1,102 @@
+"""Rows of budgets and their windows as domain values, and the lock that keeps them still."""
+
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from app.db.advisory_lock import advisory_lock
+from app.db.tables.budgets import budget, budget_window
+from app.usage.budgets.alerts import thresholds_of
+from app.usage.budgets.windows import edges_of
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one period of a budget has taken. Times are Unix microseconds; `end` None is never."""
+
+    series: int
+    start: int
+    end: int | None
+    reserved: int
+    settled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A limit. Amounts are tokens, or pico-units of money where `unit` is `cost`; times Unix microseconds.
+
+    `thresholds` are percentages of the limit; `window` is the period that runs now.
+    """
+
+    id: str
+    tenant_id: str
+    scope_type: str
+    scope_id: str
+    unit: str
+    limit: int
+    period: str
+    tz: str
+    enforcement: str
+    thresholds: tuple[int, ...]
+    webhook_url: str
+    series: int
+    created_by: str
+    created_at: int
+    window: Window
+
+
+def read_budgets(connection: sa.Connection, now: int, *conditions: sa.ColumnElement[bool]) -> tuple[Budget, ...]:
+    """Budgets that were not deleted, oldest first, with the window that runs `now`, Unix microseconds."""
+    query = sa.select(budget).where(budget.c.deleted_at.is_(None), *conditions)
+    rows = connection.execute(query.order_by(budget.c.created_at, budget.c.budget_id)).all()
+    return tuple(_to_budget(row, _current(connection, row, now)) for row in rows)
+
+
+def to_window(row: sa.Row[Any]) -> Window:
+    """A window from its row."""
+    return Window(row.series, row.window_start, row.window_end, row.reserved, row.settled)
+
+
+def lock_tenant(connection: sa.Connection, tenant_id: str) -> None:
+    """Keep every other transaction from the tenant's budgets until this one ends; SQLite has one writer anyway.
+
+    Windows would otherwise be locked in the order in which calls are settled, which two transactions with several
+    calls need not share. Transactions with several tenants would have the same trouble with these locks: they are
+    recovery, before anything else runs, and those of the one thread that embeds documents.
+    """
+    advisory_lock(connection, f"budgets:{tenant_id}")
+
+
+def _current(connection: sa.Connection, row: sa.Row[Any], now: int) -> Window:
+    """The window that runs now, also where nothing was taken of it yet."""
+    edges = edges_of(row.period, now, ZoneInfo(row.tz))
+    found = connection.execute(
+        sa.select(budget_window).where(
+            budget_window.c.budget_id == row.budget_id,
+            budget_window.c.series == row.series,
+            budget_window.c.window_start == edges.start,
+        )
+    ).one_or_none()
+    return Window(row.series, edges.start, edges.end, 0, 0) if found is None else to_window(found)
+
+
+def _to_budget(row: sa.Row[Any], window: Window) -> Budget:
+    return Budget(
+        id=row.budget_id,
+        tenant_id=row.tenant_id,
+        scope_type=row.scope_type,
+        scope_id=row.scope_id,
+        unit=row.unit,
+        limit=row.limit_value,
+        period=row.period,
+        tz=row.tz,
+        enforcement=row.enforcement,
+        thresholds=thresholds_of(row.thresholds),
+        webhook_url=row.webhook_url,
+        series=row.series,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        window=window,
+    )

@@ -1,0 +1,119 @@
+"""The ledger's rows of calls as they are written and locked, inside the caller's transaction.
+
+The statements are composed once: every call runs them, and composing one takes longer than running it.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.db.tables.documents import embedding_checkpoint, job
+from app.db.tables.ledger import api_request, usage_event, usage_event_document
+from app.types import JobStatus, Reservation, UsageStatus
+
+COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
+"""The columns that sum to the input of a generator's call."""
+
+_MINE = usage_event.c.event_id == sa.bindparam("its_event")
+_LOCKED = sa.select(usage_event).where(_MINE).with_for_update()
+_LEFT_OPEN = (
+    sa.select(usage_event)
+    .where(usage_event.c.status == UsageStatus.RESERVED, usage_event.c.boot_id != sa.bindparam("this_boot"))
+    .order_by(usage_event.c.event_id)
+    .with_for_update()
+)
+_NEW_REQUEST = {
+    "sqlite": sqlite.insert(api_request).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(api_request).on_conflict_do_nothing(),
+}
+_NEW_EVENT = sa.insert(usage_event)
+_NEW_SHARES = sa.insert(usage_event_document)
+_CHANGE = sa.update(usage_event).where(_MINE)
+_NOT_READ = sa.update(usage_event_document).where(usage_event_document.c.event_id == sa.bindparam("its_event"))
+_CHECKPOINT = sa.update(usage_event).where(
+    _MINE, usage_event.c.status == UsageStatus.RESERVED, usage_event.c.output_tokens < sa.bindparam("noted")
+)
+
+
+def insert_call(
+    connection: sa.Connection, reservation: Reservation, *, boot_id: str, at: int, currency: str, price_ids: str
+) -> None:
+    """A reserved call; its request too, if this is its first. `at` is Unix microseconds, `price_ids` a JSON list."""
+    principal, components = reservation.principal, reservation.components
+    shared = {
+        "request_id": reservation.request_id,
+        "tenant_id": principal.tenant_id,
+        "project_id": reservation.project_id,
+        "user_id": principal.user_id,
+        "api_key_id": principal.key_id,
+        "boot_id": boot_id,
+        "accepted_at": at,
+    }
+    connection.execute(_NEW_REQUEST[connection.dialect.name], {**shared, "endpoint": reservation.endpoint})
+    event = {
+        **shared,
+        "event_id": reservation.event_id,
+        "operation": reservation.operation,
+        "model_id": reservation.model,
+        "tokenizer_rev": reservation.tokenizer_revision,
+        "status": UsageStatus.RESERVED,
+        "tok_system": components.system,
+        "tok_history": components.history,
+        "tok_context": components.context,
+        "tok_question": components.question,
+        "tok_template": components.template,
+        "input_tokens": reservation.input_tokens,
+        "max_output_tokens": reservation.max_output_tokens,
+        "currency": currency,
+        "price_ids": price_ids,
+    }
+    connection.execute(_NEW_EVENT, event)
+    shares = [
+        {
+            "event_id": reservation.event_id,
+            "document_id": share.document_id,
+            "chunks": share.chunks,
+            "tokens": share.tokens,
+        }
+        for share in reservation.documents
+    ]
+    if shares:
+        connection.execute(_NEW_SHARES, shares)
+
+
+def locked_call(connection: sa.Connection, event_id: str) -> sa.Row[Any] | None:
+    """A row that nobody else can settle before this transaction ends; None where there is none."""
+    return connection.execute(_LOCKED, {"its_event": event_id}).one_or_none()
+
+
+def left_open(connection: sa.Connection, *, boot_id: str) -> list[sa.Row[Any]]:
+    """The rows other processes than `boot_id` reserved and did not settle, locked."""
+    return list(connection.execute(_LEFT_OPEN, {"this_boot": boot_id}))
+
+
+def change_call(connection: sa.Connection, event_id: str, **values: Any) -> None:
+    """Change columns of a locked row."""
+    connection.execute(_CHANGE, {"its_event": event_id, **values})
+
+
+def note_output(connection: sa.Connection, event_id: str, output_tokens: int) -> None:
+    """Note how much an open call has generated; a note that says less than the one before changes nothing."""
+    connection.execute(_CHECKPOINT, {"its_event": event_id, "noted": output_tokens, "output_tokens": output_tokens})
+
+
+def forget_shares(connection: sa.Connection, event_id: str) -> None:
+    """What was not read was not read of any document."""
+    connection.execute(_NOT_READ, {"its_event": event_id, "tokens": 0})
+
+
+def is_unfinished(connection: sa.Connection, job_id: str) -> bool:
+    """Whether it is an ingestion that will be gone on with."""
+    mine = sa.select(job.c.id).where(job.c.id == job_id, job.c.status != JobStatus.DONE)
+    return connection.execute(mine).scalar() is not None
+
+
+def kept_tokens(connection: sa.Connection, event_id: str) -> int:
+    """What the checkpoints of an ingestion's attempt keep of it."""
+    kept = sa.func.coalesce(sa.func.sum(embedding_checkpoint.c.tokens), 0)
+    return int(connection.execute(sa.select(kept).where(embedding_checkpoint.c.event_id == event_id)).scalar_one())

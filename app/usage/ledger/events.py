@@ -1,0 +1,87 @@
+"""Settled and open calls as they are read from the ledger."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.db.tables.ledger import usage_event, usage_event_document
+from app.types import Components, DocumentShare, Operation, UsageStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageEvent:
+    """One model call as the ledger has it. Times are Unix microseconds; `cost_pico` None is unpriced.
+
+    `count_quality` says how far the counts can be trusted: `none` while reserved, `exact`, or
+    `checkpoint` (the process died: at least this much was generated).
+    """
+
+    event_id: str
+    request_id: str
+    operation: Operation
+    status: UsageStatus
+    count_quality: str
+    tenant_id: str
+    user_id: str
+    key_id: str
+    model: str
+    tokenizer_revision: str
+    components: Components
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    delivered_tokens: int
+    max_output_tokens: int
+    cost_pico: int | None
+    accepted_at: int
+    settled_at: int | None
+    documents: tuple[DocumentShare, ...]
+
+
+def events_of(connection: sa.Connection, request_id: str) -> tuple[UsageEvent, ...]:
+    """The calls of a request in the order they were reserved; empty when there were none."""
+    of_request = usage_event.c.request_id == request_id
+    events = sa.select(usage_event).where(of_request).order_by(usage_event.c.accepted_at, usage_event.c.event_id)
+    shares = (
+        sa.select(usage_event_document)
+        .join(usage_event, usage_event.c.event_id == usage_event_document.c.event_id)
+        .where(of_request)
+        .order_by(usage_event_document.c.document_id)
+    )
+    rows = connection.execute(events).all()
+    documents: dict[str, list[DocumentShare]] = {row.event_id: [] for row in rows}
+    for share in connection.execute(shares):
+        documents[share.event_id].append(DocumentShare(share.document_id, share.chunks, share.tokens))
+    return tuple(_to_event(row, tuple(documents[row.event_id])) for row in rows)
+
+
+def _to_event(row: sa.Row[Any], documents: tuple[DocumentShare, ...]) -> UsageEvent:
+    return UsageEvent(
+        event_id=row.event_id,
+        request_id=row.request_id,
+        operation=Operation(row.operation),
+        status=UsageStatus(row.status),
+        count_quality=row.count_quality,
+        tenant_id=row.tenant_id,
+        user_id=row.user_id,
+        key_id=row.api_key_id,
+        model=row.model_id,
+        tokenizer_revision=row.tokenizer_rev,
+        components=Components(
+            template=row.tok_template,
+            system=row.tok_system,
+            history=row.tok_history,
+            question=row.tok_question,
+            context=row.tok_context,
+        ),
+        input_tokens=row.input_tokens,
+        cached_tokens=row.input_cached_tokens,
+        output_tokens=row.output_tokens,
+        delivered_tokens=row.output_delivered_tokens,
+        max_output_tokens=row.max_output_tokens,
+        cost_pico=row.cost_pico,
+        accepted_at=row.accepted_at,
+        settled_at=row.settled_at,
+        documents=documents,
+    )

@@ -1,0 +1,147 @@
+"""Settlements the database could not take, kept in a file of their own until it does.
+
+What a model has spent is known once, when it ends; a database that is away at that moment must not lose it. A line
+is on the disk, fsynced, before the caller goes on. Settling is idempotent, so a line that is replayed after it had
+been settled changes nothing.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from app.disk import sync_folder
+from app.telemetry.logs import logger
+from app.types import Settlement, UsageStatus
+
+_RETRY_SECONDS = 5.0
+_CLOSE_SECONDS = 10.0
+
+
+class SettlementJournal:
+    """An append-only file of JSON lines, one settlement each. Safe to use from any thread; one process at a time.
+
+    Where the file cannot be written either, settlements are kept in memory, which the log says.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read what a process before this one left; a last line that was torn was never acknowledged, and is cut off.
+
+        Raises:
+            OSError: The file is there and cannot be read or mended.
+        """
+        self._path = path
+        self._lock = threading.Lock()
+        self._pending: dict[str, Settlement] = {}
+        if path.exists():
+            self._load()
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def append(self, event_id: str, settlement: Settlement) -> None:
+        """Keep a settlement, durably; the first one of a row stands."""
+        with self._lock:
+            if event_id in self._pending:
+                return
+            self._pending[event_id] = settlement
+            line = json.dumps({"event_id": event_id, **asdict(settlement)}, separators=(",", ":")) + "\n"
+            try:
+                self._write(line.encode())
+            except OSError as error:
+                logger().error("settlement.unwritten", row=event_id, error=type(error).__name__)
+            else:
+                logger().warning("settlement.journaled", row=event_id, waiting=len(self._pending))
+
+    def pending(self) -> tuple[tuple[str, Settlement], ...]:
+        """What waits, oldest first."""
+        with self._lock:
+            return tuple(self._pending.items())
+
+    def remove(self, event_id: str) -> None:
+        """The database has it. The file is emptied with its last line."""
+        with self._lock:
+            self._pending.pop(event_id, None)
+            if not self._pending and self._path.exists():
+                try:
+                    self._cut(0)
+                except OSError as error:  # its lines are replayed once more, which changes nothing
+                    logger().warning("settlement.journal_kept", error=type(error).__name__)
+
+    def _write(self, line: bytes) -> None:
+        created = not self._path.exists()
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            before = os.fstat(descriptor).st_size
+            try:
+                written = os.write(descriptor, line)
+                if written != len(line):
+                    raise OSError("a line was cut short")
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, before)  # the next line must not follow half of one
+                raise
+        finally:
+            os.close(descriptor)
+        if created:
+            sync_folder(self._path.parent)
+
+    def _cut(self, size: int) -> None:
+        descriptor = os.open(self._path, os.O_WRONLY)
+        try:
+            os.ftruncate(descriptor, size)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _load(self) -> None:
+        content = self._path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            try:
+                fields = json.loads(line)
+                event_id = fields.pop("event_id")
+                settlement = Settlement(**{**fields, "status": UsageStatus(fields["status"])})
+            except (ValueError, TypeError, KeyError, AttributeError):
+                logger().error("settlement.unreadable", line=number)
+                continue
+            self._pending.setdefault(event_id, settlement)
+        if whole != len(content):
+            self._cut(whole)
+
+
+class SettlementRetry:
+    """Settles what a journal keeps every few seconds, in a thread of its own."""
+
+    def __init__(self, settle: Callable[[], int], *, seconds: float = _RETRY_SECONDS) -> None:
+        """`settle` tries all of them and says how many the database took. Nothing runs before `start`."""
+        self._settle = settle
+        self._seconds = seconds
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="footnote-settlements", daemon=True)
+
+    def start(self) -> None:
+        """Begin to wait."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Try a last time, and end. What is left stays in the journal."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=_CLOSE_SECONDS)
+        self._try()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._seconds):
+            self._try()
+
+    def _try(self) -> None:
+        try:
+            settled = self._settle()
+        except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
+            logger().error("settlement.failed", error=type(error).__name__, exc_info=error)
+            return
+        if settled:
+            logger().info("settlement.replayed", settled=settled)

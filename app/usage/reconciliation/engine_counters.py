@@ -1,0 +1,149 @@
+"""What the engine says it has done, written down beside the ledger and never derived from it.
+
+One row a process and model: prompt tokens computed, found and generated, and requests taken, of every call there was,
+an answer's or another's. What the ledger bills must add up to it (`app.usage.reconciliation.reconciliation`).
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.db.session import Database
+from app.db.tables.rollups import engine_counter
+from app.errors import StorageFull, StoreUnavailable
+from app.telemetry.logs import logger
+from generation.types import EngineStats, ModelInfo
+
+_FLUSH_SECONDS = 10.0
+_CLOSE_SECONDS = 10.0
+
+
+class CountingEngine(Protocol):
+    """What an engine says of itself; see `generation.ports.Engine`."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """The loaded model."""
+        ...
+
+    def stats(self) -> EngineStats:
+        """What was done since start."""
+        ...
+
+
+class EngineCounters:
+    """Keeps one engine's row. The engine must count for itself, as one in this process does."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: CountingEngine,
+        *,
+        boot_id: str,
+        clock: Callable[[], float] = time.time,
+        seconds: float = _FLUSH_SECONDS,
+    ) -> None:
+        """Nothing is written before `start`.
+
+        Args:
+            database: Where the row is.
+            engine: Whose counters they are, from its first request on.
+            boot_id: The process.
+            clock: Unix seconds.
+            seconds: Between two looks; an engine that has done nothing since costs no write.
+        """
+        self._database = database
+        self._engine = engine
+        self._boot_id = boot_id
+        self._clock = clock
+        self._seconds = seconds
+        self._started_at = self._now()
+        self._written: EngineStats | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="footnote-engine-counters", daemon=True)
+
+    @property
+    def boot_id(self) -> str:
+        """The process whose engine it is."""
+        return self._boot_id
+
+    @property
+    def model(self) -> str:
+        """The engine's model, as the ledger has it."""
+        return self._engine.info.model
+
+    def stats(self) -> EngineStats:
+        """What the engine says now."""
+        return self._engine.stats()
+
+    def start(self) -> None:
+        """Write the row, all zeros, and keep it from now on.
+
+        Raises:
+            StoreUnavailable, StorageFull: It cannot be written.
+        """
+        self.flush()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write the last of it, for good. To be called when the engine has stopped and told every observer.
+
+        Where the database is away the row stays open, and is compared as that of a process that died.
+        """
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=_CLOSE_SECONDS)
+        try:
+            self.flush(closed=True)
+        except (StoreUnavailable, StorageFull) as error:
+            logger().warning("engine_counters.unwritten", error=type(error).__name__)
+
+    def flush(self, *, closed: bool = False) -> None:
+        """Write what the engine says now; `closed` once it will say no more.
+
+        Raises:
+            StoreUnavailable, StorageFull: It cannot be written.
+        """
+        stats = self._engine.stats()
+        counts = {
+            "prefill_tokens": stats.prompt_tokens,
+            "cached_tokens": stats.cached_tokens,
+            "decode_tokens": stats.decode_tokens,
+            "requests": stats.requests,
+            "updated_at": self._now(),
+            "closed": closed,
+        }
+        insert = sqlite.insert if self._database.dialect == "sqlite" else postgresql.insert
+        statement = insert(engine_counter).values(
+            boot_id=self._boot_id, model_id=self.model, started_at=self._started_at, **counts
+        )
+        with self._database.write() as connection:
+            connection.execute(statement.on_conflict_do_update(index_elements=["boot_id", "model_id"], set_=counts))
+        self._written = stats
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._seconds):
+            stats = self._engine.stats()
+            if self._written is not None and _totals(stats) == _totals(self._written):
+                continue
+            try:
+                self.flush()
+            except (StoreUnavailable, StorageFull) as error:  # the totals only grow: the next one tells it all
+                logger().warning("engine_counters.unwritten", error=type(error).__name__)
+
+    def _now(self) -> int:
+        return round(self._clock() * 1_000_000)
+
+
+def _totals(stats: EngineStats) -> tuple[int, ...]:
+    return (stats.prompt_tokens, stats.cached_tokens, stats.decode_tokens, stats.requests)
+
+
+def counters_of(connection: sa.Connection, *, since: int) -> list[sa.Row[tuple[object, ...]]]:
+    """The rows of processes that still ran at `since` (Unix microseconds), oldest first."""
+    query = sa.select(engine_counter).where(engine_counter.c.updated_at >= since)
+    return list(connection.execute(query.order_by(engine_counter.c.started_at, engine_counter.c.model_id)))

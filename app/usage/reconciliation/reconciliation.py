@@ -1,0 +1,175 @@
+"""Reconciliation of the ledger: with the engine's counters, its own sums, and the budgets."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from app.db.session import Database
+from app.errors import Conflict
+from app.telemetry.logs import logger
+from app.telemetry.metrics import Metrics
+from app.usage.reconciliation.book_checks import budget_checks, open_checks, row_checks
+from app.usage.reconciliation.check import Check
+from app.usage.reconciliation.engine_checks import Tally, engine_checks
+from app.usage.reconciliation.engine_counters import EngineCounters
+from app.usage.reconciliation.rollup_checks import rollup_checks
+from generation.types import EngineStats
+
+_NOTHING = EngineStats(waiting=0, running=0, capacity=0, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)
+_DAYS = 2
+_DAY = 86_400_000_000
+_WATCH_SECONDS = 300.0
+_CLOSE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """One look, over all tenants. `as_of` is the Unix second at which it ended."""
+
+    as_of: int
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything agrees."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def mismatches(self) -> tuple[str, ...]:
+        """Names of the checks that failed, each once."""
+        return tuple(dict.fromkeys(check.name for check in self.checks if not check.ok))
+
+
+class LedgerReconciliation:
+    """Looks at one installation's books, one look at a time, and reports to the log and the metrics."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        boot_id: str,
+        zone: ZoneInfo,
+        metrics: Metrics,
+        counters: EngineCounters | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Take collaborators.
+
+        Args:
+            database: All tenants'.
+            boot_id: This process.
+            zone: The reporting zone, whose days are compared.
+            metrics: Told of every look.
+            counters: This process's engine's; None where there is none that counts for itself.
+            clock: Unix seconds.
+        """
+        self._database = database
+        self._boot_id = boot_id
+        self._zone = zone
+        self._metrics = metrics
+        self._counters = counters
+        self._clock = clock
+        self._tally = Tally()
+        self._looking = threading.Lock()
+        self._last: Reconciliation | None = None
+
+    def watch_engine(self, counters: EngineCounters) -> None:
+        """Compare with an engine's counters from now on."""
+        self._counters = counters
+
+    @property
+    def last(self) -> Reconciliation | None:
+        """The last look; None before the first."""
+        return self._last
+
+    def run(self, *, since: int | None = None) -> Reconciliation:
+        """Compare everything that happened after `since`, Unix microseconds; None: the cheap look at two days.
+
+        The cheap one goes on with sums of the look before, and leaves out budgets that never end.
+
+        Raises:
+            Conflict: Another look is being taken.
+            StoreUnavailable: The database cannot be read.
+        """
+        if not self._looking.acquire(blocking=False):
+            raise Conflict("The ledger is being reconciled already; try again in a moment.")
+        try:
+            checks = self._checks(since)
+        finally:
+            self._looking.release()
+        found = self._last = Reconciliation(int(self._clock()), checks)
+        self._tell(found)
+        return found
+
+    def _checks(self, since: int | None) -> tuple[Check, ...]:
+        now = round(self._clock() * 1_000_000)
+        begin = max(0, now - _DAYS * _DAY) if since is None else since
+        engine = self._engine_checks(begin, now, self._tally if since is None else Tally())
+        if not all(check.ok for check in engine):  # a clock set back may have kept calls from being summed
+            self._tally = Tally()
+            engine = self._engine_checks(begin, now, self._tally)
+        with self._database.read() as connection:
+            books = (
+                *row_checks(connection, since=begin),
+                *open_checks(connection, boot_id=self._boot_id),
+                *budget_checks(connection, since=begin, totals=since is not None),
+            )
+        return (*engine, *rollup_checks(self._database, self._zone, since=begin, now=now), *books)
+
+    def _engine_checks(self, since: int, now: int, tally: Tally) -> tuple[Check, ...]:
+        before = self._counters.stats() if self._counters is not None else _NOTHING
+        with self._database.read() as connection:
+            return tuple(
+                engine_checks(connection, since=since, now=now, tally=tally, current=self._counters, before=before)
+            )
+
+    def _tell(self, found: Reconciliation) -> None:
+        failed: dict[str, int] = {check.name: 0 for check in found.checks}
+        for check in found.checks:
+            failed[check.name] += not check.ok
+        for name, count in failed.items():
+            self._metrics.ledger_mismatches.labels(name).set(count)
+        self._metrics.ledger_reconciled_at.set(found.as_of)
+        if found.ok:
+            logger().info("ledger.reconciled", checks=len(found.checks))
+        for check in found.checks:
+            if not check.ok:
+                logger().error(
+                    "ledger.mismatch",
+                    check=check.name,
+                    expected=check.expected,
+                    found=check.found,
+                    detail=check.detail,
+                )
+
+
+class LedgerWatch:
+    """Reconciles every few minutes, in a thread of its own."""
+
+    def __init__(self, reconcile: Callable[[], object], *, seconds: float = _WATCH_SECONDS) -> None:
+        """`reconcile` is one look. Nothing runs before `start`."""
+        self._reconcile = reconcile
+        self._seconds = seconds
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="footnote-ledger-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to wait."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; a look being taken is waited for, a while."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=_CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._seconds):
+            try:
+                self._reconcile()
+            except Conflict:
+                continue  # an administrator is looking just now
+            except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
+                logger().error("ledger.reconciliation_failed", error=type(error).__name__, exc_info=error)

@@ -1,0 +1,1 @@
+"""Reports and exports of token usage and cost."""

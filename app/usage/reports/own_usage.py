@@ -1,0 +1,65 @@
+"""Everyone's own use, from the sums kept by day and month."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from app.usage.rollups.sums import DAYS, MONTHS, NOTHING, Source, Totals
+from app.usage.rollups.zones import day_start, month_start
+
+
+@dataclass(slots=True)
+class Period:
+    """What was spent since `start` (Unix seconds), by operation."""
+
+    start: int
+    totals: dict[str, Totals]
+
+    def add(self, operation: str, some: Totals) -> None:
+        """Count more."""
+        self.totals[operation] = self.totals.get(operation, NOTHING).plus(some)
+
+    def of(self, operations: Sequence[str]) -> Totals:
+        """Some operations together."""
+        found = NOTHING
+        for operation in operations:
+            found = found.plus(self.totals.get(operation, NOTHING))
+        return found
+
+
+def own_usage(
+    connection: sa.Connection, *, tenant_id: str, user_id: str, zone: ZoneInfo, as_of: int
+) -> dict[str, Period]:
+    """What a user spent `today`, this `month` and `all_time`; `zone` is the reporting zone, `as_of` Unix seconds."""
+    now = as_of * 1_000_000
+    day, month = day_start(now, zone), month_start(now, zone)
+
+    def mine(source: Source) -> sa.Select[*tuple[Any, ...]]:
+        """Whole sums of the user alone, not of spans of time: an index leads to them."""
+        operation = source.dimensions["operation"]
+        return (
+            sa.select(source.at, operation, *source.sums)
+            .where(
+                source.rows.c.tz == zone.key,
+                source.tenant_id == tenant_id,
+                source.dimensions["user_id"] == user_id,
+            )
+            .group_by(source.at, operation)
+        )
+
+    periods = {
+        "today": Period(day // 1_000_000, {}),
+        "month": Period(month // 1_000_000, {}),
+        "all_time": Period(0, {}),
+    }
+    for row in connection.execute(mine(DAYS).where(DAYS.at >= day)):
+        periods["today"].add(row[1], Totals._make(map(int, row[2:])))
+    for row in connection.execute(mine(MONTHS)):
+        some = Totals._make(map(int, row[2:]))
+        periods["all_time"].add(row[1], some)
+        if row[0] >= month:
+            periods["month"].add(row[1], some)
+    return periods

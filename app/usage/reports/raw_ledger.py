@@ -1,0 +1,301 @@
+"""The ledger line by line: settled calls and adjustments in the order they counted, by page or as a stream.
+
+Every read goes on after the last line of the one before (a keyset), in a short transaction of its own: a page costs the
+same at any depth, and no export holds the database's log or its old rows back, however slowly it is taken.
+"""
+
+import heapq
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import sqlalchemy as sa
+
+from app.db.cursors import cut, decode_cursor
+from app.db.session import Database
+from app.db.tables.ledger import usage_event, usage_event_document
+from app.db.tables.prices import price, usage_adjustment
+from app.errors import NotFound
+from app.types import DocumentShare
+from app.usage.ledger.entry import ADJUSTMENT
+from app.usage.rollups.sums import of_adjusted
+
+_BATCH = 4000  # lines read at once for a stream
+_EVENT, _ADJUSTMENT = 0, 1  # which comes first of two that counted in the same microsecond
+
+_Position: TypeAlias = tuple[int, int, str]
+
+
+class Line(NamedTuple):
+    """A settled call, or an adjustment of one, whose counts are what it adds and may be negative.
+
+    Times are Unix microseconds, `at` being when it counted; money is pico-units, None where a call has no price;
+    `price_ids` is JSON. Of a call `adjustment_id` and `reason` are empty; an adjustment's other texts are its call's.
+    """
+
+    at: int
+    event_id: str
+    adjustment_id: str
+    request_id: str
+    operation: str
+    status: str
+    count_quality: str
+    project_id: str
+    user_id: str
+    api_key_id: str
+    model: str
+    tokenizer_revision: str
+    accepted_at: int
+    input_tokens: int
+    input_cached_tokens: int
+    output_tokens: int
+    output_delivered_tokens: int
+    max_output_tokens: int
+    tok_system: int
+    tok_history: int
+    tok_context: int
+    tok_question: int
+    tok_template: int
+    cost_pico: int | None
+    currency: str
+    price_ids: str
+    first_token_us: int | None
+    total_us: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFilter:
+    """Which lines; None is all. `statuses` may name `adjustment`."""
+
+    project_ids: Sequence[str] | None = None
+    user_ids: Sequence[str] | None = None
+    api_key_ids: Sequence[str] | None = None
+    models: Sequence[str] | None = None
+    statuses: Sequence[str] | None = None
+    operations: Sequence[str] | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotedPrice:
+    """A price a call was costed with: pico-units a token."""
+
+    price_id: str
+    meter: str
+    pico_per_token: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class WholeEvent:
+    """A settled call with all that belongs to it."""
+
+    line: Line
+    documents: tuple[DocumentShare, ...]
+    prices: tuple[NotedPrice, ...]
+    adjustments: tuple[Line, ...]
+
+
+class RawLedger:
+    """Reads the settled ledger of all tenants, one at a time."""
+
+    def __init__(self, database: Database, *, batch: int = _BATCH) -> None:
+        self._database = database
+        self._batch = batch
+
+    def page(
+        self, *, tenant_id: str, start: int, end: int, only: LineFilter, limit: int, cursor: str | None = None
+    ) -> tuple[tuple[Line, ...], str | None]:
+        """At most `limit` lines that counted in `[start, end)` (Unix microseconds), oldest first, and the next cursor.
+
+        Raises:
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        after: _Position | None = None
+        if cursor is not None:
+            at, kind, last_id = decode_cursor(cursor, int, int, str)
+            after = int(at), int(kind), str(last_id)
+        return cut(self._read(tenant_id, start, end, only, after, limit + 1), limit, _position)
+
+    def batches(self, *, tenant_id: str, start: int, end: int, only: LineFilter) -> Iterator[Sequence[Line]]:
+        """Every line that counted in `[start, end)` (Unix microseconds), oldest first, some thousand at a time.
+
+        They are of one moment where `end` is not after `Ledger.moment`: what is settled meanwhile counts later.
+        """
+        after: _Position | None = None
+        while True:
+            lines = self._read(tenant_id, start, end, only, after, self._batch)
+            if lines:
+                yield lines
+                after = _position(lines[-1])
+            if len(lines) < self._batch:
+                return
+
+    def event(self, event_id: str, *, tenant_id: str) -> WholeEvent:
+        """A settled call.
+
+        Raises:
+            NotFound: This tenant has none of that id, or it is not settled yet.
+        """
+        mine = usage_event.c.tenant_id == tenant_id, usage_event.c.event_id == event_id
+        shares = sa.select(usage_event_document).where(usage_event_document.c.event_id == event_id)
+        with self._database.read() as connection:
+            row = connection.execute(_EVENTS.where(*mine, usage_event.c.settled_at.is_not(None))).one_or_none()
+            if row is None:
+                raise NotFound("There is no settled call of this id.")
+            adjustments = connection.execute(
+                _ADJUSTMENTS.where(*mine).order_by(usage_adjustment.c.created_at, usage_adjustment.c.adjustment_id)
+            ).all()
+            documents = connection.execute(shares.order_by(usage_event_document.c.document_id)).all()
+            line = Line._make(row)
+            noted = sa.select(price).where(price.c.price_id.in_(json.loads(line.price_ids)))
+            prices = connection.execute(noted.order_by(price.c.price_id)).all()
+        return WholeEvent(
+            line,
+            tuple(DocumentShare(share.document_id, share.chunks, share.tokens) for share in documents),
+            tuple(NotedPrice(found.price_id, found.meter, found.pico_per_token, found.currency) for found in prices),
+            tuple(Line._make(found) for found in adjustments),
+        )
+
+    def _read(
+        self, tenant_id: str, start: int, end: int, only: LineFilter, after: _Position | None, limit: int
+    ) -> list[Line]:
+        """At most `limit` lines after a position, or from the start."""
+        of_events, of_adjustments = _conditions(tenant_id, only)
+        events: list[Line] = []
+        adjustments: list[Line] = []
+        with self._database.read() as connection:
+            if of_events is not None:
+                query = _following(_EVENTS, usage_event.c.settled_at, usage_event.c.event_id, _EVENT, start, after)
+                rows = connection.execute(query.where(usage_event.c.settled_at < end, *of_events).limit(limit))
+                events = [*map(Line._make, rows)]
+            if of_adjustments is not None:
+                if len(events) == limit:  # those after the last of the calls are for the next read
+                    end = min(end, events[-1].at + 1)
+                at, line_id = usage_adjustment.c.created_at, usage_adjustment.c.adjustment_id
+                query = _following(_ADJUSTMENTS, at, line_id, _ADJUSTMENT, start, after)
+                adjustments = [
+                    *map(Line._make, connection.execute(query.where(at < end, *of_adjustments).limit(limit)))
+                ]
+        return [*heapq.merge(events, adjustments, key=_place)][:limit] if adjustments else events
+
+
+_EVENTS = sa.select(
+    usage_event.c.settled_at,
+    usage_event.c.event_id,
+    sa.literal_column("''"),
+    usage_event.c.request_id,
+    usage_event.c.operation,
+    usage_event.c.status,
+    usage_event.c.count_quality,
+    usage_event.c.project_id,
+    usage_event.c.user_id,
+    usage_event.c.api_key_id,
+    usage_event.c.model_id,
+    usage_event.c.tokenizer_rev,
+    usage_event.c.accepted_at,
+    usage_event.c.input_tokens,
+    usage_event.c.input_cached_tokens,
+    usage_event.c.output_tokens,
+    usage_event.c.output_delivered_tokens,
+    usage_event.c.max_output_tokens,
+    usage_event.c.tok_system,
+    usage_event.c.tok_history,
+    usage_event.c.tok_context,
+    usage_event.c.tok_question,
+    usage_event.c.tok_template,
+    usage_event.c.cost_pico,
+    usage_event.c.currency,
+    usage_event.c.price_ids,
+    usage_event.c.ttft_us,
+    usage_event.c.total_us,
+    sa.literal_column("''"),
+)
+"""The columns of a `Line`, of calls."""
+
+_ADJUSTMENTS = sa.select(
+    usage_adjustment.c.created_at,
+    usage_adjustment.c.event_id,
+    usage_adjustment.c.adjustment_id,
+    usage_event.c.request_id,
+    usage_event.c.operation,
+    sa.literal_column(f"'{ADJUSTMENT}'"),
+    usage_event.c.count_quality,
+    usage_event.c.project_id,
+    usage_event.c.user_id,
+    usage_event.c.api_key_id,
+    usage_event.c.model_id,
+    usage_event.c.tokenizer_rev,
+    usage_event.c.accepted_at,
+    usage_adjustment.c.input_tokens,
+    usage_adjustment.c.input_cached_tokens,
+    usage_adjustment.c.output_tokens,
+    usage_adjustment.c.output_delivered_tokens,
+    sa.literal_column("0"),
+    usage_adjustment.c.tok_system,
+    usage_adjustment.c.tok_history,
+    usage_adjustment.c.tok_context,
+    usage_adjustment.c.tok_question,
+    usage_adjustment.c.tok_template,
+    usage_adjustment.c.cost_pico,
+    usage_adjustment.c.currency,
+    usage_adjustment.c.price_ids,
+    sa.null(),
+    sa.null(),
+    usage_adjustment.c.reason,
+).select_from(usage_adjustment.join(usage_event, usage_adjustment.c.event_id == usage_event.c.event_id))
+"""The columns of a `Line`, of adjustments."""
+
+
+def _conditions(
+    tenant_id: str, only: LineFilter
+) -> tuple[list[sa.ColumnElement[bool]] | None, list[sa.ColumnElement[bool]] | None]:
+    """Which calls and which adjustments; None for no such lines at all. An adjustment is where its call is."""
+    chosen: dict[sa.Column[str], Sequence[str] | None] = {
+        usage_event.c.tenant_id: [tenant_id],
+        usage_event.c.project_id: only.project_ids,
+        usage_event.c.user_id: only.user_ids,
+        usage_event.c.api_key_id: only.api_key_ids,
+        usage_event.c.model_id: only.models,
+        usage_event.c.operation: only.operations,
+        usage_event.c.request_id: None if only.request_id is None else [only.request_id],
+    }
+    given = {column: values for column, values in chosen.items() if values is not None}
+    of_events: list[sa.ColumnElement[bool]] = [
+        column == values[0] if len(values) == 1 else column.in_(values) for column, values in given.items()
+    ]
+    of_adjustments: list[sa.ColumnElement[bool]] = [of_adjusted(column).in_(values) for column, values in given.items()]
+    if only.statuses is None:
+        return of_events, of_adjustments
+    settled = [status for status in only.statuses if status != ADJUSTMENT]
+    return (
+        [*of_events, usage_event.c.status.in_(settled)] if settled else None,
+        of_adjustments if ADJUSTMENT in only.statuses else None,
+    )
+
+
+def _following(
+    query: sa.Select[Any], at: sa.Column[int], line_id: sa.Column[str], kind: int, start: int, after: _Position | None
+) -> sa.Select[Any]:
+    """The lines of a kind that come after a position, in order.
+
+    Ids are compared by the database alone, never between the kinds: databases order text differently.
+    """
+    query = query.order_by(at, line_id)
+    if after is None or after[0] < start:
+        return query.where(at >= start)
+    last_at, last_kind, last_id = after
+    # one lower bound only: SQLite seeks by the first it finds, and would read all that lies before the other
+    if kind == last_kind:
+        return query.where(at >= last_at, sa.tuple_(at, line_id) > sa.tuple_(last_at, last_id))
+    return query.where(at >= last_at if kind > last_kind else at > last_at)
+
+
+def _place(line: Line) -> tuple[int, int]:
+    return line.at, _ADJUSTMENT if line.adjustment_id else _EVENT
+
+
+def _position(line: Line) -> _Position:
+    return *_place(line), line.adjustment_id or line.event_id

@@ -1,0 +1,258 @@
+"""Who spent how much: the reports for administrators, in the shape of OpenAI's usage API with fields added.
+
+Calls count in the moment they were settled and adjustments when they were made, so a closed bucket never changes.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from app.db.session import Database
+from app.errors import InvalidRequest
+from app.types import Operation
+from app.usage.reports.costs_report import COST_DIMENSIONS, cost_results
+from app.usage.reports.documents_report import DocumentsQuery, document_results
+from app.usage.reports.own_usage import own_usage
+from app.usage.reports.query import ReportQuery
+from app.usage.rollups.buckets import LIMITS, BucketPage, bucket_page, page_token
+from app.usage.rollups.sums import DIMENSIONS, Totals, decimal, in_order, totals
+from app.usage.rollups.zones import zone_named
+
+COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
+EMBEDDINGS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
+RERANK = (Operation.RERANK,)
+JUDGE = (Operation.JUDGE,)
+
+_IN_FLIGHT = 60  # seconds within which a settlement that took its time has surely committed or failed
+_COST_LIMITS = {**LIMITS, "1d": (7, 180)}  # as OpenAI's
+_MOST_RESULTS = 10_000  # a page ends with the bucket that goes beyond
+
+_OWN_PARTS = {"embeddings": EMBEDDINGS, "rerank": RERANK, "judge": JUDGE}  # beside completions
+
+_TENANT = "tenant_id"
+_UNGROUPED = dict.fromkeys(DIMENSIONS)
+
+_Result = dict[str, object]
+_Find = Callable[[sa.Connection, BucketPage], Mapping[int, list[_Result]]]
+
+
+class UsageReports:
+    """Reads the ledger. `zone` is the reporting zone, UTC unless told; `clock` gives Unix seconds."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        zone: ZoneInfo | None = None,
+        currency: str = "usd",
+        clock: Callable[[], float] = time.time,
+        most_results: int = _MOST_RESULTS,
+    ) -> None:
+        self._database = database
+        self._zone = zone or ZoneInfo("UTC")
+        self._currency = currency
+        self._clock = clock
+        self._most_results = most_results
+
+    def completions(self, query: ReportQuery) -> dict[str, object]:
+        """The generator's calls by bucket and group.
+
+        Buckets begin on the hours, days and months of the asked zone and are cut at the two ends of the range, so a
+        report of two ranges that meet is the two reports. A page ends after `limit` buckets, or sooner where they
+        hold very many groups. `final` says that no number here will change.
+
+        Raises:
+            InvalidRequest: A range, zone, width, dimension, limit or page that cannot be; `param` names it.
+        """
+        return self._usage(query, "completions", COMPLETIONS, self._completion)
+
+    def embeddings(self, query: ReportQuery) -> dict[str, object]:
+        """The embedder's calls, queries and documents, as `completions`."""
+        return self._usage(query, "embeddings", EMBEDDINGS, self._counted)
+
+    def rerank(self, query: ReportQuery) -> dict[str, object]:
+        """The reranker's calls, as `completions`."""
+        return self._usage(query, "rerank", RERANK, self._counted)
+
+    def judge(self, query: ReportQuery) -> dict[str, object]:
+        """The calls of what reads passages to find, keep or check an answer, as `completions`."""
+        return self._usage(query, "judge", JUDGE, self._counted)
+
+    def costs(self, query: ReportQuery) -> dict[str, object]:
+        """What all calls and adjustments cost, as `completions`; `group_by` also takes `line_item` or `document_id`.
+
+        A line item is a model and what of it was paid for (`m, input`, `m, cached input`, `m, output`,
+        `m, embedding`), or `adjustment`. A document's cost is what embedding it cost, and of each call that read it
+        the share that its tokens are of the prompt; what belongs to no document is `""`. These two are read
+        line by line: slower than what is kept as sums.
+        """
+        groups = self._groups(query.group_by, COST_DIMENSIONS)
+        if {"line_item", "document_id"} <= {*groups}:
+            raise InvalidRequest("group_by takes line_item or document_id, not both.", param="group_by")
+
+        def find(connection: sa.Connection, page: BucketPage) -> Mapping[int, list[_Result]]:
+            return cost_results(
+                connection,
+                page.edges,
+                tenant_id=query.tenant_id,
+                zone=self._zone,
+                groups=groups,
+                only=query.only(),
+                currency=self._currency,
+            )
+
+        return self._page(query, find, limits=_COST_LIMITS)
+
+    def documents(self, query: DocumentsQuery) -> dict[str, object]:
+        """What each document took to embed and to read, one page of documents.
+
+        Raises:
+            InvalidRequest: A range, order, limit or page that cannot be; `param` names it.
+        """
+        as_of = int(self._clock())
+        with self._database.read() as connection:
+            page = document_results(connection, query, as_of=as_of, currency=self._currency)
+        return page | {"as_of": as_of, "final": int(str(page["end_time"])) + _IN_FLIGHT <= as_of}
+
+    def own(self, *, tenant_id: str, user_id: str) -> dict[str, object]:
+        """What a user spent today, this month (both in the reporting zone) and in all; every call is in one part."""
+        as_of = int(self._clock())
+        with self._database.read() as connection:
+            periods = own_usage(connection, tenant_id=tenant_id, user_id=user_id, zone=self._zone, as_of=as_of)
+        shown: dict[str, object] = {}
+        for name, period in periods.items():
+            shown[name] = {
+                "start_time": period.start,
+                "completions": self._completion("completions", period.of(COMPLETIONS), {}),
+                **{part: self._calls(period.of(operations)) for part, operations in _OWN_PARTS.items()},
+                "num_unpriced": period.of(tuple(Operation)).unpriced,
+                "cost": self._cost(period.of(tuple(Operation))),
+            }
+        return {"object": "usage", "user_id": user_id, **shown, "as_of": as_of, "tz": self._zone.key}
+
+    def _usage(
+        self,
+        query: ReportQuery,
+        name: str,
+        operations: Sequence[str],
+        to_result: Callable[[str, Totals, Mapping[str, object]], _Result],
+    ) -> dict[str, object]:
+        groups = self._groups(query.group_by, DIMENSIONS)
+
+        def find(connection: sa.Connection, page: BucketPage) -> Mapping[int, list[_Result]]:
+            sums = totals(
+                connection,
+                page.edges,
+                tenant_id=query.tenant_id,
+                zone=self._zone,
+                groups=groups,
+                only=query.only(operations),
+            )
+            found: dict[int, list[_Result]] = {}
+            for key in in_order(sums):
+                result = to_result(name, sums[key], dict(zip(groups, key[1:], strict=True)))
+                found.setdefault(int(key[0]), []).append(result)
+            return found
+
+        return self._page(query, find, limits=LIMITS)
+
+    def _page(self, query: ReportQuery, find: _Find, *, limits: Mapping[str, tuple[int, int]]) -> dict[str, object]:
+        as_of = int(self._clock())
+        zone = self._zone if query.tz is None else zone_named(query.tz)
+        # Until now includes the second that runs: an answer is on the report as soon as its client has it.
+        end = max(as_of, query.start) + 1 if query.end is None else query.end
+        page = bucket_page(
+            start=query.start,
+            end=end,
+            width=query.bucket_width,
+            zone=zone,
+            limit=query.limit,
+            page=query.page,
+            limits=limits,
+        )
+        with self._database.read() as connection:
+            results = find(connection, page)
+        tenant_id = query.tenant_id if _TENANT in query.group_by else None
+        shown = 0
+        for bucket in range(len(page.edges) - 1):
+            for result in results.get(bucket, ()):
+                result[_TENANT] = tenant_id
+                shown += 1
+            if shown > self._most_results:
+                page = page.first(bucket + 1)
+                break
+        edges = page.edges
+        return {
+            "object": "page",
+            "data": [
+                {
+                    "object": "bucket",
+                    "start_time": edges[bucket] // 1_000_000,
+                    "end_time": edges[bucket + 1] // 1_000_000,
+                    "start_local": datetime.fromtimestamp(edges[bucket] // 1_000_000, zone).isoformat(),
+                    "results": results.get(bucket, []),
+                }
+                for bucket in range(len(edges) - 1)
+            ],
+            "has_more": page.more,
+            "next_page": page_token(edges[-1]) if page.more else None,
+            "as_of": as_of,
+            "final": end + _IN_FLIGHT <= as_of,
+            "tz": zone.key,
+        }
+
+    def _groups(self, group_by: Sequence[str], known: Sequence[str]) -> list[str]:
+        """What to group by, in the order of `known`; the tenant is known, a report is of one."""
+        for name in group_by:
+            if name not in (_TENANT, *known):
+                allowed = ", ".join((_TENANT, *known))
+                raise InvalidRequest(f"Cannot group by '{name[:64]}'; use {allowed}.", param="group_by")
+        return [name for name in known if name in group_by]
+
+    def _completion(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
+        return {
+            "object": f"organization.usage.{name}.result",
+            "input_tokens": some.input_tokens,
+            "input_cached_tokens": some.input_cached_tokens,
+            "input_uncached_tokens": some.input_tokens - some.input_cached_tokens,
+            "output_tokens": some.output_tokens,
+            "output_delivered_tokens": some.output_delivered_tokens,
+            **self._numbers(some),
+            "components": {
+                "system": some.tok_system,
+                "history": some.tok_history,
+                "context": some.tok_context,
+                "question": some.tok_question,
+                "template": some.tok_template,
+            },
+            "cost": self._cost(some),
+            **_UNGROUPED,
+            **dimensions,
+        }
+
+    def _counted(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
+        return {
+            "object": f"organization.usage.{name}.result",
+            "input_tokens": some.input_tokens,
+            **self._numbers(some),
+            "cost": self._cost(some),
+            **_UNGROUPED,
+            **dimensions,
+        }
+
+    def _calls(self, some: Totals) -> dict[str, object]:
+        return {"num_model_requests": some.calls, "input_tokens": some.input_tokens}
+
+    def _numbers(self, some: Totals) -> dict[str, object]:
+        return {
+            "num_model_requests": some.calls,
+            "num_aborted": some.aborted,
+            "num_recovered": some.recovered,
+            "num_unpriced": some.unpriced,
+        }
+
+    def _cost(self, some: Totals) -> dict[str, object]:
+        return {"value": decimal(some.cost_pico) if some.priced else None, "currency": self._currency}

@@ -1,0 +1,118 @@
+"""Pages of reports as the rows of one table: one row per bucket and group, or per document, across all pages."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from app.usage.reports.csv_text import Cell
+from app.usage.reports.instants import rfc3339_seconds
+
+Page: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = Mapping[str, Any]
+
+_TIMES = ("start_time", "end_time", "start_local")
+_DIMENSIONS = ("tenant_id", "project_id", "user_id", "api_key_id", "model", "operation", "status")
+_NUMBERS = ("num_model_requests", "num_aborted", "num_recovered", "num_unpriced")
+_TOKENS = (
+    "input_tokens",
+    "input_cached_tokens",
+    "input_uncached_tokens",
+    "output_tokens",
+    "output_delivered_tokens",
+    "component_system",
+    "component_history",
+    "component_context",
+    "component_question",
+    "component_template",
+)
+
+MONEY = frozenset({"cost", "amount", "ingest_cost", "context_cost"})
+"""Columns of amounts, decimal strings with a minus where they are negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A report as a table: how it is called, its columns, and the rows of one of its pages as the API has them."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Callable[[Page], Iterator[Row]]
+
+    def cells(self, row: Row) -> list[Cell]:
+        """A row's cells, in the order of the columns; times are RFC 3339."""
+        flat = dict(_flat(row))
+        assert flat.keys() <= {*self.columns}, "a report has no number that its table lacks"
+        return [flat.get(column) for column in self.columns]
+
+
+def bucket_rows(page: Page) -> Iterator[Row]:
+    """The results of a page of buckets, each with the times of its bucket."""
+    for bucket in page["data"]:
+        for result in bucket["results"]:
+            yield {**{name: bucket[name] for name in _TIMES}, **result}
+
+
+def document_rows(page: Page) -> Iterator[Row]:
+    """The documents of a page, each with the range that its numbers are of."""
+    for result in page["data"]:
+        yield {"start_time": page["start_time"], "end_time": page["end_time"], **result}
+
+
+COMPLETIONS = Table("completions", (*_TIMES, *_DIMENSIONS, *_NUMBERS, *_TOKENS, "cost", "currency"), bucket_rows)
+EMBEDDINGS = Table("embeddings", (*_TIMES, *_DIMENSIONS, *_NUMBERS, "input_tokens", "cost", "currency"), bucket_rows)
+RERANK = Table("rerank", EMBEDDINGS.columns, bucket_rows)
+JUDGE = Table("judge", EMBEDDINGS.columns, bucket_rows)
+COSTS = Table(
+    "costs",
+    (
+        *_TIMES,
+        *_DIMENSIONS,
+        "line_item",
+        "document_id",
+        "num_unpriced",
+        "quantity",
+        "quantity_unit",
+        "amount",
+        "currency",
+    ),
+    bucket_rows,
+)
+DOCUMENTS = Table(
+    "documents",
+    (
+        "start_time",
+        "end_time",
+        "document_id",
+        "name",
+        "deleted",
+        "collection_id",
+        "num_ingests",
+        "ingest_tokens",
+        "ingest_cost",
+        "num_retrieved",
+        "context_tokens",
+        "context_cost",
+        "num_cited",
+        "num_citations",
+        "cost",
+        "currency",
+    ),
+    document_rows,
+)
+
+
+def _flat(row: Row) -> Iterator[tuple[str, Cell]]:
+    """Amounts lose their currency to a column of its own, components get a column each, Booleans are words."""
+    for name, value in row.items():
+        match value:
+            case {"value": amount, "currency": currency}:
+                yield name, amount
+                yield "currency", currency
+            case dict():
+                yield from ((f"component_{part}", count) for part, count in value.items())
+            case bool():
+                yield name, "true" if value else "false"
+            case int() if name in {"start_time", "end_time"}:
+                yield name, rfc3339_seconds(value)
+            case _ if name != "object":
+                yield name, value

@@ -1,0 +1,108 @@
+"""Sums of days and months by one dimension alone: added to with every line, or summed up from those by all dimensions.
+
+`num_adjustments` is 1 where there are adjustments: how many they were, sums by all dimensions do not tell.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.db.tables.rollups import (
+    FACETS,
+    MEASURES,
+    STATUS_COUNTS,
+    usage_rollup_day,
+    usage_rollup_facet,
+    usage_rollup_month,
+)
+from app.types import UsageStatus
+from app.usage.ledger.entry import ADJUSTMENT
+
+WIDE = {"day": usage_rollup_day, "month": usage_rollup_month}
+"""By width, the sums by all dimensions that are summed up."""
+
+ABORTED = (UsageStatus.CLIENT_ABORT, UsageStatus.SERVER_ABORT)
+
+_NUMBERS = (*STATUS_COUNTS, *MEASURES)
+_NAMES = ("tz", "tenant_id", "facet", "width", "bucket_start", "operation", "value", *_NUMBERS)
+
+
+def add_to_facets(connection: sa.Connection, line: dict[str, Any], *, tz: str, day: int, month: int) -> None:
+    """Add a line, in the columns of the sums by all dimensions, to the day and month that began then in `tz`.
+
+    One statement, and in it the rows always in one order.
+    """
+    calls, status = line["num_calls"], line["status"]
+    counted = {
+        "num_aborted": calls if status in ABORTED else 0,
+        "num_recovered": calls if status == UsageStatus.RECOVERED else 0,
+        "num_adjustments": int(status == ADJUSTMENT),
+    }
+    connection.execute(_upsert(connection.dialect.name), {**line, **counted, "tz": tz, "day": day, "month": month})
+
+
+def build_facets(connection: sa.Connection, width: str, *, tz: str, tenant_id: str, start: int, end: int) -> None:
+    """Write those of a tenant's days, or months, again that begin in `[start, end)` (Unix microseconds)."""
+    table, wide = usage_rollup_facet.c, WIDE[width].c
+    for facet in FACETS:
+        connection.execute(
+            sa.delete(usage_rollup_facet).where(
+                table.tz == tz,
+                table.tenant_id == tenant_id,
+                table.facet == facet,
+                table.width == width,
+                table.bucket_start >= start,
+                table.bucket_start < end,
+            )
+        )
+        keys = (
+            *(sa.literal(name, sa.Text) for name in (tz, tenant_id, facet, width)),
+            *(dimensions := (wide.bucket_start, wide.operation, wide[facet])),
+        )
+        mine = wide.tz == tz, wide.tenant_id == tenant_id, wide.bucket_start >= start, wide.bucket_start < end
+        sums = sa.select(*keys, *_numbers(WIDE[width])).where(*mine).group_by(*dimensions)
+        connection.execute(sa.insert(usage_rollup_facet).from_select(_NAMES, sums))
+
+
+def _numbers(rows: sa.Table) -> Iterator[sa.ColumnElement[int]]:
+    """`_NUMBERS` of sums by all dimensions."""
+    for statuses in (ABORTED, (UsageStatus.RECOVERED,)):
+        yield sa.func.sum(sa.case((rows.c.status.in_(statuses), rows.c.num_calls), else_=0))
+    yield sa.func.max(sa.case((rows.c.status == ADJUSTMENT, 1), else_=0))
+    for name in MEASURES:
+        yield sa.func.sum(rows.c[name])
+
+
+@cache  # as `app.usage.rollups.rollups` does
+def _upsert(dialect: str) -> sa.Executable:
+    """Add a line to its four rows, each of its numbers given once."""
+
+    def given(name: str) -> sa.BindParameter[Any]:
+        return sa.bindparam(name, type_=sa.Text() if name in ("tz", "tenant_id", "operation") else sa.BigInteger())
+
+    # The model's rows are those that most lines share, so whoever waits for one holds none of a user's.
+    slots = sa.union_all(
+        *(
+            sa.select(
+                sa.literal_column(f"'{facet}'", sa.Text).label("facet"),
+                sa.literal_column(f"'{width}'", sa.Text).label("width"),
+                sa.bindparam(width, type_=sa.BigInteger()).label("bucket_start"),
+                sa.bindparam(facet, type_=sa.Text()).label("value"),
+            )
+            for facet in ("model_id", "user_id")
+            for width in WIDE
+        )
+    ).subquery("slot")
+    # SQLite takes the ON of an upsert for that of a join where the SELECT ends with its FROM
+    line = sa.select(*(slots.c[name] if name in slots.c else given(name) for name in _NAMES)).where(sa.true())
+    table = usage_rollup_facet
+    statement = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).from_select(_NAMES, line)
+    new = statement.excluded
+    sums = {name: table.c[name] + new[name] for name in _NUMBERS}
+    sums["num_adjustments"] = sa.case(
+        (new.num_adjustments > table.c.num_adjustments, new.num_adjustments), else_=table.c.num_adjustments
+    )
+    return statement.on_conflict_do_update(index_elements=[column.name for column in table.primary_key], set_=sums)

@@ -1,0 +1,74 @@
+"""Sums of the ledger, added to in the transactions that write it: by quarter hour, and by day and month of one zone."""
+
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.db.advisory_lock import advisory_lock
+from app.db.tables.rollups import COST_UNIT, MEASURES, usage_rollup_15m, usage_rollup_day, usage_rollup_month
+from app.types import Reservation
+from app.usage.ledger.entry import Entry
+from app.usage.rollups.facets import add_to_facets
+from app.usage.rollups.zones import QUARTER, day_start, month_start
+
+
+class Rollups:
+    """A `Book`. `zone` is the reporting zone, whose days and months are kept."""
+
+    def __init__(self, zone: ZoneInfo) -> None:
+        self._zone = zone
+
+    def reserve_in(
+        self, connection: sa.Connection, reservation: Reservation, *, at: int, most_pico: int | None
+    ) -> None:
+        """Nothing: only what has ended is summed."""
+
+    def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
+        """Add a line to its quarter hour, its day and its month, and to those of its user and its model alone."""
+        # Calls take their rows in one order. Re-rating writes hundreds of lines in a transaction and comes back to rows
+        # that it has, so it would deadlock with the calls, or with another re-rating: it writes a tenant's sums alone.
+        advisory_lock(connection, f"sums:{entry.tenant_id}", shared=entry.calls > 0)
+        high, low = divmod(entry.cost_pico or 0, COST_UNIT)
+        values: dict[str, Any] = {
+            "tenant_id": entry.tenant_id,
+            "project_id": entry.project_id,
+            "user_id": entry.user_id,
+            "api_key_id": entry.key_id,
+            "model_id": entry.model,
+            "operation": entry.operation,
+            "status": entry.status,
+            "num_calls": entry.calls,
+            "num_unpriced": entry.calls if entry.cost_pico is None else 0,
+            "tok_system": entry.components.system,
+            "tok_history": entry.components.history,
+            "tok_context": entry.components.context,
+            "tok_question": entry.components.question,
+            "tok_template": entry.components.template,
+            "input_tokens": entry.input_tokens,
+            "input_cached_tokens": entry.cached_tokens,
+            "output_tokens": entry.output_tokens,
+            "output_delivered_tokens": entry.delivered_tokens,
+            "cost_high": high,
+            "cost_low": low,
+        }
+        _add(connection, usage_rollup_15m, values | {"bucket_start": entry.at - entry.at % QUARTER})
+        tz, day, month = self._zone.key, day_start(entry.at, self._zone), month_start(entry.at, self._zone)
+        _add(connection, usage_rollup_day, values | {"tz": tz, "bucket_start": day})
+        _add(connection, usage_rollup_month, values | {"tz": tz, "bucket_start": month})
+        # last, for all of a model's calls meet there and the next one waits until this transaction ends
+        add_to_facets(connection, values, tz=tz, day=day, month=month)
+
+
+def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> None:
+    connection.execute(_upsert(table, connection.dialect.name), values)
+
+
+@cache  # every call is settled with three of them, and composing one takes longer than running it
+def _upsert(table: sa.Table, dialect: str) -> sa.Executable:
+    """Add a row's measures to those of the row with its dimensions, which it becomes where there is none."""
+    statement = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table)
+    sums = {name: table.c[name] + statement.excluded[name] for name in MEASURES}
+    return statement.on_conflict_do_update(index_elements=[column.name for column in table.primary_key], set_=sums)

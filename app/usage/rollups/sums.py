@@ -1,0 +1,320 @@
+"""Sums over the ledger's settled lines, exact at any size, read from whatever keeps them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from operator import add
+from typing import NamedTuple, TypeAlias
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from app.db.tables.ledger import usage_event
+from app.db.tables.prices import usage_adjustment
+from app.db.tables.rollups import (
+    COST_UNIT,
+    usage_rollup_15m,
+    usage_rollup_day,
+    usage_rollup_facet,
+    usage_rollup_month,
+)
+from app.types import UsageStatus
+from app.usage.ledger.entry import ADJUSTMENT
+from app.usage.rollups.facets import ABORTED
+from app.usage.rollups.spans import Span, ranges, spans
+
+DIMENSIONS = ("project_id", "user_id", "api_key_id", "model", "operation", "status")
+"""What lines can be grouped and filtered by, in the words of the reports."""
+
+TOKENS = (
+    "tok_system",
+    "tok_history",
+    "tok_context",
+    "tok_question",
+    "tok_template",
+    "input_tokens",
+    "input_cached_tokens",
+    "output_tokens",
+    "output_delivered_tokens",
+)
+
+Only: TypeAlias = Mapping[str, Sequence[str]]
+"""By dimension, the values that count; a dimension that is not there is not filtered by."""
+
+Key: TypeAlias = tuple[int | str, ...]
+"""The number of a bucket and the values of the dimensions grouped by."""
+
+_UNIT: sa.ColumnElement[int] = sa.literal_column(str(COST_UNIT), sa.BigInteger)
+
+
+class Totals(NamedTuple):
+    """What some lines add up to. Costs are in two parts, see `cost_pico`.
+
+    Of `adjustments` it is only told whether there are any: sums of them are counted where sums are read.
+    """
+
+    calls: int
+    aborted: int
+    recovered: int
+    unpriced: int
+    adjustments: int
+    cost_high: int
+    cost_low: int
+    tok_system: int
+    tok_history: int
+    tok_context: int
+    tok_question: int
+    tok_template: int
+    input_tokens: int
+    input_cached_tokens: int
+    output_tokens: int
+    output_delivered_tokens: int
+
+    def plus(self, other: "Totals") -> "Totals":
+        """Both together."""
+        return Totals._make(map(add, self, other))
+
+    @property
+    def cost_pico(self) -> int:
+        """What they cost in pico-units."""
+        return self.cost_high * COST_UNIT + self.cost_low
+
+    @property
+    def priced(self) -> bool:
+        """Whether anything here had a price, so that there is a cost."""
+        return self.calls > self.unpriced or self.adjustments > 0
+
+
+NOTHING = Totals._make([0] * len(Totals._fields))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where lines, or sums of them, are read: `at` is when they count, `sums` those of `Totals` in its order.
+
+    Only those of the `rows` count for which `where` holds.
+    """
+
+    rows: sa.FromClause
+    at: sa.ColumnElement[int]
+    tenant_id: sa.ColumnElement[str]
+    dimensions: Mapping[str, sa.ColumnElement[str]]
+    sums: tuple[sa.ColumnElement[int], ...]
+    tz: sa.ColumnElement[str] | None = None
+    where: tuple[sa.ColumnElement[bool], ...] = ()
+
+
+def high(pico: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """The part of an amount that is summed in units of `COST_UNIT`."""
+    return pico // _UNIT
+
+
+def low(pico: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """The part of an amount that `high` leaves."""
+    return pico % _UNIT
+
+
+def _calls_of(statuses: Sequence[str], status: sa.ColumnElement[str], calls: object) -> sa.ColumnElement[int]:
+    return sa.func.sum(sa.case((status.in_(statuses), calls), else_=0))
+
+
+def _dimensions(rows: sa.FromClause) -> dict[str, sa.ColumnElement[str]]:
+    return {name: rows.c["model_id" if name == "model" else name] for name in DIMENSIONS}
+
+
+def _of_rollup(table: sa.Table) -> Source:
+    columns = table.c
+    return Source(
+        rows=table,
+        at=columns.bucket_start,
+        tenant_id=columns.tenant_id,
+        dimensions=_dimensions(table),
+        sums=(
+            sa.func.sum(columns.num_calls),
+            _calls_of(ABORTED, columns.status, columns.num_calls),
+            _calls_of([UsageStatus.RECOVERED], columns.status, columns.num_calls),
+            sa.func.sum(columns.num_unpriced),
+            _calls_of([ADJUSTMENT], columns.status, 1),
+            sa.func.sum(columns.cost_high),
+            sa.func.sum(columns.cost_low),
+            *(sa.func.sum(columns[name]) for name in TOKENS),
+        ),
+        tz=columns.get("tz"),
+    )
+
+
+def _of_facet(facet: str, dimension: str, width: str) -> Source:
+    columns = usage_rollup_facet.c
+    counts = ("num_calls", "num_aborted", "num_recovered", "num_unpriced", "num_adjustments", "cost_high", "cost_low")
+    return Source(
+        rows=usage_rollup_facet,
+        at=columns.bucket_start,
+        tenant_id=columns.tenant_id,
+        dimensions={dimension: columns.value, "operation": columns.operation},
+        sums=tuple(sa.func.sum(columns[name]) for name in (*counts, *TOKENS)),
+        tz=columns.tz,
+        where=(columns.facet == facet, columns.width == width),
+    )
+
+
+_event, _adjustment, _none = usage_event.c, usage_adjustment.c, sa.literal_column("0", sa.BigInteger)
+
+EVENTS = Source(
+    rows=usage_event,
+    at=_event.settled_at,
+    tenant_id=_event.tenant_id,
+    dimensions=_dimensions(usage_event),
+    sums=(
+        sa.func.count(),
+        _calls_of(ABORTED, _event.status, 1),
+        _calls_of([UsageStatus.RECOVERED], _event.status, 1),
+        sa.func.count() - sa.func.count(_event.cost_pico),
+        _none,
+        sa.func.coalesce(sa.func.sum(high(_event.cost_pico)), 0),
+        sa.func.coalesce(sa.func.sum(low(_event.cost_pico)), 0),
+        *(sa.func.sum(_event[name]) for name in TOKENS),
+    ),
+)
+"""Settled calls."""
+
+
+def of_adjusted(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """A column of an adjustment's call to filter by.
+
+    Wrapped, so that SQLite goes from the few adjustments to their calls and not from all calls to their adjustments.
+    """
+    return sa.func.coalesce(column, "")
+
+
+ADJUSTMENTS = Source(
+    rows=usage_adjustment.join(usage_event, _event.event_id == _adjustment.event_id),
+    at=_adjustment.created_at,
+    tenant_id=of_adjusted(_event.tenant_id),
+    dimensions={
+        **{name: of_adjusted(column) for name, column in _dimensions(usage_event).items()},
+        "status": sa.literal_column(f"'{ADJUSTMENT}'", sa.Text),
+    },
+    sums=(
+        _none,
+        _none,
+        _none,
+        _none,
+        sa.func.count(),
+        sa.func.sum(high(_adjustment.cost_pico)),
+        sa.func.sum(low(_adjustment.cost_pico)),
+        *(sa.func.sum(_adjustment[name]) for name in TOKENS),
+    ),
+)
+"""Adjustments, under their calls' dimensions but the status."""
+
+QUARTERS = _of_rollup(usage_rollup_15m)
+DAYS = _of_rollup(usage_rollup_day)
+MONTHS = _of_rollup(usage_rollup_month)
+FACETS = tuple(
+    (_of_facet(facet, dimension, "day"), _of_facet(facet, dimension, "month"))
+    for facet, dimension in (("model_id", "model"), ("user_id", "user_id"))  # fewest rows first
+)
+"""Days and months by one dimension and the operation alone."""
+
+
+def totals(
+    connection: sa.Connection,
+    edges: Sequence[int],
+    *,
+    tenant_id: str,
+    zone: ZoneInfo,
+    groups: Sequence[str] = (),
+    only: Only | None = None,
+) -> dict[Key, Totals]:
+    """What counted in the buckets between `edges` (Unix microseconds), by bucket and `groups`; empty ones are left out.
+
+    `zone` is the reporting zone, whose days and months are kept. Call it inside one read transaction: what is read
+    are single lines at the ends of buckets and kept sums between.
+    """
+    parts = spans(edges, zone)
+    days, months = _days_and_months({*groups, *(only or {})})
+    found: dict[Key, Totals] = {}
+    for source, its_spans in (
+        (EVENTS, parts.lines),
+        (ADJUSTMENTS, parts.lines),
+        (QUARTERS, parts.quarters),
+        (days, parts.days),
+        (months, parts.months),
+    ):
+        if its_spans:
+            for key, some in read(connection, source, its_spans, tenant_id, zone, groups, only or {}).items():
+                before = found.get(key)
+                found[key] = some if before is None else before.plus(some)
+    return found
+
+
+def _days_and_months(dimensions: Collection[str]) -> tuple[Source, Source]:
+    """Where those dimensions are all known, and rows are fewest."""
+    return next((pair for pair in FACETS if pair[0].dimensions.keys() >= {*dimensions}), (DAYS, MONTHS))
+
+
+def read(
+    connection: sa.Connection,
+    source: Source,
+    its_spans: Sequence[Span],
+    tenant_id: str,
+    zone: ZoneInfo,
+    groups: Sequence[str],
+    only: Only,
+) -> dict[Key, Totals]:
+    """What one source has in some spans."""
+    query = within(connection, source, its_spans, source.rows, tenant_id=tenant_id, only=only)
+    keys = [source.dimensions[name].label(name) for name in groups]
+    query = query.add_columns(*keys, *source.sums).group_by(
+        *(sa.literal_column(str(place)) for place in range(1, len(keys) + 2))
+    )
+    if source.tz is not None:
+        query = query.where(source.tz == zone.key)
+    end = 1 + len(keys)
+    return {tuple(row[:end]): Totals._make(map(int, row[end:])) for row in connection.execute(query)}
+
+
+def within(
+    connection: sa.Connection,
+    source: Source,
+    its_spans: Sequence[Span],
+    rows: sa.FromClause,
+    *,
+    tenant_id: str,
+    only: Only,
+) -> sa.Select[int]:
+    """Select the bucket numbers of `rows` (the source's, perhaps with more joined) that count in some spans."""
+    span = (
+        sa.values(
+            sa.column("bucket", sa.BigInteger),
+            sa.column("since", sa.BigInteger),
+            sa.column("until", sa.BigInteger),
+            name="span",
+        )
+        .data([tuple(each) for each in its_spans])
+        .cte("span")
+    )
+    query = (
+        sa.select(span.c.bucket)
+        .select_from(span.join(rows, sa.and_(source.at >= span.c.since, source.at < span.c.until)))
+        .where(
+            source.tenant_id == tenant_id,
+            *source.where,
+            *(source.dimensions[name].in_(values) for name, values in only.items()),
+        )
+    )
+    if connection.dialect.name == "postgresql":
+        # What the join says already: without these constants PostgreSQL reads all lines there are. SQLite would begin
+        # at them instead of at a span's start, and read the whole range for every span.
+        query = query.where(sa.or_(*(sa.and_(source.at >= since, source.at < end) for since, end in ranges(its_spans))))
+    return query
+
+
+def in_order(found: Mapping[Key, object]) -> list[Key]:
+    """Keys by bucket and group; sorted here, for the two databases order text differently."""
+    return sorted(found, key=lambda key: (int(key[0]), *map(str, key[1:])))
+
+
+def decimal(pico: int) -> str:
+    """Pico-units as units with 12 decimals, exactly."""
+    whole, rest = divmod(abs(pico), 10**12)
+    return f"{'-' if pico < 0 else ''}{whole}.{rest:012d}"

@@ -1,1 +1,0 @@
-"""Whether an answer's sentences are supported by the passages they cite."""

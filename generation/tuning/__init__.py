@@ -1,1 +1,0 @@
-"""Training an adapter of the generator: not part of serving, needs peft."""

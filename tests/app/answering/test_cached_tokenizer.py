@@ -1,0 +1,34 @@
+"""app.answering.cached_tokenizer counts and encodes as the tokenizer behind it does, and asks it less."""
+
+from app.answering.cached_tokenizer import RememberedTokens
+from retrieval.memo import Memo
+from tests.generation.fakes import LetterTokenizer
+
+
+class CountedTokenizer(LetterTokenizer):
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+
+    def encode(self, text: str) -> list[int]:
+        self.encoded.append(text)
+        return super().encode(text)
+
+
+def test_a_text_is_encoded_once_and_each_caller_has_a_list_of_its_own() -> None:
+    behind = CountedTokenizer()
+    tokens = RememberedTokens(behind)
+
+    with Memo().of("t1"):
+        tokens.encode("ships").append(0)
+        assert tokens.encode("ships") == LetterTokenizer().encode("ships")
+        assert tokens.count("ships") == 5
+
+    assert behind.encoded == ["ships"]
+
+
+def test_what_it_does_not_remember_it_hands_on() -> None:
+    tokens, behind = RememberedTokens(LetterTokenizer()), LetterTokenizer()
+
+    assert tokens.decode([115, 104]) == behind.decode([115, 104])
+    assert tokens.piece(115) == behind.piece(115) == b"s"
+    assert tokens.chat_frame(["user"]) == behind.chat_frame(["user"])

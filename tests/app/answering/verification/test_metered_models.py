@@ -1,0 +1,80 @@
+"""app.answering.verification.metered_models: what verification reads is on the ledger, call by call."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from app.answering.question import Question
+from app.answering.verification.metered_models import Verification
+from app.db.session import Database
+from app.types import Operation, Principal, Role, UsageStatus
+from app.usage.ledger.ledger import Ledger
+from retrieval.types import Judgement, Scope
+from tests.app.answering.sources import REPORT, source
+from tests.databases import migrated_file, sqlite_database
+from tests.retrieval.fakes import HashingEmbedder
+
+__all__ = ["migrated_file", "sqlite_database"]
+
+QUESTION = Question(
+    request_id="req_1",
+    endpoint="ask",
+    principal=Principal("t", "u", "k", Role.READER),
+    text="What did the board propose?",
+    scope=Scope(tenant_id="t"),
+)
+PARAPHRASES = ("A dividend was suggested by the board.", "A payment of money was proposed by the whole board.")
+
+
+class Agrees:
+    """Implements `EntailmentJudge`."""
+
+    model = "agrees"
+    revision = "r1"
+
+    def __init__(self, *, failing: bool = False) -> None:
+        self._failing = failing
+
+    def count_tokens(self, claim: str, passages: Sequence[str]) -> int:
+        return 10 * len(passages)
+
+    def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
+        if self._failing:
+            raise RuntimeError("the model broke")
+        return [Judgement(1.0, 0.0) for _ in passages]
+
+
+@pytest.fixture
+def ledger(sqlite_database: Database) -> Ledger:
+    return Ledger(sqlite_database, boot_id="boot")
+
+
+@pytest.mark.parametrize("judge", [None, Agrees()], ids=["embedder", "judge"])
+def test_the_tokens_are_the_sum_of_the_rows(ledger: Ledger, judge: Agrees | None) -> None:
+    verification = Verification(ledger=ledger, embedder=HashingEmbedder(), entailment=judge)
+    verifier, models = verification.begin(QUESTION, [source(REPORT)])
+    for claim in PARAPHRASES:
+        verifier.best(claim)
+
+    rows = ledger.usage("req_1")
+    assert rows
+    assert {(row.operation, row.status) for row in rows} == {(Operation.JUDGE, UsageStatus.COMPLETED)}
+    assert {row.model for row in rows} == {judge.model if judge else HashingEmbedder().info.model}
+    assert sum(row.input_tokens for row in rows) == models.tokens > 0
+
+
+def test_what_words_decide_costs_nothing(ledger: Ledger) -> None:
+    verifier, models = Verification(ledger=ledger, embedder=HashingEmbedder()).begin(QUESTION, [source(REPORT)])
+    verifier.best("The board of Contoso proposed a dividend of 31 cents.")
+
+    assert ledger.usage("req_1") == ()
+    assert models.tokens == 0
+
+
+def test_a_call_that_fails_is_settled_as_an_error(ledger: Ledger) -> None:
+    verification = Verification(ledger=ledger, embedder=HashingEmbedder(), entailment=Agrees(failing=True))
+    verifier, _ = verification.begin(QUESTION, [source(REPORT)])
+
+    with pytest.raises(RuntimeError):
+        verifier.best(PARAPHRASES[0])
+    assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.ERROR]

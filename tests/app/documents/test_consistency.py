@@ -1,0 +1,239 @@
+"""app.documents.consistency: each thing that can be wrong is found, and mended only where nothing can be lost."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.db.chunks import ChunkRepository
+from app.db.session import Database
+from app.documents.consistency import Findings, Kind, examine
+from app.documents.consistency_watch import NightlyReconciliation, Reconciler, seconds_until
+from app.documents.originals import FileStore
+from app.documents.vector_index import LiveIndex
+from app.errors import Conflict
+from app.telemetry.metrics import Metrics
+from tests.app.db.samples import EMBEDDER, Library
+from tests.databases import database, migrated_file, postgres_database, sqlite_database
+
+__all__ = ["database", "migrated_file", "postgres_database", "sqlite_database"]
+
+VECTOR_OF_99 = "(key, generation, vector) SELECT 99, generation, vector FROM chunk_vector WHERE key = 1"
+ROW_OF_2 = "(chunk_fts, rowid, text, heading) SELECT 'delete', key, text, heading FROM chunk WHERE key = 2"
+LATER = 3600.0  # seconds after which a file on disk is no upload under way
+
+
+class Installation:
+    """Two documents with their originals, and an index."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self.database = database
+        self.library = Library(database)
+        self.files = FileStore(folder / "files")
+        self.first = self.put("alpha", "beta", filename="a.txt")
+        self.second = self.put("gamma", filename="b.txt")
+        self.chunks = ChunkRepository(database)
+        self.index = LiveIndex(
+            folder / "index", embedder=EMBEDDER, generation=self.library.generation, chunks=self.chunks
+        )
+
+    def put(self, *texts: str, filename: str) -> str:
+        document = self.library.index(*texts, filename=filename)
+        received = self.files.receive(["\n".join(texts).encode()], name="in", limit=999)
+        self.files.place(received, document_id=document.id, version=1)
+        return document.id
+
+    def examine(self, *, repair: bool = False, later: float = LATER) -> dict[Kind, int]:
+        """What is wrong, by kind; with `repair`, what is still wrong afterwards."""
+        found = self.look(repair=repair, later=later)
+        return {finding.kind: finding.count for finding in (found.open if repair else found.findings)}
+
+    def look(
+        self, *, repair: bool = False, later: float = LATER, pause: Callable[[float], None] = lambda _: None
+    ) -> Findings:
+        return examine(
+            self.database,
+            self.files,
+            index=self.index,
+            repair=repair,
+            clock=lambda: time.time() + later,
+            pause=pause,
+        )
+
+    def run(self, *statements: str) -> None:
+        """Statements the schema's own guards would refuse."""
+        if self.database.dialect == "sqlite":
+            raw = self.database._writer.raw_connection()
+            try:
+                raw.cursor().execute("PRAGMA foreign_keys = OFF")
+                for statement in statements:
+                    raw.cursor().execute(statement)
+                raw.cursor().execute("PRAGMA foreign_keys = ON")
+            finally:
+                raw.close()
+            return
+        with self.database.write() as connection:
+            connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+
+@pytest.fixture
+def installation(database: Database, tmp_path: Path) -> Installation:
+    return Installation(database, tmp_path)
+
+
+@pytest.fixture
+def on_sqlite(sqlite_database: Database, tmp_path: Path) -> Installation:
+    return Installation(sqlite_database, tmp_path)
+
+
+def test_nothing_is_wrong_with_a_sound_installation(installation):
+    found = installation.look()
+
+    assert found.findings == ()
+    assert (found.versions, found.chunks) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("statements", "kind", "mendable"),
+    [
+        (("UPDATE document SET status = 'embedding'",), Kind.STUCK_DOCUMENTS, False),
+        (("UPDATE chunk SET text = 'other' WHERE ordinal = 1",), Kind.MISPLACED_CHUNKS, False),
+        (("UPDATE chunk SET start_char = start_char + 1 WHERE ordinal = 1",), Kind.MISPLACED_CHUNKS, False),
+        (("UPDATE document_version SET chunk_count = 1 WHERE chunk_count = 2",), Kind.MISCOUNTED_VERSIONS, False),
+        (("DELETE FROM chunk_vector WHERE key = 1",), Kind.CHUNKS_WITHOUT_VECTOR, False),
+        (("UPDATE chunk SET version = 9, ordinal = 9 WHERE ordinal = 1",), Kind.HIDDEN_CHUNKS, True),
+        ((f"INSERT INTO chunk_vector {VECTOR_OF_99}",), Kind.VECTORS_WITHOUT_CHUNK, True),
+    ],
+)  # fmt: skip
+def test_rows_that_contradict_each_other_are_found(installation, statements, kind, mendable):
+    installation.run(*statements)
+
+    assert kind in installation.examine()
+    assert (kind in installation.examine(repair=True)) is not mendable
+    assert (kind in installation.examine()) is not mendable, "what a repair says it mended is mended"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"INSERT INTO chunk_fts {ROW_OF_2}",
+        "INSERT INTO chunk_trigram (rowid, text, heading) VALUES (77, 'surplus', '')",
+    ],
+)
+def test_full_text_rows_that_do_not_match_the_chunks_are_found_and_made_anew(on_sqlite, statement):
+    on_sqlite.run(statement)
+
+    assert on_sqlite.examine() == {Kind.FULL_TEXT_ROWS: 1}
+    assert on_sqlite.examine(repair=True) == {}
+    assert on_sqlite.examine() == {}
+
+
+def test_a_missing_and_a_resized_original_are_found_and_never_touched(on_sqlite):
+    on_sqlite.files.path(on_sqlite.first, 1).unlink()
+    on_sqlite.files.path(on_sqlite.second, 1).write_bytes(b"other")
+    on_sqlite.files.path(on_sqlite.second, 1).write_bytes(b"cut")
+    wrong = {Kind.MISSING_ORIGINALS: 1, Kind.RESIZED_ORIGINALS: 1}
+
+    assert on_sqlite.examine() == wrong
+    assert on_sqlite.examine(repair=True) == wrong
+    assert on_sqlite.files.path(on_sqlite.second, 1).read_bytes() == b"cut"
+
+
+def test_a_stray_original_goes_and_an_upload_under_way_stays(on_sqlite):
+    received = on_sqlite.files.receive([b"bytes"], name="in", limit=9)
+    on_sqlite.files.place(received, document_id="doc_unknown", version=1)
+
+    assert on_sqlite.examine(repair=True, later=0.0) == {}
+    assert on_sqlite.files.path("doc_unknown", 1).exists(), "its row may be committed in a moment"
+    assert on_sqlite.examine() == {Kind.STRAY_ORIGINALS: 1}
+    assert on_sqlite.examine(repair=True) == {}
+    assert not on_sqlite.files.path("doc_unknown", 1).exists()
+    assert on_sqlite.examine() == {}
+
+
+def test_an_index_that_differs_from_sql_is_found_and_mended(on_sqlite):
+    keys = on_sqlite.chunks.visible_keys()
+    on_sqlite.index.forget(keys[:2])
+    on_sqlite.index.add(np.array([500], dtype=np.int64), np.ones((1, EMBEDDER.dim), np.float32))
+
+    assert on_sqlite.examine() == {Kind.INDEX_MISSING: 2, Kind.INDEX_SURPLUS: 1}
+    assert on_sqlite.examine(repair=True) == {}
+    assert on_sqlite.index.current().keys().tolist() == keys.tolist()
+
+
+def test_an_index_that_is_a_moment_behind_is_not_wrong(on_sqlite):
+    keys = on_sqlite.chunks.visible_keys()
+    found, vectors = on_sqlite.chunks.vectors(keys.tolist(), generation=on_sqlite.library.generation)
+    on_sqlite.index.forget(keys)
+
+    looked = on_sqlite.look(pause=lambda _: on_sqlite.index.add(found, vectors))
+
+    assert looked.findings == ()
+
+
+def reconciler(installation: Installation, metrics: Metrics) -> Reconciler:
+    return Reconciler(database=installation.database, files=installation.files, metrics=metrics, pause=lambda _: None)
+
+
+def test_what_is_left_is_in_the_metrics_and_goes_when_it_is_mended(on_sqlite):
+    metrics = Metrics()
+    on_sqlite.index.forget(on_sqlite.chunks.visible_keys())
+
+    def shown(kind: Kind) -> float | None:
+        return metrics.registry.get_sample_value("footnote_inconsistencies", {"kind": kind.value})
+
+    reconciler(on_sqlite, metrics).run(on_sqlite.index, repair=False)
+    assert shown(Kind.INDEX_MISSING) == 3
+    reconciler(on_sqlite, metrics).run(on_sqlite.index, repair=True)
+    assert {kind: shown(kind) for kind in Kind} == dict.fromkeys(Kind, 0)
+    assert metrics.registry.get_sample_value("footnote_reconciled_timestamp_seconds") != 0
+
+
+def test_two_looks_at_once_are_refused(on_sqlite):
+    on_sqlite.index.forget(on_sqlite.chunks.visible_keys())
+    refused: list[bool] = []
+
+    def meanwhile(_: float) -> None:
+        with pytest.raises(Conflict):
+            one.run(None, repair=False)
+        refused.append(True)
+
+    one = Reconciler(database=on_sqlite.database, files=on_sqlite.files, metrics=Metrics(), pause=meanwhile)
+    one.run(on_sqlite.index, repair=False)
+
+    assert refused == [True]
+
+
+@pytest.mark.parametrize(
+    ("now", "seconds"),
+    [
+        (datetime(2030, 1, 1, 2, 59, 30, tzinfo=UTC), 30.0),
+        (datetime(2030, 1, 1, 3, 0, 0, tzinfo=UTC), 86_400.0),
+        (datetime(2030, 12, 31, 3, 30, 0, tzinfo=UTC), 23.5 * 3600),
+        (datetime(2030, 1, 1, 0, 0, 0, tzinfo=UTC), 3 * 3600.0),
+    ],
+)
+def test_the_next_hour_is_always_ahead(now, seconds):
+    assert seconds_until(3, now) == seconds
+
+
+def test_every_night_a_look_is_taken_and_a_failed_one_does_not_end_it():
+    nights = threading.Semaphore(0)
+
+    def failing() -> Findings:
+        nights.release()
+        raise OSError("the disk is away")
+
+    nightly = NightlyReconciliation(failing, hour=3, now=lambda: datetime(2030, 1, 1, 2, 59, 59, 990_000, tzinfo=UTC))
+    nightly.start()
+    try:
+        for _ in range(2):
+            assert nights.acquire(timeout=20)
+    finally:
+        nightly.stop()

@@ -1,0 +1,212 @@
+"""The application with embedders that can take each other's place: real stations around small hashing embedders."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from app.answering.answerer import Answerer
+from app.answering.finder import Finder
+from app.api.application import create_app
+from app.db.chunks import ChunkRepository
+from app.db.generations import Generation
+from app.db.vectors import VectorRepository
+from app.documents.intake import Intake
+from app.documents.passwords import Passwords
+from app.documents.reembedding import Reembedder
+from app.documents.vector_index import LiveIndex, index_folder
+from app.documents.word_index import LiveLexicalIndex
+from app.errors import SetupError
+from app.jobs.worker import Worker
+from app.models.extractive import NoEngine
+from app.server.bootstrap import build
+from app.server.embedder_swap import EmbedderStack, EmbedderSwap
+from app.server.state import Models, State, Stations
+from app.settings import Settings
+from app.usage.ledger.ledger import Ledger
+from ingestion.chunking import Chunker
+from ingestion.extraction import LocalExtractor
+from ingestion.pipeline import Pipeline
+from retrieval.ports import Embedder, Vectors
+from retrieval.search import Search
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.server.stations import ANY_EVIDENCE
+from tests.generation.fakes import LetterTokenizer
+from tests.ingestion.small_tokenizer import word_piece
+from tests.installation import installed
+from tests.retrieval.fakes import HashingEmbedder
+
+BLOCK = 4
+
+
+class GatedEmbedder(HashingEmbedder):
+    """Remembers the texts of documents it embedded; waits with them while its gate is closed."""
+
+    def __init__(self, *, dim: int, before: Callable[[], None] = lambda: None) -> None:
+        super().__init__(dim=dim, max_tokens=64)
+        self.gate, self.reading = threading.Event(), threading.Event()
+        self.gate.set()
+        self.documents: list[str] = []
+        self._before = before
+
+    def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
+        self.reading.set()
+        assert self.gate.wait(timeout=60)
+        self._before()
+        self.documents.extend(texts)
+        return super().embed_documents(texts, on_batch=on_batch)
+
+
+class Served:
+    """One running application, spoken to over HTTP."""
+
+    def __init__(self, state: State, stations: Stations, client: TestClient, embedder_swap: EmbedderSwap) -> None:
+        self.state, self.stations, self.http, self.embedder_swap = state, stations, client, embedder_swap
+
+    def upload(self, *texts: str) -> list[str]:
+        """Ids of documents, one a text, once all of them are indexed."""
+        ids = [
+            self.http.post("/v1/documents", files={"file": (f"{hash(text)}.txt", text.encode())}).json()["id"]
+            for text in texts
+        ]
+        wait_until(lambda: all(self.document(one)["status"] == "indexed" for one in ids))
+        return ids
+
+    def document(self, document_id: str) -> dict[str, object]:
+        body: dict[str, object] = self.http.get(f"/v1/documents/{document_id}").json()
+        return body
+
+    def found(self, query: str, *, top_k: int = 1) -> list[str]:
+        """Documents found by meaning alone, best first."""
+        response = self.http.post("/v1/search", json={"query": query, "mode": "dense", "top_k": top_k})
+        assert response.status_code == 200, response.text
+        return [hit["document_id"] for hit in response.json()["data"]]
+
+    def serves(self, embedder: Embedder) -> bool:
+        """Whether requests are answered with it."""
+        return self.stations.current().embedder is embedder
+
+    def generations(self) -> dict[int, str]:
+        """Status by number."""
+        listed = self.http.get("/v1/admin/generations").json()["data"]
+        return {generation["id"]: generation["status"] for generation in listed}
+
+    def swapped(self) -> None:
+        """Wait until nothing is being built."""
+        wait_until(lambda: self.embedder_swap.building is None)
+
+
+@contextmanager
+def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[Served]:
+    """The application over `data_dir`, as the composition root would start it, and a client of its administrator.
+
+    `configured` is what its settings ask for, `others` are on the machine, too.
+    """
+    with running(data_dir, configured, *others) as (state, stations, embedder_swap):
+        app = create_app(lambda: nullcontext(state), version=state.version)
+        with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+            yield Served(state, stations, client, embedder_swap)
+
+
+@contextmanager
+def running(
+    data_dir: Path, configured: Embedder, *others: Embedder, **settings_of_its_own: Any
+) -> Iterator[tuple[State, Stations, EmbedderSwap]]:
+    """As `served`, spoken to by nobody yet."""
+    settings = Settings(data_dir=installed(data_dir), admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
+    with ExitStack() as stack:
+        state = stack.enter_context(build(settings, with_models=False))
+        stations = Stations()
+        stations.state = state
+        state.intake = Intake(
+            documents=state.documents,
+            collections=state.collections,
+            files=state.files,
+            passwords=Passwords(),
+            wake=stations.wake,
+            forget=stations.forget,
+        )
+        chunks, ledger = ChunkRepository(state.database), Ledger(state.database, boot_id="boot-1")
+        lexical = LiveLexicalIndex(data_dir / "lexical", database=state.database, chunks=chunks)
+
+        def line(generation: Generation) -> EmbedderStack:
+            for embedder in (configured, *others):
+                if generation.is_of(embedder.info):
+                    return _line(embedder, state, chunks, ledger, lexical)
+            raise SetupError("The embedder is not on this machine.")
+
+        standing = state.generations.prepare(configured.info, source="configured")
+        serving = line(standing.active)
+        stations.install(serving.assemble(serving.open_index(standing.active.id)))
+        stack.callback(stations.close_index)
+        stations.current().worker.start()
+        stack.callback(stations.stop_worker)
+        vectors = VectorRepository(state.database)
+        embedder_swap = EmbedderSwap(
+            generations=state.generations,
+            vectors=vectors,
+            reembedder=Reembedder(vectors, ledger, block=BLOCK),
+            stations=stations,
+            load=line,
+            serving=serving,
+            folder_of=lambda generation: index_folder(data_dir, generation),
+        )
+        state.embedder_swap = embedder_swap
+        embedder_swap.start(standing)
+        stack.callback(embedder_swap.close)
+        yield state, stations, embedder_swap
+
+
+def wait_until(true: Callable[[], bool], *, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def _line(
+    embedder: Embedder, state: State, chunks: ChunkRepository, ledger: Ledger, lexical: LiveLexicalIndex
+) -> EmbedderStack:
+    chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
+
+    def open_index(generation: int) -> LiveIndex:
+        folder = index_folder(state.settings.data_dir, generation)
+        return LiveIndex(folder, embedder=embedder.info, generation=generation, chunks=chunks)
+
+    def assemble(index: LiveIndex) -> Models:
+        engine = NoEngine(revision="1", context_window=2000)
+        worker = Worker(
+            jobs=state.jobs,
+            files=state.files,
+            pipeline=Pipeline(LocalExtractor(), chunker, embedder),
+            embedder=embedder,
+            index=index,
+            lexical=lexical,
+            ledger=ledger,
+            metrics=state.metrics,
+            boot_id="boot-1",
+        )
+        answerer = Answerer(
+            finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder, ledger=ledger),
+            engine=engine,
+            tokenizer=LetterTokenizer(),
+            tokenizer_revision="0",
+            contents=state.contents,
+            ledger=ledger,
+            limits=ANY_EVIDENCE,
+        )
+        return Models(
+            embedder=embedder,
+            engine=engine,
+            tokenizer=LetterTokenizer(),
+            index=index,
+            lexical=lexical,
+            answerer=answerer,
+            worker=worker,
+        )
+
+    return EmbedderStack(embedder, chunker.embedding_text, open_index, assemble)

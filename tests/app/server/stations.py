@@ -1,0 +1,103 @@
+"""The stations that need model weights, assembled over a state without: real ones around a small embedder."""
+
+from app.answering.answerer import Answerer
+from app.answering.fallback import Fallback
+from app.answering.finder import Finder
+from app.answering.locator import Locator
+from app.answering.question import Limits
+from app.answering.quoting.quoter import Quoter
+from app.db.chunks import ChunkRepository
+from app.db.generations import GenerationRepository
+from app.documents.passwords import Passwords
+from app.documents.vector_index import LiveIndex
+from app.documents.word_index import LiveLexicalIndex
+from app.jobs.worker import Worker
+from app.server.state import Models, State
+from app.telemetry.stations import station
+from generation.ports import Engine, Tokenizer
+from ingestion.chunking import Chunker
+from ingestion.extraction import LocalExtractor
+from ingestion.pipeline import Pipeline
+from retrieval.ports import Embedder, Reader, Reranker
+from retrieval.search import Search
+from tests.generation.fakes import LetterTokenizer
+from tests.ingestion.small_tokenizer import word_piece
+from tests.retrieval.fakes import HashingEmbedder
+
+LIMITS = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8)
+ANY_EVIDENCE = Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4)
+
+
+def stations(
+    state: State,
+    engine: Engine,
+    *,
+    tokenizer: Tokenizer | None = None,
+    embedder: Embedder | None = None,
+    search: Search | None = None,
+    reranker: Reranker | None = None,
+    reader: Reader | None = None,
+    guided: bool = False,
+    quotes_unconfirmed: bool = False,
+    limits: Limits = LIMITS,
+    passwords: Passwords | None = None,
+) -> Models:
+    """What the composition root would build around `engine`; nothing is started.
+
+    Args:
+        state: Without models; index files go into its data dir.
+        engine: Generates; whoever made it closes it.
+        tokenizer: The engine's; letters by default.
+        embedder: Hashes words by default.
+        search: What finds; the real one over the state's database by default.
+        reranker: None by default.
+        reader: None by default.
+        guided: Whether the engine is shown sentences where no few words answer.
+        quotes_unconfirmed: Whether quotes follow an answer of which nothing is verified.
+        limits: Of every answer.
+        passwords: Where the worker finds what protected files are opened with; none come to it by default.
+    """
+    tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
+    chunks, ledger = ChunkRepository(state.database), state.ledger
+    index = LiveIndex(
+        state.settings.data_dir / "index",
+        embedder=embedder.info,
+        generation=GenerationRepository(state.database).ensure(embedder.info),
+        chunks=chunks,
+    )
+    lexical = LiveLexicalIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
+    worker = Worker(
+        jobs=state.jobs,
+        files=state.files,
+        pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station),
+        embedder=embedder,
+        index=index,
+        lexical=lexical,
+        ledger=ledger,
+        metrics=state.metrics,
+        boot_id="boot-1",
+        passwords=passwords,
+        instruments=state.instruments,
+    )
+    found = search or Search(embedder, index.current, lexical, chunks, station=station)
+    answerer = Answerer(
+        finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
+        engine=engine,
+        tokenizer=tokenizer,
+        tokenizer_revision="0",
+        contents=state.contents,
+        ledger=ledger,
+        limits=limits,
+        locator=Locator(reader, ledger=ledger) if reader is not None else None,
+        guide=Quoter(embedder=embedder, ledger=ledger) if guided else None,
+        fallback=Fallback(Quoter(embedder=embedder, ledger=ledger)) if quotes_unconfirmed else None,
+    )
+    return Models(
+        embedder=embedder,
+        engine=engine,
+        tokenizer=tokenizer,
+        index=index,
+        lexical=lexical,
+        answerer=answerer,
+        worker=worker,
+    )
