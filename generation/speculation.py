@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from generation.step_cost import StepCost
+from generation.pacing import StepCost
 
 _WINDOW = 64.0  # draws after which a sequence's past counts 1/e
 _WINDOW_OF_ALL = 1024.0

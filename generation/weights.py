@@ -9,10 +9,9 @@ import torch
 
 from generation.adapter import merge_adapter, read_adapter
 from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
-from generation.config import ADAPTER_FILES, EngineConfig
+from generation.config import ADAPTER_FILES, EngineConfig, ModelShape
 from generation.errors import ModelUnavailable
 from generation.kv_cache import Slab
-from generation.model_shape import ModelShape
 from generation.processor import multiplies_bfloat16
 from generation.types import ModelInfo
 

@@ -60,7 +60,7 @@ class LocalExtractor:
             path, filename=filename, with_password=password is not None, with_office=self._soffice is not None
         )
         if password is not None and media_type in _OOXML | _CURRENT.keys():
-            from ingestion.readers.encrypted import is_encrypted, write_decrypted
+            from ingestion.readers.office import is_encrypted, write_decrypted
 
             if is_encrypted(path):
                 with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +107,7 @@ def load_reader(media_type: MediaType) -> Callable[[Path, ExtractionLimits], Ext
 
             return partial(read_office, media_type=_CURRENT[media_type])
         case MediaType.ODT | MediaType.ODS | MediaType.ODP:
-            from ingestion.readers.odf import read_odf
+            from ingestion.readers.office import read_odf
 
             return partial(read_odf, media_type=media_type)
         case MediaType.RTF:
@@ -123,7 +123,7 @@ def load_reader(media_type: MediaType) -> Callable[[Path, ExtractionLimits], Ext
 
             return read_html
         case MediaType.EPUB:
-            from ingestion.readers.epub import read_epub
+            from ingestion.readers.office import read_epub
 
             return read_epub
         case MediaType.MARKDOWN:
@@ -135,7 +135,7 @@ def load_reader(media_type: MediaType) -> Callable[[Path, ExtractionLimits], Ext
 
             return read_csv
         case MediaType.CODE:
-            from ingestion.readers.code import read_code
+            from ingestion.readers.text import read_code
 
             return read_code
         case MediaType.TEXT:

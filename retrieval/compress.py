@@ -1,20 +1,27 @@
-"""Fit ranked hits into a token budget: the sentences of all hits compete, the most useful tokens first.
-
-The budget is a promise in the generator's tokens, counted on the text that is really sent. Every
-kept piece keeps its character offsets, so a citation opens exactly what the generator read.
-"""
+"""The order in which sources are read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from retrieval.arrangement import Order, edges_first
 from retrieval.passages import Passage, passages
 from retrieval.relevance import Worth, odds, overlap, term_weights
 from retrieval.selection import Prices, Unit, choose, pieces
 from retrieval.sentences import unit_spans
 from retrieval.types import Chunk, Context, Dropped, Hit, Source, Span
 from retrieval.words import terms, word_spans
+
+Order: TypeAlias = Callable[[Sequence[Source]], Sequence[int]]
+"""Given sources best first, numbered as they stand, every index once in the order to be read."""
+
+
+def edges_first(sources: Sequence[Source]) -> list[int]:
+    """Best-first sources 1 2 3 4 5 as 1 3 5 4 2.
+
+    Models attend least to the middle of a long prompt (Liu et al. 2023, arXiv:2307.03172).
+    """
+    return [*range(0, len(sources), 2), *reversed(range(1, len(sources), 2))]
+
 
 ELLIPSIS = " … "
 END = "\n"

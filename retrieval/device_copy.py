@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import faiss
 
-from retrieval.candidates import Scores
 from retrieval.errors import IndexDeviceUnavailable
+from retrieval.fusion import Scores
 from retrieval.ports import Keys, Vectors
 
 MOST = 2048  # neighbours, and inverted lists, of one search on a GPU

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from retrieval.candidates import Scores, best
 from retrieval.device_copy import MOST, DeviceCopy, Transfer
 from retrieval.flat_index import FlatIndex
+from retrieval.fusion import Scores, best
 from retrieval.inverted_index import InvertedIndex
 from retrieval.key_set import NO_KEYS, KeySet
 from retrieval.ports import Keys, Vectors

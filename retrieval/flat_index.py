@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import faiss
 import numpy as np
 
-from retrieval.candidates import TIE_MARGIN, Scores, best, fetch, selector_of
+from retrieval.fusion import TIE_MARGIN, Scores, best, fetch, selector_of
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.readers_writer_lock import ReadersWriterLock

@@ -1,17 +1,13 @@
-"""The saved index: FAISS bytes, and a manifest that says what they must be.
-
-SQL is the truth and this is a cache of it, so a doubtful file is refused, never repaired. Both
-files are written beside their place, synced, renamed, and the folder synced; the manifest goes
-last. A crash in between leaves a manifest that does not match, which `load` refuses. A large index
-is served from the mapped file; nothing ever writes into a file that is in place.
-"""
+"""BLAKE2b checksums (RFC 7693) of a file's parts, so that several cores verify one file together."""
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -20,9 +16,87 @@ import faiss
 from retrieval.errors import IndexCorrupt
 from retrieval.flat_index import FlatIndex
 from retrieval.inverted_index import InvertedIndex
-from retrieval.part_checksums import PART_BYTES, PartChecksums, checksums_of
 from retrieval.ports import ExactVectors
 from retrieval.types import EmbedderInfo
+
+PART_BYTES = 16 << 20
+_DIGEST_BYTES = 32
+
+
+class PartChecksums:
+    """Hashes bytes as they are written, `PART_BYTES` to a part, the last one shorter."""
+
+    def __init__(self) -> None:
+        self._finished: list[str] = []
+        self._part = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self._room = PART_BYTES
+
+    def update(self, data: bytes) -> None:
+        """The next bytes of the file."""
+        view = memoryview(data)
+        while len(view) >= self._room:
+            self._part.update(view[: self._room])
+            self._finished.append(self._part.hexdigest())
+            view = view[self._room :]
+            self._part, self._room = hashlib.blake2b(digest_size=_DIGEST_BYTES), PART_BYTES
+        self._part.update(view)
+        self._room -= len(view)
+
+    def hexdigests(self) -> list[str]:
+        """One a part, in order; none of no bytes."""
+        return [*self._finished, self._part.hexdigest()] if self._room < PART_BYTES else list(self._finished)
+
+
+def checksums_of(path: Path, *, size: int) -> list[str]:
+    """The checksums of the first `size` bytes at `path`, read by all cores, in little memory.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+
+    def checksum(start: int) -> str:
+        data = os.pread(descriptor, min(PART_BYTES, size - start), start)
+        return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
+            return list(pool.map(checksum, range(0, size, PART_BYTES)))
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """Flat below `inverted_from` vectors, inverted lists from there on, flat again below `flat_below`.
+
+    The two bounds lie apart so that a collection about their size is not trained again and again.
+    """
+
+    inverted_from: int = 50_000
+    flat_below: int = 25_000
+
+    def __post_init__(self) -> None:
+        if not 0 < self.flat_below <= self.inverted_from:
+            raise ValueError(f"flat_below must lie in 1..{self.inverted_from}, got {self.flat_below}")
+
+    def lists(self, count: int, *, now: int | None = None) -> int:
+        """How many inverted lists `count` vectors should have, 0 for a flat index.
+
+        About four times the square root of the count, as FAISS advises ("Guidelines to choose an
+        index"), as a power of two; lists that exist are kept until they are twice too many or too few.
+
+        Args:
+            count: Vectors held, or to be held.
+            now: Lists of the index in use; None when there is none yet.
+        """
+        if count < (self.flat_below if now else self.inverted_from):
+            return 0
+        advised = min(4 * math.sqrt(count), count / 2)
+        if now and now / 2 < advised < now * 2:
+            return now
+        return max(1, 1 << round(math.log2(max(1.0, advised))))
+
 
 DATA = "index.faiss"
 MANIFEST = "manifest.json"

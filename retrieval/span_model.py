@@ -1,10 +1,6 @@
-"""An encoder that points at answers: where in a passage one begins and ends, or that there is none.
+"""Which span reader to load, and what its scores are worth."""
 
-The reader of DrQA and DPR (Karpukhin et al. 2020, arXiv:2004.04906) on the embedder's own weights: its lower
-layers as they are, its upper ones trained (`app.tuning.span_reader.training`), and two scores a token. The first
-token stands for "no answer" (Devlin et al. 2019, arXiv:1810.04805, section 4.3).
-"""
-
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +8,54 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+READER_FILES = ("model.safetensors",)  # the weights that training changed; the others are the base's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Platt scaling (Platt 1999) of a reader's margin, fitted on questions kept out of its training.
+
+    The probability that a passage holds an answer is `1 / (1 + exp(-(slope * margin + bias)))`, the margin being
+    how much likelier the best span is than none, in log-odds. `threshold` in [0, 1] is the least probability
+    with which an answer should be given.
+    """
+
+    slope: float
+    bias: float
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse what keeps no order.
+
+        Raises:
+            ValueError: A value is not finite, the slope not above 0, or the threshold outside [0, 1].
+        """
+        if not all(map(math.isfinite, (self.slope, self.bias, self.threshold))):
+            raise ValueError("slope, bias and threshold must be finite")
+        if self.slope <= 0 or not 0 <= self.threshold <= 1:
+            raise ValueError("the slope must be above 0 and the threshold between 0 and 1")
+
+    def probability(self, margin: float) -> float:
+        """In [0, 1], never falling as `margin` rises."""
+        logit = self.slope * margin + self.bias
+        if logit >= 0:  # the halves of the logistic function that cannot overflow
+            return 1 / (1 + math.exp(-logit))
+        return 1 - 1 / (1 + math.exp(logit))
+
+
+UNCALIBRATED = Calibration(slope=1.0, bias=0.0)
+"""Takes the margin as the log-odds that it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderConfig:
+    """A span reader: the folder its weights lie in, what it is called, and how its scores are read."""
+
+    folder: str
+    name: str
+    calibration: Calibration
+
 
 QUESTION_TOKENS = 64
 WINDOW_TOKENS = 320  # of question, passage and what separates them; no training example is longer

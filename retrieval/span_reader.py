@@ -12,8 +12,16 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from retrieval.errors import ReaderUnavailable
-from retrieval.reader_config import READER_FILES, UNCALIBRATED, Calibration
-from retrieval.span_model import WINDOW_TOKENS, SpanModel, Window, best_span, windows_of
+from retrieval.span_model import (
+    READER_FILES,
+    UNCALIBRATED,
+    WINDOW_TOKENS,
+    Calibration,
+    SpanModel,
+    Window,
+    best_span,
+    windows_of,
+)
 from retrieval.types import Pointer
 from retrieval.weights import digest, fastest_dtype, loading
 

@@ -1,12 +1,9 @@
-"""A keyword index beside the database, by tantivy: BM25 over millions of chunks in milliseconds.
-
-It is derived, as the vector index is: SQL is the truth, what differs is mended, what is doubtful is
-built anew. A commit is atomic and durable; segments are immutable and end in a checksum.
-"""
+"""The files of a tantivy index, and whether each is what was written."""
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +13,59 @@ from retrieval.errors import IndexCorrupt
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys
 from retrieval.tantivy_fields import FORMAT, Documents, LexicalEntry, composed, parts_analyzer, schema, words_analyzer
-from retrieval.tantivy_files import verify
 from retrieval.tantivy_scope import DocumentFrequencies, TantivyScope, Term
 from retrieval.terms import is_unspaced, windows, words
 
 if TYPE_CHECKING:
     import tantivy
+
+
+_FOOTER_MAGIC = 1337
+_READ_BYTES = 1 << 20
+
+
+def verify(folder: Path) -> None:
+    """Check every file of the last commit against the checksum it ends in.
+
+    Raises:
+        IndexCorrupt: A file is missing, cut off or changed.
+        OSError, ValueError, KeyError, TypeError: A file cannot be read or says nothing sensible.
+    """
+    for file in _segment_files(folder):
+        _verify(file)
+
+
+def _segment_files(folder: Path) -> Iterator[Path]:
+    segments = json.loads((folder / "meta.json").read_bytes())["segments"]
+    known = [segment["segment_id"].replace("-", "") for segment in segments]
+    for name in known:
+        files = list(folder.glob(f"{name}.*"))
+        if not files:
+            raise IndexCorrupt("A part of the keyword index is missing.")
+        yield from files
+
+
+def _verify(path: Path) -> None:
+    """Check one file against the checksum it ends in: body, JSON with its CRC-32, JSON's length, a magic number."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - 8))
+        tail = file.read(8)
+        length, magic = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:], "little")
+        if len(tail) < 8 or magic != _FOOTER_MAGIC or length + 8 > size:
+            raise IndexCorrupt("A file of the keyword index is cut off.")
+        file.seek(size - 8 - length)
+        expected = json.loads(file.read(length))["crc"]
+        file.seek(0)
+        left, crc = size - 8 - length, 0
+        while left:
+            data = file.read(min(left, _READ_BYTES))
+            if not data:
+                raise IndexCorrupt("A file of the keyword index is cut off.")
+            crc, left = zlib.crc32(data, crc), left - len(data)
+    if crc != expected:
+        raise IndexCorrupt("A file of the keyword index does not match its checksum.")
+
 
 MANIFEST = "footnote.json"
 _HEAP_BYTES = 64 << 20  # what a writer gathers before it writes a segment

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from retrieval.idf import lucene_idf
+from retrieval.terms import lucene_idf
 
 if TYPE_CHECKING:
     import tantivy

@@ -5,10 +5,11 @@ from typing import Protocol
 
 import anyio
 from starlette.datastructures import Headers
+from starlette.types import Message, Scope, Send
 
 from app.access.cookie import require_own_page, session_secret
 from app.access.key_cache import KnownPrincipals
-from app.db.digests import digest_of
+from app.db.values import digest_of
 from app.errors import Unauthenticated
 from app.types import Principal
 
@@ -98,3 +99,35 @@ def bearer_secret(authorization: str | None) -> str:
     if scheme.casefold() != "bearer" or not secret.strip():
         raise Unauthenticated("Send an API key as 'Authorization: Bearer fn_…'.")
     return secret.strip()
+
+
+class NoLongerAllowed(Exception):
+    """The caller's key or session has ended while an answer was sent; the connection is closed."""
+
+
+def while_allowed(send: Send, authenticator: Authenticator, scope: Scope) -> Send:
+    """`send`, that sends nothing more of a GET's answer once its caller's key or session has changed.
+
+    Exports and files may take longer than a key lives. Event streams look for themselves, so that they can say why
+    they end. An answer that is being generated may finish: it was asked for, and is paid for, while the key was good.
+    """
+    caller: Caller | None = scope["state"].get("caller")
+    if caller is None or scope["method"] != "GET":
+        return send
+    checking = begun = False
+
+    async def checked(message: Message) -> None:
+        nonlocal checking, begun
+        if message["type"] == "http.response.start":
+            media_type = Headers(raw=message["headers"]).get("content-type", "")
+            checking = not media_type.startswith("text/event-stream")
+        elif checking and begun:
+            try:
+                await authenticator.recheck(caller)
+            except Unauthenticated:
+                raise NoLongerAllowed from None
+        else:
+            begun = True
+        await send(message)
+
+    return checked

@@ -1,6 +1,7 @@
 """Who may call a route: one table, read before a request's body is, and denying what it does not list."""
 
 import re
+from enum import Enum
 
 from app.types import Principal, Role
 
@@ -78,3 +79,28 @@ def refusal(principal: Principal, method: str, path: str) -> str | None:
 
 def _verb(method: str) -> str:
     return "GET" if method in {"HEAD", "OPTIONS"} else method
+
+
+_GENERATING = re.compile(r"/v1/(ask|chat/completions)/?$")
+_FINDING = re.compile(r"/v1/(search|embeddings|tokens/count|vector_stores/[^/]+/search)/?$")
+_TAKING_IN = re.compile(r"/v1/(documents(/[^/]+)?|files|vector_stores/[^/]+/files)/?$")
+
+
+class Admitted(Enum):
+    """What a request needs: a seat and a turn, a turn, to be counted only, or nothing."""
+
+    GENERATING = "generating"
+    FINDING = "finding"
+    COUNTED = "counted"
+    FREELY = "freely"
+
+
+def admitted(method: str, path: str) -> Admitted:
+    """How `method path` is admitted. Whatever works for a caller is limited; looking things up is not."""
+    if method == "POST" and _GENERATING.match(path):
+        return Admitted.GENERATING
+    if method == "POST" and _FINDING.match(path):
+        return Admitted.FINDING
+    if method in {"POST", "PUT"} and _TAKING_IN.match(path) and not path.endswith("/delete"):
+        return Admitted.COUNTED
+    return Admitted.FREELY

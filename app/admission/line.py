@@ -8,7 +8,8 @@ import math
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import TypeVar
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from app.errors import ServerFull
 
@@ -160,3 +161,36 @@ class Line:
         """The group that has more in the line than the newcomer's would have; else the newcomer's."""
         longest, most = counts.most_common(1)[0] if counts else (newcomer, 0)
         return longest if most > counts[newcomer] + 1 else newcomer
+
+
+class Turn:
+    """One request's. `give_back` is called once, when it is over."""
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back = give_back
+        self._threads = 0
+        self._over = False
+
+    def lasts(self, work: "asyncio.Future[Any]") -> None:
+        """It is over with this work, and not before."""
+        self._threads += 1
+        work.add_done_callback(self._done)
+
+    def end(self) -> None:
+        """The request has ended; so has its turn, unless a thread still works for it."""
+        if not self._threads:
+            self._finish()
+
+    def _done(self, _: object) -> None:
+        self._threads -= 1
+        if not self._threads:
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self._over:
+            self._over = True
+            self._give_back()
+
+
+current: ContextVar[Turn | None] = ContextVar("turn", default=None)
+"""The turn of the request that is being handled, None outside of one."""

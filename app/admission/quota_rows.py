@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from app.admission.types import Override, Quota
 from app.db.audit import AuditLog
 from app.db.session import Database
+from app.db.tables.access import quota_override
 from app.db.tables.documents import api_key, tenant
-from app.db.tables.limits import quota_override
 from app.errors import NotFound
 from app.types import Principal
 

@@ -3,18 +3,22 @@
 import math
 import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import Protocol
 
+import sqlalchemy as sa
 from limits import RateLimitItemPerMinute
 from limits.strategies import MovingWindowRateLimiter
 
 from app.admission.types import WINDOW_S, Quota, Standing
-from app.admission.windows import Entry, Windows
+from app.admission.windows import Entry as Taken
+from app.admission.windows import Windows
 from app.errors import RateLimited
-from app.types import Principal
+from app.types import Operation, Principal, Reservation
+from app.usage.ledger.entry import ADJUSTMENT, Entry
 
 _REQUESTS, _TOKENS, _CONCURRENT = "requests", "tokens", "concurrent-requests"
 _SAID = {
@@ -48,7 +52,7 @@ class Quotas(Protocol):
 class Tokens:
     """Tokens that a call has taken: an entry in the window of each limit that counts them."""
 
-    entries: tuple[tuple[str, Entry], ...]
+    entries: tuple[tuple[str, Taken], ...]
     amount: int
 
 
@@ -180,3 +184,51 @@ def _limits(quota: Quota) -> Iterator[tuple[str, int]]:
     ):
         if limit is not None:
             yield unit, limit
+
+
+_MOST_OPEN = 100_000  # calls that were reserved and not settled
+
+
+class TokenBook:
+    """A `Book` that keeps nothing: the most a call can take is counted when it is reserved, what it took when it ends.
+
+    Ingestion is not counted: it has no caller who waits, and its pace is the worker's. A transaction that fails after
+    this book leaves its tokens counted until they leave the window.
+    """
+
+    def __init__(self, rates: Rates) -> None:
+        self._rates = rates
+        self._open: OrderedDict[str, Tokens] = OrderedDict()
+        self._lock = Lock()
+
+    def reserve_in(
+        self,
+        connection: sa.Connection,  # noqa: ARG002 - the port's
+        reservation: Reservation,
+        *,
+        at: int,  # noqa: ARG002 - the port's
+        most_pico: int | None,  # noqa: ARG002 - the port's
+    ) -> None:
+        """See `Book.reserve_in`.
+
+        Raises:
+            RateLimited: A limit has no room for the call.
+        """
+        if reservation.operation is Operation.EMBED_DOC:
+            return
+        most = reservation.input_tokens + reservation.max_output_tokens
+        taken = self._rates.take(reservation.principal, most)
+        if taken is not None:
+            with self._lock:
+                self._open[reservation.event_id] = taken
+                while len(self._open) > _MOST_OPEN:
+                    self._open.popitem(last=False)
+
+    def settle_in(self, connection: sa.Connection, entry: Entry) -> None:  # noqa: ARG002 - the port's
+        """See `Book.settle_in`."""
+        if entry.status == ADJUSTMENT:
+            return
+        with self._lock:
+            taken = self._open.pop(entry.event_id, None)
+        if taken is not None:
+            self._rates.correct(taken, entry.input_tokens + entry.output_tokens)

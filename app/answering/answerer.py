@@ -11,7 +11,7 @@ from contextlib import aclosing, contextmanager
 from contextvars import copy_context
 from functools import partial
 
-from app.admission.turns import current
+from app.admission.line import current
 from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin, page_tables
 from app.answering.calls import Calls, submit
@@ -34,7 +34,7 @@ from app.db.contents import ContentRepository
 from app.errors import DeadlinePassed, NotFound
 from app.telemetry.stations import station
 from app.types import Operation, Principal
-from app.usage.ledger.bill import Bill
+from app.usage.ledger.entry import Bill
 from app.usage.ledger.ledger import Ledger
 from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer

@@ -13,10 +13,9 @@ from app.answering.quoting.quoter import Quoter
 from app.answering.summaries import Summarised, Summariser
 from app.answering.wording import Wording
 from app.telemetry.stations import station
-from generation.planning import order_for_reuse
 from generation.ports import Engine, Tokenizer
-from retrieval.arrangement import Order, edges_first
-from retrieval.compress import compress, header_of
+from generation.prefix import order_for_reuse
+from retrieval.compress import Order, compress, edges_first, header_of
 from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.types import Context, Hit, Source
 

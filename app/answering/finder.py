@@ -8,8 +8,7 @@ from app.telemetry.stations import station
 from app.types import Operation, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder, Reranker
-from retrieval.rerank import passage, reranked
-from retrieval.search import Search
+from retrieval.search import Search, passage, reranked
 from retrieval.types import Hit, SearchMode, SearchResult
 
 # Numbers of the calls within a request; the answer's own is 2.

@@ -7,8 +7,7 @@ citations open the original and are verified against it; only what the generator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.arrangement import Order
-from retrieval.compress import ELLIPSIS, END, header_of
+from retrieval.compress import ELLIPSIS, END, Order, header_of
 from retrieval.passages import Passage, passages
 from retrieval.sentences import unit_spans
 from retrieval.types import Chunk, Context, Dropped, Hit, Source, Span

@@ -17,7 +17,7 @@ from app.types import DocumentShare
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Stream, Tokenizer
 from generation.types import Completion, FinishReason
-from retrieval.arrangement import Order
+from retrieval.compress import Order
 from retrieval.sentences import sentence_spans
 from retrieval.types import Context, Hit
 

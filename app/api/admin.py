@@ -1,11 +1,66 @@
-"""Routes of index generations: which embedder's vectors are searched."""
+"""Bodies of index generations."""
+
+from typing import Literal
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from app.api.dependencies import Cursor, EmbedderSwapDep, Limit, PrincipalDep, RequestId, StateDep
-from app.api.paging import page_of
-from app.api.schemas.admin import GenerationBody
-from app.api.schemas.shape import Page, problems
+from app.api.query_parameters import page_of
+from app.api.schemas.shape import Page, ResponseBody, problems, rfc3339
+from app.db.generations import Generation, GenerationStatus
+from app.server.state import Building
+
+
+class GenerationProgress(ResponseBody):
+    """How far a generation is that is being built."""
+
+    done: int = Field(description="Chunks that have their vector.", examples=[1200])
+    total: int = Field(description="Chunks that need one; 0 while they are counted.", examples=[4000])
+    error: str | None = Field(description="Why it stands still until the next start; null while it goes on.")
+
+
+class GenerationBody(ResponseBody):
+    """The vectors of one embedder, over all tenants."""
+
+    id: int = Field(description="The generation's number.", examples=[2])
+    object: Literal["generation"] = Field(default="generation", description="Always `generation`.")
+    status: GenerationStatus = Field(
+        description="building, ready (the swap is next), active (searched), previous (kept until it is confirmed "
+        "that it is not needed), or retired (its vectors are gone or going)."
+    )
+    model: str = Field(description="The embedding model.", examples=["all-MiniLM-L6-v2"])
+    revision: str = Field(description="Identifies its weights.")
+    dim: int = Field(description="Dimensions.", examples=[384])
+    rejected: bool = Field(
+        description="An administrator went back from it: a start that asks for its embedder does not build it again."
+    )
+    progress: GenerationProgress | None = Field(description="Null unless it is being built by this process.")
+    created_at: str = Field(description="When its building began, RFC 3339 UTC.")
+    activated_at: str | None = Field(description="When it was first searched or searched again; null if never.")
+    replaced_at: str | None = Field(description="When another took its place; null if none did.")
+    purged: bool = Field(description="It has no vectors any more.")
+
+    @classmethod
+    def of(cls, generation: Generation, building: Building | None) -> "GenerationBody":
+        """The body for a generation; `building` is what this process builds now."""
+        progress = None
+        if building is not None and building.generation == generation.id:
+            progress = GenerationProgress(done=building.done, total=building.total, error=building.error)
+        return cls(
+            id=generation.id,
+            status=generation.status,
+            model=generation.model,
+            revision=generation.revision,
+            dim=generation.dim,
+            rejected=generation.rejected_at is not None,
+            progress=progress,
+            created_at=rfc3339(generation.created_at),
+            activated_at=rfc3339(generation.activated_at) if generation.activated_at is not None else None,
+            replaced_at=rfc3339(generation.replaced_at) if generation.replaced_at is not None else None,
+            purged=generation.purged_at is not None,
+        )
+
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 

@@ -1,12 +1,43 @@
-"""The route of the audit log."""
+"""Bodies of the audit log."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep
-from app.api.schemas.audit import AuditBody
-from app.api.schemas.shape import Page, problems
+from app.api.schemas.shape import Page, ResponseBody, problems
+from app.db.audit import AuditEntry
+from app.usage.reports.instants import utc
+
+
+class AuditBody(ResponseBody):
+    """What an administrator did."""
+
+    id: str = Field(description="The entry's id.", examples=["audit_01k9"])
+    object: Literal["audit_event"] = Field(default="audit_event", description="Always `audit_event`.")
+    at: str = Field(description="When, RFC 3339 UTC.")
+    user_id: str = Field(description="Who.")
+    api_key_id: str = Field(description="With which key.")
+    request_id: str | None = Field(description="In which request; null where the act came without one.")
+    action: str = Field(description="What was done.", examples=["key.created"])
+    target: str = Field(description="What it was done to.", examples=["key_01k9"])
+    detail: dict[str, Any] = Field(description="What changed; never a secret.")
+
+    @classmethod
+    def of(cls, entry: AuditEntry) -> "AuditBody":
+        """The body for an entry."""
+        return cls(
+            id=entry.audit_id,
+            at=utc(entry.at),
+            user_id=entry.user_id,
+            api_key_id=entry.key_id,
+            request_id=entry.request_id or None,
+            action=entry.action,
+            target=entry.target,
+            detail=entry.detail,
+        )
+
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 

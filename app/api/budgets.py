@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep, visible_collection
-from app.api.paging import page_of
+from app.api.query_parameters import page_of
 from app.api.schemas.budgets import (
     AlertBody,
     BudgetBody,
@@ -19,7 +19,7 @@ from app.api.schemas.budgets import (
     require_zone,
 )
 from app.api.schemas.shape import Page, problems
-from app.db.keep import KEEP
+from app.db.values import KEEP
 from app.errors import InvalidRequest
 from app.server.state import State
 from app.types import Principal

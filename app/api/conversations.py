@@ -12,7 +12,7 @@ from app.api.schemas.conversations import (
     WholeConversationBody,
 )
 from app.api.schemas.shape import Page, problems
-from app.db.keep import KEEP
+from app.db.values import KEEP
 
 router = APIRouter(tags=["conversations"])
 

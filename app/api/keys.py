@@ -8,11 +8,11 @@ from fastapi import APIRouter
 
 from app.api.budgets import checked_terms
 from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep, visible_collection
-from app.api.paging import page_of
+from app.api.query_parameters import page_of
 from app.api.schemas.budgets import BudgetBody
 from app.api.schemas.keys import Expiry, KeyBody, KeyPatch, NewKey, NewKeyBody, Rotation
 from app.api.schemas.shape import Page, problems
-from app.db.keep import KEEP, Keep
+from app.db.values import KEEP, Keep
 from app.errors import InvalidRequest, NotFound
 from app.server.state import State
 from app.types import ApiKey, Principal

@@ -1,10 +1,61 @@
-"""The route of reconciliation."""
+"""Bodies of reconciliation."""
+
+from typing import Literal
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from app.api.dependencies import PrincipalDep, RequestId, StateDep
-from app.api.schemas.reconciliation import FindingsBody, ReconcileRequest
-from app.api.schemas.shape import problems
+from app.api.schemas.shape import RequestBody, ResponseBody, problems
+from app.documents.consistency import Finding, Findings, Kind
+
+
+class ReconcileRequest(RequestBody):
+    """Whether to mend."""
+
+    repair: bool = Field(default=False, description="Mend what can be made again from the database.")
+
+
+class FindingBody(ResponseBody):
+    """Things of one kind that are wrong."""
+
+    code: Kind = Field(description="What is wrong.", examples=["stray_originals"])
+    count: int = Field(description="How many there are.", examples=[2])
+    detail: str = Field(description="The same in a sentence, and what to do where a repair does not help.")
+    mendable: bool = Field(description="Whether a repair mends it.")
+    mended: bool = Field(description="Whether this repair did.")
+
+    @classmethod
+    def of(cls, finding: Finding) -> "FindingBody":
+        """The body for a finding."""
+        return cls(
+            code=finding.kind,
+            count=finding.count,
+            detail=finding.sentence,
+            mendable=finding.mendable,
+            mended=finding.mended,
+        )
+
+
+class FindingsBody(ResponseBody):
+    """What a reconciliation found, over all tenants."""
+
+    object: Literal["reconciliation"] = Field(default="reconciliation", description="Always `reconciliation`.")
+    consistent: bool = Field(description="Whether nothing is wrong, or nothing any more.")
+    versions: int = Field(description="Document versions looked at.", examples=[120])
+    chunks: int = Field(description="Visible chunks looked at.", examples=[4031])
+    findings: list[FindingBody] = Field(description="What was wrong, by kind; empty when all is well.")
+
+    @classmethod
+    def of(cls, found: Findings) -> "FindingsBody":
+        """The body for findings."""
+        return cls(
+            consistent=not found.open,
+            versions=found.versions,
+            chunks=found.chunks,
+            findings=[FindingBody.of(finding) for finding in found.findings],
+        )
+
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 

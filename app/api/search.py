@@ -6,7 +6,7 @@ from app.answering.question import Question
 from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
 from app.api.schemas.search import HitBody, SearchRequest, SearchResponse, SearchUsage
 from app.api.schemas.shape import problems
-from retrieval.nearest_sentences import nearest_sentences
+from retrieval.highlights import nearest_sentences
 
 router = APIRouter(tags=["search"])
 

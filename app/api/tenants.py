@@ -7,7 +7,7 @@ from app.api.keys import expiry_of
 from app.api.schemas.keys import NewKeyBody
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.tenants import NewTenant, NewTenantKey, TenantBody, TenantPatch
-from app.db.keep import KEEP
+from app.db.values import KEEP
 from app.ids import new_id
 
 router = APIRouter(prefix="/v1/admin/tenants", tags=["administration"])

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.api.dependencies import PrincipalDep, StateDep, request_id
 from app.api.exports import EXPORTS, exported
-from app.api.query_lists import listed, refuse_unknown
+from app.api.query_parameters import listed, refuse_unknown
 from app.api.schemas.budgets import OwnBudget
 from app.api.schemas.shape import problems
 from app.api.schemas.usage import (
@@ -23,7 +23,7 @@ from app.api.schemas.usage import (
 )
 from app.usage.reports import rows as report_rows
 from app.usage.reports.documents_report import DocumentsQuery
-from app.usage.reports.query import ReportQuery
+from app.usage.reports.rows import ReportQuery
 from app.usage.rollups.buckets import BucketWidth
 
 router = APIRouter(tags=["usage"])

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from app.api.dependencies import Cursor, PrincipalDep, StateDep
 from app.api.exports import EXPORTS, ExportStream, closed_second, ndjson, wanted
-from app.api.query_lists import listed, refuse_unknown
+from app.api.query_parameters import listed, refuse_unknown
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.usage_events import LineBody, WholeEventBody
 from app.errors import InvalidRequest

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.tenants import NewUser, UserBody, UserPatch
-from app.db.keep import KEEP
+from app.db.values import KEEP
 from app.errors import Conflict, Forbidden
 from app.ids import new_id
 from app.types import Principal

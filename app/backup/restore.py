@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from app.backup import placement
+from app.backup import data_dir as placement
 from app.backup.archive import BackupUnusable, Member, read_archive
 from app.backup.contents import MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of
 from app.backup.data_dir import data_dir_lock

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from app.backup.archive import ArchiveWriter
 from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, original_name, rows_name
+from app.db.document_rows import unattached_originals
 from app.db.migration import current_revision, refuse_newer
-from app.db.originals import unattached_originals
 from app.db.portable import count_rows, dump_rows
 from app.db.session import Database
 from app.db.tables.documents import document_version

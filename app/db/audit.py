@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.cursors import cut, decode_cursor
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database, to_json
-from app.db.tables.audit import audit_event
+from app.db.tables.access import audit_event
 from app.ids import new_id
 from app.types import Principal
 

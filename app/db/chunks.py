@@ -1,4 +1,4 @@
-"""Visible chunks: the store and the keyword index behind retrieval's ports."""
+"""Visible chunks as they lie in SQL."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,16 +7,62 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from app.db.chunk_rows import CHUNKS, to_chunk
 from app.db.headed_texts import HeadedTexts
 from app.db.lexical import search_text
-from app.db.scope_keys import ScopeKeys
-from app.db.scopes import documents_in
+from app.db.scopes import ScopeKeys, documents_in, is_live
 from app.db.session import Database
-from app.db.tables.documents import chunk, chunk_vector, document
+from app.db.tables.documents import chunk, chunk_vector, document, document_version
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.types import Chunk, Scope
+
+CHUNKS: sa.Select[Any] = (
+    sa.select(
+        chunk.c.key,
+        chunk.c.document_id,
+        chunk.c.version,
+        document.c.collection_id,
+        document_version.c.filename,
+        document.c.external_id,
+        chunk.c.ordinal,
+        chunk.c.text,
+        chunk.c.start_char,
+        chunk.c.end_char,
+        chunk.c.page_start,
+        chunk.c.page_end,
+        chunk.c.heading_path,
+        chunk.c.token_count,
+    )
+    .select_from(chunk)
+    .join(document, is_live())
+    .join(
+        document_version,
+        sa.and_(document_version.c.document_id == chunk.c.document_id, document_version.c.version == chunk.c.version),
+    )
+)
+"""Every column `to_chunk` needs, of visible chunks only; add conditions on `chunk` or `document`."""
+
+
+def to_chunk(row: sa.Row[Any]) -> Chunk:
+    """A row of `CHUNKS` as a chunk. Its id says document, version and place, and is the same after a rebuild."""
+    return Chunk(
+        key=row.key,
+        id=f"{row.document_id}.{row.version}.{row.ordinal}",
+        document_id=row.document_id,
+        version=row.version,
+        collection_id=row.collection_id,
+        filename=row.filename,
+        external_id=row.external_id,
+        ordinal=row.ordinal,
+        text=row.text,
+        start_char=row.start_char,
+        end_char=row.end_char,
+        page_start=row.page_start,
+        page_end=row.page_end,
+        heading_path=tuple(row.heading_path),
+        token_count=row.token_count,
+    )
+
 
 _AT_ONCE = 500  # keys in one statement
 _GAPS = 8  # a range is read whole when it holds at most so many times the keys wanted

@@ -7,12 +7,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from app.db.keep import KEEP, Keep
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
 from app.db.tables.documents import collection, document
 from app.db.tenants import ensure_tenant
-from app.db.values import require_metadata, require_text
+from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, NotFound
 from app.ids import new_id
 from app.types import Collection

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.originals import unattached_originals
+from app.db.document_rows import unattached_originals
 from app.db.scopes import is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, index_generation, job

@@ -4,9 +4,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.chunk_rows import CHUNKS, to_chunk
-from app.db.cursors import cut, decode_cursor
+from app.db.chunks import CHUNKS, to_chunk
 from app.db.document_rows import find_document
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.documents import chunk, document, document_version
 from app.errors import NotFound

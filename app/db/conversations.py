@@ -6,13 +6,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.cursors import cut, decode_cursor
-from app.db.keep import KEEP, Keep
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
-from app.db.tables.documents import conversation, conversation_turn
-from app.db.tables.feedback import feedback
+from app.db.tables.documents import conversation, conversation_turn, feedback
 from app.db.tenants import ensure_user
-from app.db.values import require_metadata, require_text
+from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, Forbidden, NotFound
 from app.ids import new_id
 from app.types import Conversation, KeptTurn, Principal, Role, Turn

@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.tables.documents import document, document_version, index_generation, job
+from app.db.tables.documents import document, document_version, index_generation, job, unattached_file
 from app.errors import NotFound
 from app.types import Document, DocumentStatus, Job, JobStatus
 
@@ -139,3 +139,13 @@ def lock_document(
     # locked first and read after: what a wait for the lock was about is then seen
     connection.execute(sa.select(document.c.id).where(document.c.id == document_id).with_for_update())
     return find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
+
+
+def unattached_originals() -> sa.Select[Any]:
+    """(document id, version, bytes, SHA-256) of the originals of files that are no document."""
+    return sa.select(
+        unattached_file.c.id.label("document_id"),
+        sa.literal(0).label("version"),
+        unattached_file.c.bytes,
+        unattached_file.c.sha256,
+    )

@@ -7,10 +7,18 @@ from typing import Literal, TypeAlias, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from app.db.cursors import cut, decode_cursor
-from app.db.document_rows import DOCUMENTS, FILENAME, SHA256, find_document, lock_document, read_document, to_document
+from app.db.document_rows import (
+    DOCUMENTS,
+    FILENAME,
+    SHA256,
+    find_document,
+    lock_document,
+    read_document,
+    to_document,
+    unattached_originals,
+)
 from app.db.filters import compile_filter
-from app.db.originals import unattached_originals
+from app.db.paging import cut, decode_cursor
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
 from app.db.tables.documents import collection, document, document_version

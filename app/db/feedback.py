@@ -9,10 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.conversations import owned_by
-from app.db.cursors import cut, decode_cursor
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
-from app.db.tables.documents import conversation, conversation_turn
-from app.db.tables.feedback import feedback
+from app.db.tables.documents import conversation, conversation_turn, feedback
 from app.db.tables.ledger import api_request
 from app.db.tenants import ensure_user
 from app.db.values import require_text

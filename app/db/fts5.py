@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from app.db.scopes import documents_in, is_live
 from app.db.tables.documents import chunk, collection, document
-from retrieval.idf import sqlite_idf
 from retrieval.key_set import KeySet
+from retrieval.terms import sqlite_idf
 from retrieval.types import Scope
 
 _HEADING_WEIGHT = 4.0  # of a heading's word beside the text's: chosen on four sets of questions

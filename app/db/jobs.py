@@ -7,11 +7,10 @@ import sqlalchemy as sa
 
 from app.db.cancellation import cancel_job, find_job
 from app.db.checkpoints import Checkpoint, read_checkpoints, write_checkpoint
-from app.db.cursors import cut, decode_cursor
 from app.db.document_rows import read_document, to_job
-from app.db.next_job import next_job
+from app.db.job_queue import fail_job, lock_running, next_job, report_progress, requeue_job, set_document
+from app.db.paging import cut, decode_cursor
 from app.db.publishing import Also, CommitResult, Version, commit_versions
-from app.db.running_jobs import fail_job, lock_running, report_progress, requeue_job, set_document
 from app.db.session import Database
 from app.db.tables.documents import document, job
 from app.types import Document, DocumentStatus, Job, JobStatus
@@ -50,7 +49,7 @@ class JobRepository:
         self._next_job = next_job()  # made once: composing it takes longer than running it
 
     def claim(self, boot_id: str) -> tuple[Job, Document] | None:
-        """Start the next job (see `app.db.next_job`) in the name of this process; None when none may start."""
+        """Start the next job (see `app.db.job_queue`) in the name of this process; None when none may start."""
         claimed = self.claim_several(boot_id, most=1, most_bytes=0)
         return claimed[0] if claimed else None
 

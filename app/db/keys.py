@@ -10,13 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from app.db.audit import Record
-from app.db.digests import digest_of
-from app.db.keep import KEEP, Keep
 from app.db.session import Database
 from app.db.tables.access import access_session
 from app.db.tables.documents import api_key, app_user, tenant
 from app.db.tenants import ensure_user
-from app.db.values import require_text
+from app.db.values import KEEP, Keep, digest_of, require_text
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.ids import new_id
 from app.types import DEFAULT_TENANT, ApiKey, Principal, Role

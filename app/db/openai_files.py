@@ -10,10 +10,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.cancellation import CANCELLED
 from app.db.document_rows import DOCUMENTS, to_document
-from app.db.listing import Listed, Place
+from app.db.paging import Listed, Place
 from app.db.session import Database
-from app.db.tables.documents import collection, document, document_version, job
-from app.db.tables.openai import file_batch, unattached_file
+from app.db.tables.documents import collection, document, document_version, file_batch, job, unattached_file
 from app.errors import NotFound
 from app.types import Collection, Document, DocumentStatus, Principal
 from retrieval.types import Metadata

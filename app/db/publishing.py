@@ -7,9 +7,9 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import drop_checkpoints
+from app.db.job_queue import lock_running
 from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, take_keys, write_chunks, write_texts
 from app.db.removal import remove_chunks
-from app.db.running_jobs import lock_running
 from app.db.tables.documents import chunk
 from app.types import Job
 from ingestion.types import Extraction, Passage

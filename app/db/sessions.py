@@ -9,10 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.digests import digest_of
 from app.db.session import Database
 from app.db.tables.access import access_session
 from app.db.tables.documents import api_key, app_user, tenant
+from app.db.values import digest_of
 from app.errors import Unauthenticated
 from app.ids import new_id
 from app.types import Principal, Role

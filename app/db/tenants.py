@@ -10,11 +10,10 @@ from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.audit import Record
-from app.db.cursors import cut, decode_cursor
-from app.db.keep import KEEP, Keep
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.documents import app_user, tenant
-from app.db.values import require_text
+from app.db.values import KEEP, Keep, require_text
 from app.errors import Conflict, NotFound
 from app.types import DEFAULT_TENANT
 

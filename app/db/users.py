@@ -9,13 +9,12 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from app.db.audit import Record
-from app.db.cursors import cut, decode_cursor
-from app.db.keep import KEEP, Keep
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.access import access_session, user_identity
 from app.db.tables.documents import api_key, app_user
 from app.db.tenants import disabled_at, ensure_tenant
-from app.db.values import require_text
+from app.db.values import KEEP, Keep, require_text
 from app.errors import Conflict, NotFound
 from app.ids import new_id
 

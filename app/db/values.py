@@ -1,7 +1,10 @@
 """What both databases can hold: text without NUL, JSON numbers of 64 bits."""
 
+import hashlib
 import math
 from collections.abc import Mapping
+from enum import Enum
+from typing import Final
 
 from app.errors import InvalidRequest
 from retrieval.types import Metadata, MetadataValue
@@ -48,3 +51,18 @@ def _require_value(value: MetadataValue) -> None:
                 "A metadata value must be text, a finite 64-bit number, true, false, null or a list of these.",
                 param="metadata",
             )
+
+
+class Keep(Enum):
+    """The type of `KEEP`."""
+
+    KEEP = "keep"
+
+
+KEEP: Final = Keep.KEEP
+
+
+def digest_of(secret: str) -> str:
+    """64 hexadecimal digits."""
+    # a header may hold anything; what is not Unicode is still nobody's secret
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -11,13 +11,11 @@ from app.db.session import Database
 from app.db.tables.documents import api_key, chunk, collection, document, index_generation, job, tenant
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import price
-from app.doctor.redaction import tame
-from app.doctor.report import Facts, Finding, Level, Report
+from app.doctor.report import Facts, Finding, Level, Report, tame
 from app.errors import AppError
 from app.settings import Settings
 from app.types import JobStatus, UsageStatus
-from app.usage.reconciliation.book_checks import budget_checks, row_checks
-from app.usage.reconciliation.check import Check
+from app.usage.reconciliation.book_checks import Check, budget_checks, row_checks
 from app.usage.reconciliation.rollup_checks import rollup_checks
 
 _DAYS_US = 2 * 86_400 * 1_000_000

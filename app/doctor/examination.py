@@ -11,8 +11,7 @@ from app.doctor.machine import (
     look_at_versions,
 )
 from app.doctor.models import look_at_index, look_at_models
-from app.doctor.redaction import shown
-from app.doctor.report import Report
+from app.doctor.report import Report, shown
 from app.doctor.server import look_at_server
 from app.settings import Settings
 

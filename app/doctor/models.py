@@ -2,8 +2,7 @@
 
 import json
 
-from app.doctor.redaction import tame
-from app.doctor.report import Facts, Finding, Level, Report
+from app.doctor.report import Facts, Finding, Level, Report, tame
 from app.errors import AppError
 from app.models.folder import resolve, status
 from app.settings import Settings

@@ -1,9 +1,15 @@
 """The nouns of an examination."""
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeAlias
+
+from pydantic import SecretStr
+
+from app.settings import Settings
 
 Facts: TypeAlias = dict[str, object]
 """Names to numbers, words, lists and further facts: what JSON can hold."""
@@ -48,3 +54,26 @@ class Report:
         """The report as JSON."""
         body = {**self.sections, "findings": [asdict(finding) for finding in self.findings], "sound": self.sound}
         return json.dumps(body, indent=2, default=str, ensure_ascii=False)
+
+
+_URL = re.compile(r"\b([a-z][a-z0-9+.\-]*)://(?:[^/?#\s]*@)?([^?#\s]*)(?:\?[^#\s]*)?(?:#\S*)?", re.IGNORECASE)
+
+
+def shown(settings: Settings) -> Facts:
+    """Every setting; a secret is `set` or `unset`."""
+    return {name: _shown(getattr(settings, name)) for name in type(settings).model_fields}
+
+
+def tame(text: str) -> str:
+    """`text` without users, passwords and queries of the addresses in it, the home folder as `~`."""
+    home = str(Path.home())
+    text = _URL.sub(lambda found: f"{found[1]}://{found[2]}", text)
+    return text.replace(home, "~") if home != "/" else text
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, SecretStr):
+        return "set"
+    if isinstance(value, str | Path):
+        return tame(str(value))
+    return value

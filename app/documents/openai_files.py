@@ -10,8 +10,8 @@ from threading import Lock
 
 from app.db.documents import DocumentRepository
 from app.db.jobs import JobRepository
-from app.db.listing import Place
 from app.db.openai_files import FileBatch, FileState, OpenAIFileRepository, UnattachedFile
+from app.db.paging import Place
 from app.documents.intake import Intake, display_name
 from app.documents.originals import FileStore, Received
 from app.errors import Conflict, NotFound

@@ -13,8 +13,7 @@ from retrieval.device_copy import Transfer, gpu_transfer
 from retrieval.device_index import DeviceIndex
 from retrieval.errors import IndexCorrupt
 from retrieval.flat_index import FlatIndex
-from retrieval.index_file import FaissIndex, load, quarantine, save
-from retrieval.index_plan import IndexPlan
+from retrieval.index_file import FaissIndex, IndexPlan, load, quarantine, save
 from retrieval.inverted_index import SAMPLE_PER_LIST, InvertedIndex
 from retrieval.ports import Keys, VectorIndex, Vectors
 from retrieval.types import EmbedderInfo

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from app.db.chunks import ChunkRepository
-from app.db.lexical_entries import LexicalEntryRepository
+from app.db.lexical import LexicalEntryRepository
 from app.db.session import Database
 from app.telemetry.logs import logger
 from retrieval.errors import IndexCorrupt

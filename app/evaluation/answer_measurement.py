@@ -1,4 +1,4 @@
-"""Asks the application questions of a set and scores its answers, beside what the floor says to the same contexts."""
+"""A set's question as the application is asked it."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from app.answering.answer import Answer
 from app.answering.answerer import prepare
 from app.answering.citation import Citation
 from app.answering.prepared import Prepared
+from app.answering.question import Question
 from app.errors import SetupError
 from app.evaluation.answer_metrics import (
     abstention_score,
@@ -17,18 +18,45 @@ from app.evaluation.answer_metrics import (
     marker_scores,
     refusal_scores,
 )
-from app.evaluation.asking import asked
 from app.evaluation.dataset import sample
 from app.evaluation.examples import worst_answers
 from app.evaluation.floor import Reader, said_by
-from app.evaluation.measured import Measured, OnProgress
+from app.evaluation.measures import Measured, OnProgress
 from app.evaluation.presentation import Case, cases, gold_documents, presented_documents
 from app.evaluation.retrieval_metrics import ranked_documents
 from app.evaluation.said import Said, said_in
 from app.evaluation.scratch import PRINCIPAL, Ingested
 from app.evaluation.types import GoldSpan, Options, QuestionSet, SetQuestion
+from app.ids import new_id
 from app.server.state import Models, State
 from generation.errors import ContextLengthExceeded
+from retrieval.types import Scope, SearchMode
+
+
+def asked(
+    question: SetQuestion,
+    options: Options,
+    *,
+    collection_id: str,
+    mode: SearchMode,
+    top_k: int,
+    document_ids: tuple[str, ...] | None = None,
+) -> Question:
+    """The question about a collection, or about some documents of it, by the application's ids."""
+    return Question(
+        request_id=new_id("req"),
+        endpoint="evaluation",
+        principal=PRINCIPAL,
+        text=question.text,
+        scope=Scope(tenant_id=PRINCIPAL.tenant_id, collection_ids=(collection_id,), document_ids=document_ids),
+        top_k=top_k,
+        mode=mode,
+        max_context_tokens=options.context_tokens,
+        max_output_tokens=options.output_tokens,
+        abstention_threshold=options.abstention_threshold,
+        strict=options.strict,
+    )
+
 
 _RANKED_CHUNKS = 50  # searched for the documents presented beside the gold ones
 _PRESENTED_CHUNKS = 200  # more than the presented documents have: all of their text may become the context

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from app.evaluation.errors import QuestionSetMalformed
-from app.evaluation.types import GoldSpan, QuestionSet, SetDocument, SetQuestion
+from app.evaluation.types import GoldSpan, QuestionSet, QuestionSetMalformed, SetDocument, SetQuestion
 
 _QRELS_COLUMNS = 3
 _Value = TypeVar("_Value")

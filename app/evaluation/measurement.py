@@ -3,15 +3,12 @@
 import time
 from collections.abc import Sequence
 
-from app.evaluation.answer_measurement import AnswerMeasurement
-from app.evaluation.asking import asked
-from app.evaluation.context_metrics import context_scores
+from app.evaluation.answer_measurement import AnswerMeasurement, asked
 from app.evaluation.dataset import sample
-from app.evaluation.evidence import locate
 from app.evaluation.examples import worst_rankings
 from app.evaluation.floor import Reader
-from app.evaluation.measured import Measured, OnProgress
-from app.evaluation.retrieval_metrics import finds_span, ranked_documents, ranking_scores
+from app.evaluation.measures import Measured, OnProgress
+from app.evaluation.retrieval_metrics import context_scores, finds_span, locate, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, lead
 from app.evaluation.types import GoldSpan, Options, QuestionSet, SetQuestion
 from app.server.state import Models, State

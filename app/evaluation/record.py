@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from app.evaluation.errors import RunMalformed
 from app.evaluation.intervals import Difference, Estimate
+from app.evaluation.types import RunMalformed
 
 
 class _Record(BaseModel):

@@ -10,9 +10,8 @@ from app.errors import SetupError
 from app.evaluation.comparison import against_floor
 from app.evaluation.floor import Reader
 from app.evaluation.intervals import Estimate, combine, estimate
-from app.evaluation.measured import OnProgress, Values
 from app.evaluation.measurement import Measurement
-from app.evaluation.measures import Measure, measures_of
+from app.evaluation.measures import Measure, OnProgress, Values, measures_of
 from app.evaluation.record import Run, SetRun
 from app.evaluation.scratch import Ingested, ingest
 from app.evaluation.types import Options, QuestionSet

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.errors import AppError
 from retrieval.types import SearchMode
 
 
@@ -87,3 +88,11 @@ class Options:
     concurrency: int = 1
     abstention_threshold: float | None = None
     strict: bool = False
+
+
+class QuestionSetMalformed(AppError):
+    """A question set that cannot be read as one."""
+
+
+class RunMalformed(AppError):
+    """A file that is no earlier run's result."""

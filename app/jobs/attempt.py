@@ -1,9 +1,14 @@
 """One try at a job, from its claim to its end."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.telemetry.stations import Work
 from app.types import Document, Job
+from app.usage.budgets.repository import WAITING_CODE
+from ingestion.errors import IngestionError, ParserCrashed
 from ingestion.pipeline import Prepared
 
 
@@ -46,3 +51,44 @@ class Stopped(Exception):
 
 class Overtaken(Exception):
     """The job was cancelled, its document deleted, or a newer version uploaded: its work is no longer wanted."""
+
+
+FIRST_SECONDS = 2.0
+LONGEST_SECONDS = 300.0
+BUDGET_SECONDS = 60.0
+"""The least wait for a budget's next period: one of a minute may end now and be full at once."""
+PARSER_ATTEMPTS = 2
+"""How often a file is given to a parser that dies of it: once may have been for want of memory, twice is the file."""
+
+
+def delay_after(error: Exception, *, attempts: int, clock: Callable[[], float] = time.time) -> float | None:
+    """Seconds until a job is tried again that failed with `error` at its `attempts`th try; None: never.
+
+    The delay doubles from try to try up to five minutes. A store that is full or out of reach is tried for as
+    long as that takes: the file was acknowledged, and whoever does not want it any more cancels the job. A budget
+    is waited for until it begins again, if it does. `clock` gives Unix seconds.
+    """
+    assert attempts >= 1, "it was tried"
+    if isinstance(error, BudgetExceeded):
+        return None if error.reset_at is None else max(BUDGET_SECONDS, error.reset_at - clock())
+    if isinstance(error, ParserCrashed) and attempts >= PARSER_ATTEMPTS:
+        return None
+    if not isinstance(error, ParserCrashed | StorageFull | StoreUnavailable):
+        return None
+    return float(min(FIRST_SECONDS * 2 ** min(attempts - 1, 30), LONGEST_SECONDS))
+
+
+def reason(error: Exception) -> tuple[str, str]:
+    """A stable code and a sentence for people; errors nobody foresaw say nothing about their cause."""
+    match error:
+        case IngestionError():
+            return error.code, str(error)
+        case StorageFull():
+            return "insufficient-storage", "The disk had no room for this document's text."
+        case BudgetExceeded():
+            if error.reset_at is None:
+                return WAITING_CODE, "A budget has no room for this document, and none will come by itself."
+            return WAITING_CODE, "A budget has no room for this document before its next period."
+        case StoreUnavailable():
+            return "store-unavailable", "The database could not be reached or was locked."
+    return "internal-error", "Something went wrong on our side while reading this document."

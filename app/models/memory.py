@@ -7,7 +7,7 @@ from typing import Literal
 from app.errors import SetupError
 from app.models.folder import resolve
 from app.settings import Settings
-from generation.model_shape import ModelShape
+from generation.config import ModelShape
 from generation.processor import multiplies_bfloat16
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}

@@ -8,15 +8,13 @@ from importlib.metadata import version as distribution_version
 from zoneinfo import ZoneInfo
 
 from app.access.authenticator import Authenticator, KeyLookup
-from app.access.first_key import ensure_first_key
 from app.access.key_cache import KnownPrincipals
-from app.access.local_key import LocalKey
 from app.access.openid import open_id
+from app.access.startup_keys import LocalKey, ensure_first_key
+from app.admission.admission import default_quotas, sized_admission
 from app.admission.quota_rows import QuotaRepository
 from app.admission.quotas import OverriddenQuotas
-from app.admission.rates import Rates
-from app.admission.sizing import default_quotas, sized_admission
-from app.admission.token_book import TokenBook
+from app.admission.rates import Rates, TokenBook
 from app.backup.data_dir import data_dir_lock
 from app.db.audit import AuditLog
 from app.db.collections import CollectionRepository

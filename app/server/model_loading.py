@@ -122,8 +122,7 @@ def _assembly(
 ) -> Assembly:
     """What all embedders share, closed by `stack`."""
     from app.documents.word_index import LiveLexicalIndex
-    from ingestion.child_extractor import ChildExtractor
-    from ingestion.extractor_pool import ExtractorPool
+    from ingestion.child_extractor import ChildExtractor, ExtractorPool
 
     state, settings = foundation.state, foundation.state.settings
     chunks = ChunkRepository(state.database)

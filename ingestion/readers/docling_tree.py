@@ -32,7 +32,7 @@ from docling_core.types.doc.labels import DocItemLabel, GroupLabel
 
 from ingestion.builder import TextBuilder, one_line
 from ingestion.errors import Malformed
-from ingestion.readers.rows import row_texts
+from ingestion.readers.csv import row_texts
 from ingestion.types import BlockKind, MediaType
 
 _LAYERS = frozenset({ContentLayer.BODY, ContentLayer.NOTES})

@@ -1,17 +1,41 @@
-"""The lines of a PDF page, each with its place, height and weight, in the order the file draws them.
+"""Mends what pdfium does to Arabic: it turns the letters of a ligature round and glues Latin words to it.
 
-pdfium joins glyphs to words and words to lines. Its text is taken as it comes, and only the first
-and the last glyph of a line are asked for their boxes, which keeps reading close to pdfium's own pace.
+A lam-alef ligature is one glyph that stands for two letters. pdfium lists right-to-left glyphs
+backwards, the letters inside such a glyph included, so that alef comes before lam; both then have
+one and the same box, which the article alef-lam, two glyphs, has not.
 """
 
 import ctypes
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
 from ingestion.normalise import normalise
-from ingestion.readers.pdf_arabic import mended
+
+_ARABIC = re.compile("[\u0600-\u06ff]")
+_TURNED = re.compile("[\u0622\u0623\u0625\u0627]\u0644")  # an alef of any kind, then lam
+_GLUED = re.compile("(?<=[\u0621-\u064a])(?=[A-Za-z])|(?<=[A-Za-z])(?=[\u0621-\u064a])")
+
+Box = tuple[float, float, float, float]
+
+
+def mended(text: str, box: Callable[[int], Box]) -> str:
+    """`text` with lam before alef in ligatures and a blank between Arabic and Latin words.
+
+    `box` gives the box of the glyph that a character of `text` was written with.
+    """
+    if not _ARABIC.search(text):
+        return text
+
+    def in_order(match: re.Match[str]) -> str:
+        pair = match.group()
+        return pair[::-1] if box(match.start()) == box(match.start() + 1) else pair
+
+    return _GLUED.sub(" ", _TURNED.sub(in_order, text))
+
 
 _HYPHEN = "\ufffe"  # pdfium's sign for a hyphen at a line's end, after which it joins the lines
 _SPARSE = 0.8  # advance per character in heights above which a line has gaps: prose has about 0.45

@@ -10,7 +10,7 @@ from pathlib import Path
 from striprtf.striprtf import rtf_to_text
 
 from ingestion.builder import TextBuilder, one_line
-from ingestion.readers.rows import is_header, row_texts
+from ingestion.readers.csv import is_header, row_texts
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
 
 _ROW, _CELL, _ROW_END, _PARAGRAPH = "\ue000", "\ue001", "\ue002", "\ue003"

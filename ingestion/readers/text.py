@@ -1,5 +1,6 @@
 """Plain text: the canonical text is the text itself, a block is what blank lines separate."""
 
+import re
 from pathlib import Path
 
 from ingestion.builder import Span, TextBuilder
@@ -37,3 +38,55 @@ def paragraph_spans(text: str) -> list[Span]:
     if start is not None:
         spans.append(Span(BlockKind.PARAGRAPH, start, end))
     return spans
+
+
+# A line at the left margin that opens something, in the languages people write.
+_DEFINITION = re.compile(
+    r"(?:(?:export|default|public|private|protected|internal|static|abstract|final|sealed|async|unsafe|pub(?:\(\w+\))?)"
+    r"[ \t]+){0,4}(?:def|class|function|func|fn|fun|sub|interface|trait|impl|struct|enum|union|module|namespace"
+    r"|object|record|type|procedure|create|begin)\b",
+    re.IGNORECASE,
+)
+_GOES_BEFORE = re.compile(
+    r"@|#|//|/?\*|--|;|\[|template\b"
+)  # a comment, decorator or attribute belongs to what follows
+_CLOSES = re.compile(r"[)\]}>]|(?:end|else|elif|elsif|except|catch|finally|fi|done|esac)\b|</")
+
+
+def read_code(path: Path, limits: ExtractionLimits) -> Extraction:
+    """Read source code, indentation and all.
+
+    Raises:
+        IngestionError: As `ports.Extractor` says.
+    """
+    text = normalise(decode(path.read_bytes()))
+    builder = TextBuilder(limits)
+    builder.append_verbatim(text, code_spans(text))
+    return builder.build(MediaType.CODE)
+
+
+def code_spans(text: str) -> list[Span]:
+    """Blocks of `text`: each begins at the left margin, after a blank line or with a definition."""
+    spans: list[Span] = []
+    start: int | None = None
+    end = at = 0
+    previous = ""
+    for line in text.split("\n"):
+        content = line.rstrip()
+        if content:
+            if start is not None and _begins_block(content, previous):
+                spans.append(Span(BlockKind.CODE, start, end))
+                start = None
+            start = at if start is None else start
+            end = at + len(content)
+        previous = content
+        at += len(line) + 1
+    if start is not None:
+        spans.append(Span(BlockKind.CODE, start, end))
+    return spans
+
+
+def _begins_block(line: str, previous: str) -> bool:
+    if line[0].isspace() or _CLOSES.match(line):
+        return False
+    return not previous or (_DEFINITION.match(line) is not None and not _GOES_BEFORE.match(previous))

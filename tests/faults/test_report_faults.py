@@ -13,8 +13,8 @@ from app.db.tables.ledger import usage_event
 from app.types import DocumentShare, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from app.usage.reports.documents_report import DocumentsQuery
-from app.usage.reports.query import ReportQuery
 from app.usage.reports.reports import UsageReports
+from app.usage.reports.rows import ReportQuery
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.reports.lines import Books, Line, results, total
 from tests.app.usage.reports.test_documents_report import add_documents

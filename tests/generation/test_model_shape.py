@@ -1,11 +1,11 @@
-"""generation.model_shape reads the numbers that decide what serving a model costs."""
+"""generation.memory reads the numbers that decide what serving a model costs."""
 
 from typing import Any
 
 import pytest
 from transformers import Gemma3Config, GPT2Config, LlamaConfig, Phi3Config, Qwen2Config
 
-from generation.model_shape import ModelShape
+from generation.config import ModelShape
 
 LLAMA = LlamaConfig(num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=2, hidden_size=64)
 QWEN2 = Qwen2Config(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, hidden_size=64)

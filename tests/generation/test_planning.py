@@ -1,11 +1,11 @@
-"""generation.planning puts what is cached first and never reuses less than the order it was given."""
+"""generation.prefix puts what is cached first and never reuses less than the order it was given."""
 
 from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generation.planning import order_for_reuse
+from generation.prefix import order_for_reuse
 
 HEAD = [99]
 

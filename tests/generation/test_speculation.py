@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generation.drafting import SourceDrafter
+from generation.pacing import StepCost
 from generation.speculation import Acceptance, SpeculationPolicy, Speculative
-from generation.step_cost import StepCost
 
 Cost = Callable[[int], float]
 

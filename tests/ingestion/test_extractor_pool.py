@@ -1,4 +1,4 @@
-"""ingestion.extractor_pool: one slow file does not hold up another's."""
+"""ingestion.child_extractor: one slow file does not hold up another's."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.child_extractor import ExtractorPool
 from ingestion.errors import Malformed
-from ingestion.extractor_pool import ExtractorPool
 from ingestion.types import Extraction, MediaType
 
 

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from retrieval.arrangement import Order
-from retrieval.compress import compress
+from retrieval.compress import Order, compress
 from retrieval.types import Hit, Source
 from tests.retrieval.fakes import ranked
 from tests.retrieval.promises import Counter, check, check_slices, found_in

@@ -16,6 +16,7 @@ from retrieval.flat_index import FlatIndex
 from retrieval.index_file import (
     DATA,
     MANIFEST,
+    PartChecksums,
     load,
     manifest_of,
     quarantine,
@@ -25,7 +26,6 @@ from retrieval.index_file import (
 )
 from retrieval.inverted_index import InvertedIndex
 from retrieval.key_set import KeySet
-from retrieval.part_checksums import PartChecksums
 from retrieval.types import EmbedderInfo
 
 EMBEDDER = EmbedderInfo(model="m", revision="r1", dim=8, max_tokens=16)

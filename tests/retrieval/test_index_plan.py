@@ -1,10 +1,10 @@
-"""retrieval.index_plan asks for another index only when the size is well beyond the last change."""
+"""retrieval.index_file asks for another index only when the size is well beyond the last change."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.index_plan import IndexPlan
+from retrieval.index_file import IndexPlan
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""retrieval.nearest_sentences: what of a passage its reader wants to see first."""
+"""retrieval.highlights: what of a passage its reader wants to see first."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.nearest_sentences import nearest_sentences
+from retrieval.highlights import nearest_sentences
 from retrieval.types import Chunk
 from tests.retrieval.fakes import chunk
 

@@ -1,4 +1,4 @@
-"""retrieval.part_checksums gives the same checksums while writing as while reading."""
+"""retrieval.index_file gives the same checksums while writing as while reading."""
 
 import hashlib
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval.part_checksums import PART_BYTES, PartChecksums, checksums_of
+from retrieval.index_file import PART_BYTES, PartChecksums, checksums_of
 
 
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES - 1, PART_BYTES, 2 * PART_BYTES + 5])

@@ -1,9 +1,9 @@
-"""retrieval.rerank orders the hits that were read by their score and leaves the others behind them."""
+"""retrieval.search orders the hits that were read by their score and leaves the others behind them."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.rerank import passage, reranked
+from retrieval.search import passage, reranked
 from tests.retrieval.fakes import chunk, ranked
 
 A, B, C, D = ranked("a", "b", "c", "d")

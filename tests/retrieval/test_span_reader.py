@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from app.tuning.span_reader.training import trained_weights
 from retrieval.errors import ReaderUnavailable
-from retrieval.reader_config import Calibration
-from retrieval.span_model import MOST_ANSWER_TOKENS, OVERLAP_TOKENS, WINDOW_TOKENS, windows_of
+from retrieval.span_model import MOST_ANSWER_TOKENS, OVERLAP_TOKENS, WINDOW_TOKENS, Calibration, windows_of
 from retrieval.span_reader import SpanReader, save_reader
 from retrieval.types import Pointer
 from tests.retrieval.reader_folder import VOCABULARY, build_base, trained, word_model

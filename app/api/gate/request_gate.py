@@ -1,6 +1,8 @@
-"""What happens before a route: a request id, the key, the role, the size of the body, and admission.
+"""Where a caller stands, as response headers.
 
-Pure ASGI, so that streams pass through untouched, and a bad key or a full server is told before the body is read.
+`RateLimit-Policy` and `RateLimit` are structured fields (RFC 9651) as in draft-ietf-httpapi-ratelimit-headers-10: what
+the limits are, and what is left of each; `t` is when the oldest of what was taken leaves the window. Beside them
+stand the names that clients of OpenAI's API read, for the limit with the least left.
 """
 
 import asyncio
@@ -14,11 +16,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.access.policy import is_public, refusal
-from app.access.revocation import NoLongerAllowed, while_allowed
+from app.access.authenticator import NoLongerAllowed, while_allowed
+from app.access.policy import Admitted, admitted, is_public, refusal
 from app.admission.failed_logins import FailedLogins
-from app.admission.headers import rate_limit_headers
-from app.admission.routes import Admitted, admitted
 from app.admission.types import Standing
 from app.api.errors import problem_of, problem_response
 from app.api.event_stream import ClientGone
@@ -28,6 +28,36 @@ from app.errors import Forbidden, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.server.state import State
 from app.telemetry.stations import station
+
+
+def rate_limit_headers(standings: Sequence[Standing]) -> dict[str, str]:
+    """Headers for the limits that apply; none where none does."""
+    if not standings:
+        return {}
+    headers = {
+        "RateLimit-Policy": ", ".join(map(_policy, standings)),
+        "RateLimit": ", ".join(map(_left, standings)),
+    }
+    for unit in ("requests", "tokens"):
+        applying = [standing for standing in standings if standing.unit == unit and standing.window_s is not None]
+        if applying:
+            tightest = min(applying, key=lambda standing: standing.remaining)
+            headers[f"x-ratelimit-limit-{unit}"] = str(tightest.limit)
+            headers[f"x-ratelimit-remaining-{unit}"] = str(tightest.remaining)
+            headers[f"x-ratelimit-reset-{unit}"] = f"{tightest.reset_s}s"
+    return headers
+
+
+def _policy(standing: Standing) -> str:
+    unit = "" if standing.unit == "requests" else f';qu="{standing.unit}"'
+    window = "" if standing.window_s is None else f";w={standing.window_s}"
+    return f'"{standing.name}";q={standing.limit}{unit}{window}'
+
+
+def _left(standing: Standing) -> str:
+    reset = "" if standing.window_s is None else f";t={standing.reset_s}"
+    return f'"{standing.name}";r={standing.remaining}{reset}'
+
 
 _JSON_LIMIT = 20 << 20  # bytes; multipart uploads have their own, larger limit
 _LOGIN_LIMIT = 1 << 20  # of those who have not shown a key

@@ -11,8 +11,8 @@ from app.api.openai.schemas.files import FileBody, FileDeleted
 from app.api.openai.schemas.listed import ListBody
 from app.api.schemas.shape import problems
 from app.api.upload import received_form
-from app.db.listing import Place
 from app.db.openai_files import UnattachedFile
+from app.db.paging import Place
 from app.documents.openai_files import KEPT, PURPOSE
 from app.errors import InvalidRequest, NotFound, UnsupportedParameter
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import Depends, Query
 
 from app.api.dependencies import PrincipalDep, StateDep, visible_collection
-from app.db.listing import Place
+from app.db.paging import Place
 from app.errors import NotFound
 from app.types import Collection, Document
 

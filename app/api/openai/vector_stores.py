@@ -1,10 +1,11 @@
-"""OpenAI's protocol: vector stores, which are collections."""
+"""OpenAI's attribute filters as ours."""
+
+from collections.abc import Mapping
 
 from fastapi import APIRouter
 
 from app.answering.question import Question
 from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
-from app.api.openai.attribute_filters import translated
 from app.api.openai.schemas.listed import ListBody
 from app.api.openai.schemas.vector_stores import (
     NewVectorStore,
@@ -20,12 +21,43 @@ from app.api.openai.schemas.vector_stores import (
 from app.api.openai.store_dependencies import PlaceDep, StoreDep
 from app.api.schemas.search import SearchUsage
 from app.api.schemas.shape import problems
-from app.db.keep import KEEP
+from app.db.values import KEEP
 from app.errors import Forbidden
 from app.ids import new_id
 from app.server.state import State
 from app.types import Collection
+from retrieval.errors import InvalidFilter
+from retrieval.filters import MAX_DEPTH
 from retrieval.types import Hit
+
+_COMPARING = frozenset({"eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"})
+_COMBINING = frozenset({"and", "or"})
+
+
+def translated(raw: object, *, depth: int = 1) -> dict[str, object]:
+    """`{"type": "gte", "key": "year", "value": 2024}` as `{"year": {"$gte": 2024}}`, and combinations of such.
+
+    What stands in the result is for `parse_filter` to judge.
+
+    Raises:
+        InvalidFilter: A member is missing or unknown, or it is nested too deeply.
+    """
+    if depth > MAX_DEPTH:
+        raise InvalidFilter(f"The filter is nested more than {MAX_DEPTH} levels deep.")
+    if not isinstance(raw, Mapping):
+        raise InvalidFilter("A filter must be an object.")
+    kind = raw.get("type")
+    if kind in _COMPARING and set(raw) == {"type", "key", "value"}:
+        key = raw["key"]
+        if not isinstance(key, str) or key.startswith("$"):
+            raise InvalidFilter("The 'key' of a filter must be the name of an attribute, and not begin with '$'.")
+        return {key: {f"${kind}": raw["value"]}}
+    if kind in _COMBINING and set(raw) == {"type", "filters"} and isinstance(raw["filters"], list):
+        return {f"${kind}": [translated(one, depth=depth + 1) for one in raw["filters"]]}
+    raise InvalidFilter(
+        "A filter has 'type' (eq, ne, gt, gte, lt, lte, in, nin), 'key' and 'value', or 'type' (and, or) and 'filters'."
+    )
+
 
 router = APIRouter(tags=["openai"])
 

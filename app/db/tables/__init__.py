@@ -1,12 +1,9 @@
 """Every table of Footnote on one metadata: for migrations, which compare all of it."""
 
 import app.db.tables.access
-import app.db.tables.audit
 import app.db.tables.budgets
-import app.db.tables.feedback
+import app.db.tables.documents
 import app.db.tables.ledger
-import app.db.tables.limits
-import app.db.tables.openai
 import app.db.tables.prices
 import app.db.tables.rollups  # noqa: F401 - each puts its tables on the metadata
 from app.db.tables.documents import metadata

@@ -34,3 +34,34 @@ user_identity = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
 )
+
+
+quota_override = sa.Table(
+    "quota_override",
+    metadata,
+    sa.Column("scope_type", sa.Text, primary_key=True),
+    sa.Column("scope_id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), nullable=False),
+    sa.Column("requests_per_minute", sa.BigInteger),
+    sa.Column("tokens_per_minute", sa.BigInteger),
+    sa.Column("concurrent_requests", sa.BigInteger),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.CheckConstraint("scope_type IN ('key', 'tenant')", name="scope_type"),
+    sa.Index(None, "tenant_id"),
+)
+
+
+audit_event = sa.Table(
+    "audit_event",
+    metadata,
+    sa.Column("audit_id", sa.Text, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("api_key_id", sa.Text, nullable=False),
+    sa.Column("request_id", sa.Text, nullable=False, server_default=sa.text("''")),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False, server_default=sa.text("'{}'")),  # JSON: before and after
+    sa.Index(None, "tenant_id", "at", "audit_id"),
+)

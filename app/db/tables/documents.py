@@ -288,3 +288,47 @@ idempotent_request = sa.Table(
     sa.Column("media_type", sa.Text),
     sa.Column("body", sa.LargeBinary),  # NULL where the answer holds a secret and was not kept
 )
+
+
+# No foreign key to a request: an answer for which no model was called has no row in the ledger.
+feedback = sa.Table(
+    "feedback",
+    metadata,
+    sa.Column("request_id", sa.Text, primary_key=True),
+    sa.Column("user_id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    sa.Column("score", sa.Double, nullable=False),
+    sa.Column("comment", sa.Text),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("updated_at", sa.Double, nullable=False),
+    sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
+    sa.CheckConstraint("score BETWEEN -1 AND 1", name="score"),
+    sa.Index(None, "tenant_id", "created_at", "request_id", "user_id"),
+)
+
+
+# An upload that is no document yet; it becomes the document of the same id. Its original is version 0.
+unattached_file = sa.Table(
+    "unattached_file",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), nullable=False),
+    sa.Column("key_id", sa.Text, nullable=False),  # a key that is limited to collections sees its own alone
+    sa.Column("filename", sa.Text, nullable=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sa.Column("sha256", sa.Text, nullable=False),
+    sa.Column("purpose", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Index(None, "tenant_id", "id"),
+)
+
+file_batch = sa.Table(
+    "file_batch",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("collection_id", sa.Text, sa.ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("cancelled_at", sa.Double),
+    sa.Column("file_ids", sa.JSON(none_as_null=True), nullable=False),
+    sa.Index(None, "collection_id"),
+)

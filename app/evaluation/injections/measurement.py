@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from app.answering.answer import Answer
 from app.answering.answerer import prepare
 from app.answering.prompt import DEFAULT_WORDING
-from app.evaluation.asking import asked
+from app.evaluation.answer_measurement import asked
 from app.evaluation.dataset import sample
-from app.evaluation.errors import QuestionSetMalformed
 from app.evaluation.injections.documents import Effect, Injection, Passage, injections
-from app.evaluation.measured import OnProgress
+from app.evaluation.measures import OnProgress
 from app.evaluation.said import said_in, words_of
 from app.evaluation.scratch import Ingested, ingest
 from app.evaluation.squad import contains_any
-from app.evaluation.types import Options, QuestionSet, SetDocument, SetQuestion
+from app.evaluation.types import Options, QuestionSet, QuestionSetMalformed, SetDocument, SetQuestion
 from app.server.state import State
 
 _PRESENTED_CHUNKS = 200  # more than the presented documents have

@@ -11,9 +11,8 @@ from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Example, Passage, Run, SetRun
 from app.evaluation.report.answer_report import answer_sections
 from app.evaluation.report.charts import Dot, Row, dot_chart, histogram
-from app.evaluation.report.markup import change_row, dot, figure, folded, full_name, section, table, variant_of
+from app.evaluation.report.markup import STYLE, change_row, dot, figure, folded, full_name, section, table, variant_of
 from app.evaluation.report.risk_report import risk_sections
-from app.evaluation.report.style import STYLE
 
 _OVERALL = "all sets (mean)"
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from app.db.cursors import cut, decode_cursor
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_alert
 from app.usage.budgets.alerts import Crossing, fire_in

@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from app.db.audit import AuditLog
-from app.db.cursors import cut, decode_cursor
-from app.db.keep import KEEP, Keep
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_window
 from app.db.tables.documents import job
-from app.db.values import require_text
+from app.db.values import KEEP, Keep, require_text
 from app.errors import NotFound
 from app.ids import new_id
 from app.types import JobStatus, Principal

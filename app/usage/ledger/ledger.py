@@ -17,7 +17,6 @@ from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
 from app.telemetry.stations import station
 from app.types import Components, Operation, Reservation, Settlement, UsageStatus
-from app.usage.ledger.bill import Bill, bill_of
 from app.usage.ledger.call_rows import (
     COMPONENTS,
     change_call,
@@ -29,7 +28,7 @@ from app.usage.ledger.call_rows import (
     locked_call,
     note_output,
 )
-from app.usage.ledger.entry import Book, Entry
+from app.usage.ledger.entry import Bill, Book, Entry, bill_of
 from app.usage.ledger.events import UsageEvent, events_of
 from app.usage.ledger.pricing import cost_pico, rates_at, rates_of
 from app.usage.ledger.settlement_journal import SettlementJournal

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.audit import AuditLog
-from app.db.cursors import cut, decode_cursor
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.prices import price
 from app.db.values import require_text

@@ -1,6 +1,7 @@
-"""The ledger's rows against themselves, and budgets against what calls hold of them."""
+"""One comparison of the books with what they must agree with."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,7 +9,27 @@ import sqlalchemy as sa
 from app.db.tables.budgets import budget_hold, budget_window
 from app.db.tables.ledger import usage_event, usage_event_document
 from app.types import Operation, UsageStatus
-from app.usage.reconciliation.check import Check, none_expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What was compared, and how it came out.
+
+    `expected` is what one side says and `found` what the other does, as counts; None where nothing could be
+    compared, which is no mismatch: `detail` says why, as it says what a mismatch is about.
+    """
+
+    name: str
+    ok: bool
+    expected: int | None
+    found: int | None
+    detail: str
+
+
+def none_expected(name: str, found: int, detail: str) -> Check:
+    """A check that a count of what must not be is 0."""
+    return Check(name=name, ok=found == 0, expected=0, found=found, detail=detail)
+
 
 COMPONENTS = "components"
 DOCUMENTS = "document_tokens"

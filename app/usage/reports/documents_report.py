@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from app.db.cursors import cut, decode_cursor
+from app.db.paging import cut, decode_cursor
 from app.db.tables.documents import document, document_version
 from app.db.tables.ledger import answer_citation
 from app.db.tables.rollups import COST_UNIT

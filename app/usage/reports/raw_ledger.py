@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.cursors import cut, decode_cursor
+from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.ledger import usage_event, usage_event_document
 from app.db.tables.prices import price, usage_adjustment

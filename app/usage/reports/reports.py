@@ -16,7 +16,7 @@ from app.types import Operation
 from app.usage.reports.costs_report import COST_DIMENSIONS, cost_results
 from app.usage.reports.documents_report import DocumentsQuery, document_results
 from app.usage.reports.own_usage import own_usage
-from app.usage.reports.query import ReportQuery
+from app.usage.reports.rows import ReportQuery
 from app.usage.rollups.buckets import LIMITS, BucketPage, bucket_page, page_token
 from app.usage.rollups.sums import DIMENSIONS, Totals, decimal, in_order, totals
 from app.usage.rollups.zones import zone_named

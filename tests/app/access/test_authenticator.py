@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.types import Message
 
-from app.access.authenticator import Authenticator
+from app.access.authenticator import Authenticator, NoLongerAllowed, while_allowed
 from app.access.cookie import COOKIE, CSRF_HEADER, csrf_token
 from app.access.key_cache import FRESH_SECONDS, KnownPrincipals
-from app.access.revocation import NoLongerAllowed, while_allowed
 from app.errors import CrossSiteRequest, Unauthenticated
 from app.types import Principal, Role
 

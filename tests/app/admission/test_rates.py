@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.admission.headers import rate_limit_headers
-from app.admission.rates import Rates
-from app.admission.token_book import TokenBook
+from app.admission.rates import Rates, TokenBook
 from app.admission.types import UNLIMITED, Quota
+from app.api.gate.request_gate import rate_limit_headers
 from app.errors import RateLimited
 from app.types import Operation, Principal, Role
 from app.usage.ledger.entry import ADJUSTMENT, Entry

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.overflow import LeftOut, left_out, with_summaries
-from retrieval.arrangement import edges_first
-from retrieval.compress import compress
+from retrieval.compress import compress, edges_first
 from retrieval.types import Context, Hit
 from tests.retrieval.fakes import chunk, hit, ranked
 

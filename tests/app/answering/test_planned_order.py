@@ -29,7 +29,7 @@ from generation.memory import Layout
 from generation.runner import ModelRunner
 from generation.tokenizer import ChatTokenizer
 from generation.weights import LoadedModel, adopt_model
-from retrieval.arrangement import edges_first
+from retrieval.compress import edges_first
 from retrieval.search import Search
 from retrieval.types import Hit, Scope, SearchMode, SearchResult
 from tests.app.server.stations import ANY_EVIDENCE, stations

@@ -27,8 +27,7 @@ from generation.types import (
     ModelInfo,
     Timings,
 )
-from retrieval.arrangement import edges_first
-from retrieval.compress import compress
+from retrieval.compress import compress, edges_first
 from retrieval.types import Context, Scope
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_prompt import CharacterTokenizer

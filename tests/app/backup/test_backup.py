@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from app.backup import placement
+from app.backup import data_dir as placement
 from app.backup.archive import ArchiveWriter, BackupUnusable, read_archive
 from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of, rows_name
 from app.backup.data_dir import data_dir_lock

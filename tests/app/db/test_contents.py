@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.db.contents import ContentRepository
-from app.db.cursors import encode_cursor
+from app.db.paging import encode_cursor
 from app.db.session import Database
 from app.errors import InvalidRequest, NotFound
 from tests.app.db.samples import Library

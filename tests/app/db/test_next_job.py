@@ -1,4 +1,4 @@
-"""app.db.next_job: people take turns, however much one of them has waiting."""
+"""app.db.job_queue: people take turns, however much one of them has waiting."""
 
 import random
 import shutil
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
 
-from app.db.next_job import next_job
+from app.db.job_queue import next_job
 from app.db.session import Database
 from app.db.tables.documents import job
 from tests.app.db.samples import Library, new_document

@@ -1,10 +1,10 @@
-"""app.db.scope_keys remembers scopes and never lacks what a commit made visible."""
+"""app.db.scopes remembers scopes and never lacks what a commit made visible."""
 
 import numpy as np
 import pytest
 
 from app.db.chunks import ChunkRepository
-from app.db.scope_keys import ScopeKeys
+from app.db.scopes import ScopeKeys
 from app.db.session import Database
 from retrieval.types import Comparison, Scope
 from tests.app.db.samples import Library

@@ -13,8 +13,7 @@ from app.cli.main import cli
 from app.db.session import Database
 from app.doctor.examination import examine, examine_server
 from app.doctor.machine import look_at_exposure
-from app.doctor.redaction import shown, tame
-from app.doctor.report import Finding, Level, Report
+from app.doctor.report import Finding, Level, Report, shown, tame
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings

@@ -10,7 +10,7 @@ from app.db.chunks import ChunkRepository
 from app.db.session import Database
 from app.documents.vector_index import LiveIndex, transfer_to
 from retrieval.errors import IndexDeviceUnavailable
-from retrieval.index_plan import IndexPlan
+from retrieval.index_file import IndexPlan
 from retrieval.key_set import KeySet
 from tests.app.db.samples import EMBEDDER, Library
 from tests.databases import migrated_file, sqlite_database

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.evaluation.comparison import against_floor, compare
-from app.evaluation.errors import RunMalformed
 from app.evaluation.record import Run, read_run
+from app.evaluation.types import RunMalformed
 from tests.app.evaluation.runs import NDCG, run_of, scored, set_run
 
 

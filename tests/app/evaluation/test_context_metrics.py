@@ -1,10 +1,10 @@
-"""app.evaluation.context_metrics: what was retrieved and is kept, and nothing about what was not retrieved."""
+"""app.evaluation.retrieval_metrics: what was retrieved and is kept, and nothing about what was not retrieved."""
 
 from dataclasses import replace
 
 import pytest
 
-from app.evaluation.context_metrics import context_scores
+from app.evaluation.retrieval_metrics import context_scores
 from app.evaluation.types import GoldSpan
 from retrieval.compress import compress
 from retrieval.types import Context, Hit, Source, Span

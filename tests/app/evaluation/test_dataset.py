@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.evaluation.dataset import read_question_set, sample
-from app.evaluation.errors import QuestionSetMalformed
+from app.evaluation.types import QuestionSetMalformed
 from tests.app.evaluation.small_set import corpus, qrels, queries, spans, write_set
 
 

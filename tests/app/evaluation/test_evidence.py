@@ -1,9 +1,9 @@
-"""app.evaluation.evidence: a gold span is found where it went, and held only when all of it is."""
+"""app.evaluation.retrieval_metrics: a gold span is found where it went, and held only when all of it is."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evaluation.evidence import holds, locate
+from app.evaluation.retrieval_metrics import holds, locate
 from app.evaluation.types import GoldSpan
 from retrieval.types import Span
 

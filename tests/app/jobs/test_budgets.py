@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from app.db.audit import AuditLog
 from app.db.tables.ledger import usage_event
 from app.errors import BudgetExceeded
-from app.jobs.retries import BUDGET_SECONDS, delay_after, reason
+from app.jobs.attempt import BUDGET_SECONDS, delay_after, reason
 from app.types import Operation
 from app.usage.budgets.budgets import Budgets
 from app.usage.budgets.repository import BudgetRepository

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from generation.planning import order_for_reuse
+from generation.prefix import order_for_reuse
 from tests.bench.engine.bench import Bench
 from tests.bench.machine import median
 from tests.bench.subjects import Footnote

@@ -20,9 +20,9 @@ from app.db.session import Database
 from app.types import DocumentShare, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from app.usage.reports.line_rows import lines_as_csv
-from app.usage.reports.query import ReportQuery
 from app.usage.reports.raw_ledger import LineFilter, RawLedger
 from app.usage.reports.reports import UsageReports
+from app.usage.reports.rows import ReportQuery
 from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
 from app.usage.rollups.spans import Span

@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from app.db.chunks import ChunkRepository
-from app.evaluation.context_metrics import context_scores
 from app.evaluation.dataset import read_question_set, sample
-from app.evaluation.evidence import locate
 from app.evaluation.intervals import estimate
-from app.evaluation.retrieval_metrics import finds_span, ranked_documents, ranking_scores
+from app.evaluation.retrieval_metrics import context_scores, finds_span, locate, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, ingest, lead, scratch_application
 from app.evaluation.types import GoldSpan, QuestionSet, SetQuestion
 from app.server.state import Models, State

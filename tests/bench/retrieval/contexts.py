@@ -7,8 +7,7 @@ Put together here from the product's own stations, so that nothing in the produc
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from retrieval.arrangement import edges_first
-from retrieval.compress import _selected, _trimmed, _Writer
+from retrieval.compress import _selected, _trimmed, _Writer, edges_first
 from retrieval.passages import Passage, _merged, passages
 from retrieval.relevance import odds
 from retrieval.types import Context, Hit

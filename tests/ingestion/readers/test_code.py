@@ -1,11 +1,11 @@
-"""ingestion.readers.code: source as it stands, in blocks one can cite."""
+"""ingestion.readers.text: source as it stands, in blocks one can cite."""
 
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.readers.code import code_spans
+from ingestion.readers.text import code_spans
 from ingestion.types import BlockKind, MediaType
 from tests.ingestion.readers.reading import blocks, read
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.readers.rows import is_header
+from ingestion.readers.csv import is_header
 from ingestion.types import BlockKind, MediaType
 from tests.ingestion.readers.reading import blocks, read
 

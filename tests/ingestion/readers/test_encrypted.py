@@ -1,4 +1,4 @@
-"""ingestion.readers.encrypted: a document behind a password is read with it, and with nothing else."""
+"""ingestion.readers.office: a document behind a password is read with it, and with nothing else."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""ingestion.readers.epub: the chapters in the order of the spine."""
+"""ingestion.readers.office: the chapters in the order of the spine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""ingestion.readers.odf: OpenDocument texts, spreadsheets and presentations."""
+"""ingestion.readers.office: OpenDocument texts, spreadsheets and presentations."""
 
 from pathlib import Path
 

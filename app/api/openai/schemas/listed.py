@@ -6,7 +6,7 @@ from typing import Generic, Literal, Self, TypeVar
 from pydantic import Field
 
 from app.api.schemas.shape import ResponseBody
-from app.db.listing import Listed
+from app.db.paging import Listed
 
 
 class NamedBody(ResponseBody):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from app.api.openai.attribute_filters import translated
+from app.api.openai.vector_stores import translated
 from app.documents.consistency import remove_strays
 from app.types import Role
 from retrieval.errors import InvalidFilter

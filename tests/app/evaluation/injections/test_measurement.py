@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.evaluation.dataset import read_question_set
-from app.evaluation.errors import QuestionSetMalformed
 from app.evaluation.injections.measurement import Attacked, injection_rates, measure_injections
-from app.evaluation.types import Options
+from app.evaluation.types import Options, QuestionSetMalformed
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings

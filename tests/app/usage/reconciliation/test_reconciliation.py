@@ -22,7 +22,7 @@ from app.errors import Conflict
 from app.telemetry.metrics import Metrics
 from app.types import DocumentShare, Operation, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from app.usage.reconciliation.check import Check
+from app.usage.reconciliation.book_checks import Check
 from app.usage.reconciliation.engine_counters import EngineCounters
 from app.usage.reconciliation.reconciliation import LedgerReconciliation, LedgerWatch, Reconciliation
 from app.usage.rollups.rollups import Rollups

@@ -14,8 +14,8 @@ from app.db.session import Database
 from app.errors import InvalidRequest
 from app.types import Components, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from app.usage.reports.query import ReportQuery
 from app.usage.reports.reports import UsageReports
+from app.usage.reports.rows import ReportQuery
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.reports.lines import (
     DAY,
