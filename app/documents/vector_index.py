@@ -32,7 +32,7 @@ class _Change:
     vectors: Vectors | None
 
 
-class LiveIndex:
+class LiveVectorIndex:
     """A FAISS index that mirrors the visible chunks. SQL is the truth: whatever differs is mended at start.
 
     When the plan asks for another kind of index, a thread builds it from SQL beside the one in use,

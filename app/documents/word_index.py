@@ -28,7 +28,7 @@ _COMMITS_SHARE = 10  # a commit waits until this many times its own duration has
 _CATCHING_UP = 1_000  # chunks; fewer are mended while writers wait
 
 
-class LiveLexicalIndex:
+class LiveWordIndex:
     """Implements `LexicalIndex`. Whatever becomes of the index beside the database, the database's own still answers.
 
     The index beside it is opened, mended or built by a thread of its own and takes over when it

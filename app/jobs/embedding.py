@@ -11,8 +11,8 @@ from app.db.checkpoints import Checkpoint
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult, Version
 from app.documents.originals import FileStore
-from app.documents.vector_index import LiveIndex
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.vector_index import LiveVectorIndex
+from app.documents.word_index import LiveWordIndex
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Overtaken, Stopped
 from app.jobs.billing import Billing
@@ -40,8 +40,8 @@ class Embedding:
         jobs: JobRepository,
         files: FileStore,
         pipeline: Pipeline,
-        index: LiveIndex,
-        lexical: LiveLexicalIndex,
+        index: LiveVectorIndex,
+        lexical: LiveWordIndex,
         billing: Billing,
         ready: Ready,
         endings: Endings,

@@ -6,8 +6,8 @@ import time
 from app.db.jobs import JobRepository
 from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveIndex
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.vector_index import LiveVectorIndex
+from app.documents.word_index import LiveWordIndex
 from app.jobs.attempt import Stopped
 from app.jobs.billing import Billing
 from app.jobs.claimed import Claimed
@@ -42,8 +42,8 @@ class Worker:
         files: FileStore,
         pipeline: Pipeline,
         embedder: Embedder,
-        index: LiveIndex,
-        lexical: LiveLexicalIndex,
+        index: LiveVectorIndex,
+        lexical: LiveWordIndex,
         ledger: Ledger,
         metrics: Metrics,
         boot_id: str,

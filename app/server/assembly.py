@@ -25,8 +25,8 @@ from app.db.jobs import JobRepository
 from app.db.session import Database
 from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveIndex, index_folder, transfer_to
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.vector_index import LiveVectorIndex, index_folder, transfer_to
+from app.documents.word_index import LiveWordIndex
 from app.errors import SetupError
 from app.jobs.worker import Worker
 from app.models.loading import load_embedder, load_generator, load_reader
@@ -62,7 +62,7 @@ class Assembly:
     instruments: Instruments
     boot_id: str
     chunks: ChunkRepository
-    lexical: LiveLexicalIndex
+    lexical: LiveWordIndex
     extractor: Extractor
     parsers: int
     passwords: Passwords
@@ -100,8 +100,8 @@ class Assembly:
             overlap=self.settings.chunk_overlap,
         )
 
-        def open_index(generation: int) -> LiveIndex:
-            return LiveIndex(
+        def open_index(generation: int) -> LiveVectorIndex:
+            return LiveVectorIndex(
                 index_folder(self.settings.data_dir, generation),
                 embedder=embedder.info,
                 generation=generation,
@@ -109,7 +109,7 @@ class Assembly:
                 transfer=transfer_to(self.settings.index_device),
             )
 
-        def assemble(index: LiveIndex) -> Models:
+        def assemble(index: LiveVectorIndex) -> Models:
             from ingestion.pipeline import Pipeline
 
             # Without a language model it is the embedder's tokenizer that counts.
@@ -143,7 +143,7 @@ class Assembly:
     def _answerer(
         self,
         embedder: "SentenceEncoder",
-        index: LiveIndex,
+        index: LiveVectorIndex,
         reader: Reader | None,
         generator: tuple[Tokenizer, str, Engine],
     ) -> Answerer:

@@ -14,7 +14,7 @@ from app.db.audit import Record
 from app.db.generations import Generation, GenerationRepository, Standing
 from app.db.vectors import VectorRepository
 from app.documents.reembedding import Reembedder, Target, TextOf
-from app.documents.vector_index import LiveIndex
+from app.documents.vector_index import LiveVectorIndex
 from app.errors import AppError, Conflict, StorageFull, StoreUnavailable
 from app.server.state import Building, Models, Stations
 from app.telemetry.logs import logger
@@ -33,9 +33,9 @@ class EmbedderStack:
 
     embedder: Embedder
     text_of: TextOf
-    open_index: Callable[[int], LiveIndex]
+    open_index: Callable[[int], LiveVectorIndex]
     """The index of a generation, built from SQL where it is not saved."""
-    assemble: Callable[[LiveIndex], Models]
+    assemble: Callable[[LiveVectorIndex], Models]
     """The stations, the worker not yet started."""
 
 

@@ -121,12 +121,12 @@ def _assembly(
     begin: Callable[[str], None],
 ) -> Assembly:
     """What all embedders share, closed by `stack`."""
-    from app.documents.word_index import LiveLexicalIndex
+    from app.documents.word_index import LiveWordIndex
     from ingestion.child_extractor import ChildExtractor, ExtractorPool
 
     state, settings = foundation.state, foundation.state.settings
     chunks = ChunkRepository(state.database)
-    lexical = LiveLexicalIndex(
+    lexical = LiveWordIndex(
         settings.data_dir / "lexical", database=state.database, chunks=chunks, engine=settings.lexical
     )
     lexical.start()

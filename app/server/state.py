@@ -28,8 +28,8 @@ from app.documents.openai_files import OpenAIFiles
 from app.documents.originals import FileStore
 from app.documents.passage_boxes import PassageBoxes
 from app.documents.reindexing import Reindexer
-from app.documents.vector_index import LiveIndex
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.vector_index import LiveVectorIndex
+from app.documents.word_index import LiveWordIndex
 from app.jobs.worker import Worker
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
@@ -60,8 +60,8 @@ class Models:
     embedder: Embedder
     engine: Engine
     tokenizer: Tokenizer
-    index: LiveIndex
-    lexical: LiveLexicalIndex
+    index: LiveVectorIndex
+    lexical: LiveWordIndex
     answerer: Answerer
     worker: Worker
 
@@ -161,8 +161,8 @@ class Stations:
 
     def __init__(self) -> None:
         self.models: Models | None = None
-        self.incoming: LiveIndex | None = None  # takes the index's place in a moment
-        self.incoming_words: LiveLexicalIndex | None = None  # is the first one in a moment
+        self.incoming: LiveVectorIndex | None = None  # takes the index's place in a moment
+        self.incoming_words: LiveWordIndex | None = None  # is the first one in a moment
         self.state: State | None = None
 
     def install(self, models: Models) -> None:

@@ -25,9 +25,9 @@ POINTS: tuple[KillPoint, ...] = (
     KillPoint("app.usage.ledger.ledger:Ledger.settle_in", "return"),
     KillPoint("app.db.jobs:JobRepository.commit_all", "return"),
     # what follows it in memory and on disk
-    KillPoint("app.documents.vector_index:LiveIndex.forget", "call"),
-    KillPoint("app.documents.vector_index:LiveIndex.add", "call"),
-    KillPoint("app.documents.vector_index:LiveIndex.add", "return"),
+    KillPoint("app.documents.vector_index:LiveVectorIndex.forget", "call"),
+    KillPoint("app.documents.vector_index:LiveVectorIndex.add", "call"),
+    KillPoint("app.documents.vector_index:LiveVectorIndex.add", "return"),
     KillPoint("retrieval.index_file:save", "call"),
     KillPoint("retrieval.index_file:save", "return"),
     # a replacement and a deletion

@@ -14,7 +14,7 @@ from app.db.session import Database
 from app.documents.consistency import Findings, Kind, examine
 from app.documents.consistency_watch import NightlyReconciliation, Reconciler, seconds_until
 from app.documents.originals import FileStore
-from app.documents.vector_index import LiveIndex
+from app.documents.vector_index import LiveVectorIndex
 from app.errors import Conflict
 from app.telemetry.metrics import Metrics
 from tests.app.db.samples import EMBEDDER, Library
@@ -37,7 +37,7 @@ class Installation:
         self.first = self.put("alpha", "beta", filename="a.txt")
         self.second = self.put("gamma", filename="b.txt")
         self.chunks = ChunkRepository(database)
-        self.index = LiveIndex(
+        self.index = LiveVectorIndex(
             folder / "index", embedder=EMBEDDER, generation=self.library.generation, chunks=self.chunks
         )
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.word_index import LiveWordIndex
 from retrieval.tantivy_fields import LexicalEntry
 from retrieval.tantivy_index import TantivyIndex
 from retrieval.types import Scope
@@ -39,8 +39,8 @@ class Clock:
         return self.now
 
 
-def opened(library: Library, tmp_path: Path, **options: object) -> LiveLexicalIndex:
-    live = LiveLexicalIndex(
+def opened(library: Library, tmp_path: Path, **options: object) -> LiveWordIndex:
+    live = LiveWordIndex(
         tmp_path / "lexical",
         database=library.database,
         chunks=ChunkRepository(library.database),

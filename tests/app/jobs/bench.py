@@ -14,8 +14,8 @@ from app.db.tables.documents import chunk, chunk_vector, embedding_checkpoint
 from app.db.tables.ledger import usage_event
 from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveIndex
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.vector_index import LiveVectorIndex
+from app.documents.word_index import LiveWordIndex
 from app.jobs.worker import Worker
 from app.telemetry.metrics import Metrics
 from app.types import Document
@@ -96,7 +96,7 @@ class CountingJobs(JobRepository):
         return super().progress(job_id, stage, done=done, total=total)
 
 
-class HookedIndex(LiveIndex):
+class HookedIndex(LiveVectorIndex):
     """Lets a test act between a commit and the moment the index learns of it."""
 
     before_add: Callable[[], None] = staticmethod(lambda: None)
@@ -127,7 +127,7 @@ class Bench:
         self.ledger = ledger or Ledger(library.database, boot_id=boot_id)
         self.chunks = ChunkRepository(library.database)
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
-        lexical = LiveLexicalIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")
+        lexical = LiveWordIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")
         self.jobs = CountingJobs(library.database)
         chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
         self.worker = Worker(

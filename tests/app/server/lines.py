@@ -18,8 +18,8 @@ from app.db.vectors import VectorRepository
 from app.documents.intake import Intake
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
-from app.documents.vector_index import LiveIndex, index_folder
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.vector_index import LiveVectorIndex, index_folder
+from app.documents.word_index import LiveWordIndex
 from app.errors import SetupError
 from app.jobs.worker import Worker
 from app.models.extractive import NoEngine
@@ -131,7 +131,7 @@ def running(
             forget=stations.forget,
         )
         chunks, ledger = ChunkRepository(state.database), Ledger(state.database, boot_id="boot-1")
-        lexical = LiveLexicalIndex(data_dir / "lexical", database=state.database, chunks=chunks)
+        lexical = LiveWordIndex(data_dir / "lexical", database=state.database, chunks=chunks)
 
         def line(generation: Generation) -> EmbedderStack:
             for embedder in (configured, *others):
@@ -169,15 +169,15 @@ def wait_until(true: Callable[[], bool], *, seconds: float = 60.0) -> None:
 
 
 def _line(
-    embedder: Embedder, state: State, chunks: ChunkRepository, ledger: Ledger, lexical: LiveLexicalIndex
+    embedder: Embedder, state: State, chunks: ChunkRepository, ledger: Ledger, lexical: LiveWordIndex
 ) -> EmbedderStack:
     chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
 
-    def open_index(generation: int) -> LiveIndex:
+    def open_index(generation: int) -> LiveVectorIndex:
         folder = index_folder(state.settings.data_dir, generation)
-        return LiveIndex(folder, embedder=embedder.info, generation=generation, chunks=chunks)
+        return LiveVectorIndex(folder, embedder=embedder.info, generation=generation, chunks=chunks)
 
-    def assemble(index: LiveIndex) -> Models:
+    def assemble(index: LiveVectorIndex) -> Models:
         engine = NoEngine(revision="1", context_window=2000)
         worker = Worker(
             jobs=state.jobs,

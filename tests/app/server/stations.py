@@ -9,8 +9,8 @@ from app.answering.quoting.quoter import Quoter
 from app.db.chunks import ChunkRepository
 from app.db.generations import GenerationRepository
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveIndex
-from app.documents.word_index import LiveLexicalIndex
+from app.documents.vector_index import LiveVectorIndex
+from app.documents.word_index import LiveWordIndex
 from app.jobs.worker import Worker
 from app.server.state import Models, State
 from app.telemetry.stations import station
@@ -59,13 +59,13 @@ def stations(
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
     chunks, ledger = ChunkRepository(state.database), state.ledger
-    index = LiveIndex(
+    index = LiveVectorIndex(
         state.settings.data_dir / "index",
         embedder=embedder.info,
         generation=GenerationRepository(state.database).ensure(embedder.info),
         chunks=chunks,
     )
-    lexical = LiveLexicalIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
+    lexical = LiveWordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
     worker = Worker(
         jobs=state.jobs,
         files=state.files,
