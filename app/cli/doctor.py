@@ -1,4 +1,4 @@
-"""`footnote doctor`: what support would ask for, in one report without names, texts or secrets."""
+"""`footnote doctor`: one report of the installation for support, without names, texts or secrets."""
 
 import zipfile
 from pathlib import Path
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.client import Target, connect
-from app.doctor.report import Level, Report
+from app.doctor.report import Level, Report, brief
 from app.errors import SetupError
 from app.settings import load_settings
 
@@ -63,7 +63,7 @@ def _show(report: Report) -> None:
     for section, facts in report.sections.items():
         table = Table(box=None, pad_edge=False, show_header=False)
         for name, value in facts.items():
-            table.add_row(Text(name, style="dim"), Text(_brief(value)))
+            table.add_row(Text(name, style="dim"), Text(brief(value)))
         console.print(Text(section, style="bold"))
         console.print(table)
         console.print()
@@ -73,12 +73,3 @@ def _show(report: Report) -> None:
         heading = Text.assemble((f"{finding.level.value} ", _COLOURS[finding.level]), finding.sentence)
         console.print(heading, soft_wrap=True)
         console.print(Text(f"  {finding.remedy}"), soft_wrap=True)
-
-
-def _brief(value: object) -> str:
-    """A value in a line."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_brief(each)}" for name, each in value.items()) or "none"
-    if isinstance(value, list):
-        return "; ".join(_brief(each) for each in value) or "none"
-    return "" if value is None else str(value)

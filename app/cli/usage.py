@@ -1,21 +1,22 @@
 """`footnote usage`, alone and `report|top-documents|events|reconcile`."""
 
+import re
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, BinaryIO, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
+import httpx
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.download import download_csv
-from app.cli.period import last as last_period
 from app.cli.usage_table import Sum, count, foot, money_text, named, numbers_table, report_table
-from app.client import Client, connect
+from app.client import Client, Refused, connect, refused
 from app.usage.rollups.zones import zone_named
 
 commands = typer.Typer(help="What was spent, by whom, on what.", invoke_without_command=True)
@@ -252,3 +253,55 @@ def _buckets(client: Client, path: str, params: dict[str, Any]) -> Iterator[dict
 
 def _path(of: Report) -> str:
     return _PATHS.get(of, f"/v1/admin/usage/{of}")
+
+
+_PERIOD = re.compile(r"([1-9][0-9]{0,4})(h|d|w|mo)")
+_MOST_DAYS = 36_600
+
+
+def last(period: str, zone: ZoneInfo, now: float) -> tuple[int, int]:
+    """The Unix seconds `[start, end)` of the last hours, days, weeks or months, the running one included and whole.
+
+    Days, weeks of seven and months are local; a month is counted from the first.
+
+    Raises:
+        typer.BadParameter: It is not a number and h, d, w or mo.
+    """
+    match = _PERIOD.fullmatch(period.strip().lower())
+    if match is None or int(match[1]) * {"h": 1, "d": 24, "w": 168, "mo": 744}[match[2]] > _MOST_DAYS * 24:
+        raise typer.BadParameter("write a number and h, d, w or mo, such as 30d or 12h", param_hint="--last")
+    count, unit = int(match[1]), match[2]
+    if unit == "h":
+        end = (int(now) // 3600 + 1) * 3600
+        return max(end - count * 3600, 0), end
+    today = datetime.fromtimestamp(now, zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow = _midnight(today, 1)
+    if unit == "mo":
+        months = today.year * 12 + today.month - count
+        start = today.replace(year=months // 12, month=months % 12 + 1, day=1)
+    else:
+        start = _midnight(today, 1 - count * (7 if unit == "w" else 1))
+    return max(int(start.timestamp()), 0), int(tomorrow.timestamp())
+
+
+def _midnight(day: datetime, days: int) -> datetime:
+    """The midnight so many local days later; wall time, so a day of 23 hours is one."""
+    return day + timedelta(days=days)
+
+
+def download_csv(client: Client, path: str, params: dict[str, Any], out: BinaryIO) -> None:
+    """Write the CSV of a report to `out`, byte for byte.
+
+    Raises:
+        Refused: The server refused, cannot be reached, or broke off; what was written then is not whole.
+    """
+    try:
+        with client.http.stream("GET", path, params=params, headers={"Accept": "text/csv"}) as response:
+            if response.is_error:
+                response.read()
+                raise refused(response)
+            for piece in response.iter_bytes():
+                out.write(piece)
+    except httpx.HTTPError as error:
+        raise Refused(f"The server broke off or cannot be reached: {type(error).__name__}.") from None
+    out.flush()

@@ -27,7 +27,7 @@ def look_at_database(report: Report, settings: Settings) -> None:
     """Schema, counts, jobs, generations and the ledger."""
     url = sa.make_url(settings.resolved_database_url)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():  # opening would make it
-        report.add("database", {"exists": False})
+        report.add("database", {"exists": False})  # the first start creates it
         return
     try:
         database = Database.open(settings.resolved_database_url)

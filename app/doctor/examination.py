@@ -1,10 +1,11 @@
-"""An examination: every look, one after the other, none of which changes anything."""
+"""Examines an installation without changing it, for `footnote doctor` and `footnote check`."""
 
 import httpx
 
 from app.doctor.books import look_at_database
 from app.doctor.machine import (
     look_at_data_dir,
+    look_at_device,
     look_at_exposure,
     look_at_extras,
     look_at_machine,
@@ -16,8 +17,18 @@ from app.doctor.server import look_at_server
 from app.settings import Settings
 
 
+def examine_models_and_database(settings: Settings) -> Report:
+    """Examines what must be sound before documents can be checked: versions, device, models and database."""
+    report = Report()
+    look_at_versions(report)
+    look_at_device(report, settings)
+    look_at_models(report, settings)
+    look_at_database(report, settings)
+    return report
+
+
 def examine(settings: Settings) -> Report:
-    """Look at this machine, its data dir and the server that may be running on it. The data dir is not locked."""
+    """Examines this machine, its data directory, which it does not lock, and the server running on it, if any."""
     report = Report()
     look_at_versions(report)
     report.add("settings", shown(settings))
@@ -34,7 +45,7 @@ def examine(settings: Settings) -> Report:
 
 
 def examine_server(http: httpx.Client) -> Report:
-    """Look at a server elsewhere, by what it shows, and at what is installed here to talk to it."""
+    """Examines a server elsewhere through its public endpoints, and the client installed here."""
     report = Report()
     look_at_versions(report)
     look_at_server(report, http, expected=True)

@@ -98,6 +98,24 @@ def look_at_machine(report: Report, settings: Settings) -> None:
     report.add("machine", facts, *findings)
 
 
+def look_at_device(report: Report, settings: Settings) -> None:
+    """Checks that the configured device exists. Imports torch, which takes seconds."""
+    import torch
+
+    findings = []
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        findings.append(
+            Finding(
+                Level.ERROR,
+                "no-gpu",
+                "FOOTNOTE_DEVICE is cuda, but torch sees no GPU.",
+                "Install the CUDA build of torch, or set FOOTNOTE_DEVICE to auto.",
+            )
+        )
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
+    report.add("device", {"gpu": gpu} if gpu else {"cpu_threads": torch.get_num_threads()}, *findings)
+
+
 def look_at_extras(report: Report, settings: Settings) -> None:
     """What can be read and sent with what is installed."""
     with_ocr = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None

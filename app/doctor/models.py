@@ -1,17 +1,23 @@
-"""Models and the saved index, looked at without loading either."""
+"""Examines the models and the saved vector indexes without loading them."""
 
 import json
+from collections.abc import Callable
 
 from app.doctor.report import Facts, Finding, Level, Report, tame
 from app.errors import AppError
+from app.models.adapter import configured_adapter
 from app.models.folder import resolve, status
+from app.models.span_reader import configured_reader
 from app.settings import Settings
 
 _MANIFEST = "manifest.json"
 
 
 def look_at_models(report: Report, settings: Settings) -> None:
-    """Whether what the settings name is here, and every byte of the default models what it should be."""
+    """Checks that the configured models are installed and that the files of the default models are undamaged.
+
+    The facts have one entry for each model found, and the names of the adapter and the span reader in use.
+    """
     facts: Facts = {}
     findings = []
     for model in status(settings.models_dir):
@@ -22,12 +28,18 @@ def look_at_models(report: Report, settings: Settings) -> None:
             findings.append(
                 Finding(Level.ERROR, "model-damaged", f"{model.name} is damaged.", "`footnote models fetch`.")
             )
-    wanted = {"embedder": settings.embedder}
-    if not settings.extractive:
-        wanted["generator"] = settings.generator
-    for role, setting in wanted.items():
+    wanted: dict[str, Callable[[], object]] = {
+        "embedder": lambda: resolve(settings.embedder, models_dir=settings.models_dir),
+        "reader": lambda: getattr(configured_reader(settings), "name", "none"),
+    }
+    if settings.extractive:
+        facts["generator"] = "none, answers are quoted"
+    else:
+        wanted["generator"] = lambda: resolve(settings.generator, models_dir=settings.models_dir)
+        wanted["adapter"] = lambda: getattr(configured_adapter(settings), "name", "none")
+    for role, look in wanted.items():
         try:
-            resolve(setting, models_dir=settings.models_dir)
+            facts[role] = tame(str(look()))
         except AppError as error:
             findings.append(
                 Finding(Level.ERROR, "model-missing", f"{role}: {tame(str(error))}", "See FOOTNOTE_MODELS_DIR.")
@@ -36,7 +48,7 @@ def look_at_models(report: Report, settings: Settings) -> None:
 
 
 def look_at_index(report: Report, settings: Settings) -> None:
-    """The manifests of the saved indexes."""
+    """Reads the manifests of the saved vector indexes."""
     facts: Facts = {}
     for path in sorted(settings.data_dir.glob(f"index*/{_MANIFEST}")):
         try:

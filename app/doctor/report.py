@@ -1,4 +1,4 @@
-"""The nouns of an examination."""
+"""The report of an examination: facts by section, findings by severity, and the redaction of secrets in both."""
 
 import json
 import re
@@ -16,7 +16,7 @@ Facts: TypeAlias = dict[str, object]
 
 
 class Level(StrEnum):
-    """How bad a finding is; an error keeps the installation from working as it should."""
+    """Severity of a finding. An error keeps the installation from working correctly."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -25,7 +25,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something somebody should know, and what to do about it. `code` is stable, for whoever greps."""
+    """A problem and its remedy. `code` is stable across versions, so that scripts can match it."""
 
     level: Level
     code: str
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """What was seen, by section, and what was found wrong."""
+    """Facts by section, and the problems found."""
 
     sections: dict[str, Facts] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Report:
         return all(finding.level is not Level.ERROR for finding in self.findings)
 
     def add(self, section: str, facts: Facts, *findings: Finding) -> None:
-        """Take in what one look saw."""
+        """Adds the facts and findings of one section."""
         self.sections[section] = facts
         self.findings.extend(findings)
 
@@ -60,15 +60,24 @@ _URL = re.compile(r"\b([a-z][a-z0-9+.\-]*)://(?:[^/?#\s]*@)?([^?#\s]*)(?:\?[^#\s
 
 
 def shown(settings: Settings) -> Facts:
-    """Every setting; a secret is `set` or `unset`."""
+    """All settings; a secret is shown as `set` or `unset`."""
     return {name: _shown(getattr(settings, name)) for name in type(settings).model_fields}
 
 
 def tame(text: str) -> str:
-    """`text` without users, passwords and queries of the addresses in it, the home folder as `~`."""
+    """Redacts `text`: URLs lose users, passwords and queries; the home folder becomes `~`."""
     home = str(Path.home())
     text = _URL.sub(lambda found: f"{found[1]}://{found[2]}", text)
     return text.replace(home, "~") if home != "/" else text
+
+
+def brief(value: object) -> str:
+    """A fact as one line of text."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {brief(each)}" for name, each in value.items()) or "none"
+    if isinstance(value, list):
+        return "; ".join(brief(each) for each in value) or "none"
+    return "" if value is None else str(value)
 
 
 def _shown(value: object) -> object:

@@ -8,7 +8,7 @@ from rich.text import Text
 from app.evaluation.intervals import Difference, Estimate
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Run
-from app.evaluation.report.risk_report import HEAD, operating_rows
+from app.evaluation.report.answer_report import HEAD, operating_rows
 
 _OVERALL = "mean of sets"
 _HEADLINES = frozenset(

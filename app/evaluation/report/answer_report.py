@@ -6,7 +6,9 @@ from app.evaluation.intervals import Estimate
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Run, SetRun
 from app.evaluation.report.charts import Row, dot_chart
+from app.evaluation.report.curves import risk_coverage_chart
 from app.evaluation.report.markup import change_row, dot, figure, folded, section, table
+from app.evaluation.risk_coverage import OperatingPoint, Outcome, area_under, risk_coverage
 
 _MODEL, _READER = "model", "extractive reader"
 _TITLES = {"answers": "Answers", "presented": "Answers from presented documents"}
@@ -56,3 +58,74 @@ def _floor_table(run: Run, group: str) -> list[str]:
     ]
     head = ("set", "measure", _READER, _MODEL, "difference", "95 % interval", "p", "n")
     return [folded(f"The model less the {_READER}", table(head, rows))] if rows else []
+
+
+FALSE_REFUSALS = (0.0, 0.05, 0.1, 0.2)  # of the answerables, that a threshold may cost
+_DRAWN = 200  # points of a curve at most
+_ANSWERS = "answers"
+_ANSWERABLE = "presented/answerable"
+_UNANSWERED = {"near-miss": "presented/near-miss", "off-topic": "presented/off-topic"}
+HEAD = ("questions", "area under the curve", "answerables refused", "unanswerables refused", "coverage", "risk",
+        "threshold")  # fmt: skip
+
+
+def outcomes_of(found: SetRun) -> dict[str, list[Outcome]]:
+    """How each question went, by what was asked: people's questions, or answerables beside each other group.
+
+    An answer is right when it holds a gold answer. A question that was refused has no answer to judge and
+    counts as wrong: only a run with an abstention threshold of 1 shows what a higher one than its own would do.
+    Only what has questions of both kinds is listed.
+    """
+    outcomes = {_ANSWERS: _outcomes(found, _ANSWERS)}
+    for name, group in _UNANSWERED.items():
+        outcomes[name] = [*_outcomes(found, _ANSWERABLE), *_outcomes(found, group)]
+    return {
+        name: members
+        for name, members in outcomes.items()
+        if {member.answerable for member in members} == {True, False}
+    }
+
+
+def operating_rows(found: SetRun) -> list[tuple[str, ...]]:
+    """As `HEAD` names them: what refusing so many of the answerables buys, for each kind of questions."""
+    rows = []
+    for name, outcomes in outcomes_of(found).items():
+        area = f"{area_under(outcomes):.3f}"
+        curve = risk_coverage(outcomes)  # once, where `threshold_for` would draw it for each share
+        points = [next(point for point in curve if point.false_refusals <= share) for share in FALSE_REFUSALS]
+        rows += [(f"{name} (n={len(outcomes)})", area, *_cells(point)) for point in dict.fromkeys(points)]
+    return rows
+
+
+def risk_sections(run: Run) -> list[str]:
+    """A section with a chart and a table for each set that has scores; empty without."""
+    parts = []
+    for found in run.sets:
+        outcomes = outcomes_of(found)
+        if outcomes:
+            curves = {name: _thinned(risk_coverage(members)) for name, members in outcomes.items()}
+            parts.append(figure(found.name, risk_coverage_chart(curves, title=f"risk and coverage of {found.name}")))
+            parts.append(table(HEAD, operating_rows(found)))
+    return [section("Risk and coverage", parts)]
+
+
+def _outcomes(found: SetRun, group: str) -> list[Outcome]:
+    contains = found.values.get(f"{group}/contains", {})
+    refusals = found.values.get(f"{group}/refusal", {})
+    return [
+        Outcome(score=score, answerable=question in contains, correct=contains.get(question, 0.0) == 1)
+        for question, score in found.abstention.get(group, {}).items()
+        if question in contains or question in refusals
+    ]
+
+
+def _cells(point: OperatingPoint) -> tuple[str, ...]:
+    threshold = "none" if point.threshold is None else f"{point.threshold:.3g}"
+    shares = (point.false_refusals, point.true_refusals, point.coverage, point.risk)
+    return (*(f"{share:.3f}" for share in shares), threshold)
+
+
+def _thinned(points: tuple[OperatingPoint, ...]) -> list[OperatingPoint]:
+    """Evenly chosen points, the last among them."""
+    step = -(-len(points) // _DRAWN)
+    return list(reversed(points[::-1][::step]))

@@ -9,10 +9,9 @@ from html import escape
 from app.evaluation.intervals import Difference
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Example, Passage, Run, SetRun
-from app.evaluation.report.answer_report import answer_sections
+from app.evaluation.report.answer_report import answer_sections, risk_sections
 from app.evaluation.report.charts import Dot, Row, dot_chart, histogram
 from app.evaluation.report.markup import STYLE, change_row, dot, figure, folded, full_name, section, table, variant_of
-from app.evaluation.report.risk_report import risk_sections
 
 _OVERALL = "all sets (mean)"
 

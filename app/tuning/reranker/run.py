@@ -19,8 +19,7 @@ from typing import Any
 
 from app.tuning.reranker.collection import Collection, Question, divide, read_collection
 from app.tuning.reranker.examples import Candidates, Embed, Example, candidates, mine
-from app.tuning.reranker.measurement import measure
-from app.tuning.reranker.training import Recipe, Trainer, save, start
+from app.tuning.reranker.training import Recipe, Trainer, measure, save, start
 
 _NAMES = ("torch", "transformers", "sentence-transformers", "tokenizers", "numpy")
 

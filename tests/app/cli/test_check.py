@@ -25,7 +25,8 @@ def test_before_the_first_start_the_database_is_empty_and_not_wrong(tmp_path: Pa
     shown = CliRunner().invoke(cli, ["check"], env=environment).output
 
     (database,) = (line.split() for line in shown.splitlines() if line.startswith("database"))
-    assert database[1:3] == ["ok", "empty;"]
+    assert database[1:] == ["exists", "False"]
+    assert "schema" not in shown
 
 
 def test_a_damaged_adapter_is_wrong_and_a_sound_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +120,9 @@ def test_what_can_be_made_again_is_wrong_until_it_is_mended(environment: dict[st
     sound = CliRunner().invoke(cli, ["check"], env=environment)
 
     assert wrong.exit_code == 1, wrong.output
-    assert "1 full-text rows and chunks do not match. `footnote check --repair` mends that." in wrong.output
+    assert "1 full-text rows and chunks do not match. `footnote check --repair` repairs that." in wrong.output
     assert mended.exit_code == 0, mended.output
-    assert "Mended." in mended.output
+    assert "Repaired." in mended.output
     assert sound.exit_code == 0, sound.output
     assert "1 document versions, 1 chunks" in sound.output
 

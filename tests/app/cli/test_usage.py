@@ -18,10 +18,10 @@ from rich.console import Console
 
 from app.api.application import create_app
 from app.cli.audit import show as show_audit
-from app.cli.download import download_csv
-from app.cli.period import last
 from app.cli.usage import (
     document_params,
+    download_csv,
+    last,
     report_params,
     show_documents,
     show_events,

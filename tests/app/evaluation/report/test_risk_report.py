@@ -1,10 +1,10 @@
-"""app.evaluation.report.risk_report judges a run's scores at other thresholds."""
+"""app.evaluation.report.answer_report judges a run's scores at other thresholds."""
 
 from typing import Any
 
 from app.evaluation.record import SetRun
+from app.evaluation.report.answer_report import FALSE_REFUSALS, HEAD, operating_rows, outcomes_of
 from app.evaluation.report.page import html_report
-from app.evaluation.report.risk_report import FALSE_REFUSALS, HEAD, operating_rows, outcomes_of
 from app.evaluation.risk_coverage import Outcome, threshold_for
 from tests.app.evaluation.runs import run_of, set_run
 

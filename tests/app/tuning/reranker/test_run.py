@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from app.tuning.reranker.examples import Candidates, Example
-from app.tuning.reranker.measurement import measure, mixed, ndcg
 from app.tuning.reranker.run import main
-from app.tuning.reranker.training import Recipe, Trainer, start
+from app.tuning.reranker.training import Recipe, Trainer, measure, mixed, ndcg, start
 from retrieval.cross_encoder import CrossEncoderReranker
 from tests.app.tuning.reranker.collection_folder import write_collection
 from tests.retrieval.cross_encoder_folder import build_bert
