@@ -259,7 +259,7 @@ _PERIOD = re.compile(r"([1-9][0-9]{0,4})(h|d|w|mo)")
 _MOST_DAYS = 36_600
 
 
-def last(period: str, zone: ZoneInfo, now: float) -> tuple[int, int]:
+def last_period(period: str, zone: ZoneInfo, now: float) -> tuple[int, int]:
     """The Unix seconds `[start, end)` of the last hours, days, weeks or months, the running one included and whole.
 
     Days, weeks of seven and months are local; a month is counted from the first.
