@@ -21,7 +21,6 @@ from app.cli.audit import show as show_audit
 from app.cli.usage import (
     document_params,
     download_csv,
-    last,
     report_params,
     show_documents,
     show_events,
@@ -222,14 +221,14 @@ def test_periods_are_local_days_the_running_one_included(period, start, end):
     zone = ZoneInfo("Europe/Berlin")
     expected = tuple(int(datetime(day[0], day[1], day[2], tzinfo=zone).timestamp()) for day in (start, end))
 
-    assert last(period, zone, NOON.timestamp()) == expected
+    assert last_period(period, zone, NOON.timestamp()) == expected
 
 
 def test_hours_are_whole_and_nonsense_is_refused():
-    assert last("2h", ZoneInfo("UTC"), 7_201.0) == (3_600, 10_800)
+    assert last_period("2h", ZoneInfo("UTC"), 7_201.0) == (3_600, 10_800)
     for period in ("", "0d", "d", "1y", "-1d", "99999mo"):
         with pytest.raises(typer.BadParameter):
-            last(period, ZoneInfo("UTC"), time.time())
+            last_period(period, ZoneInfo("UTC"), time.time())
 
 
 @pytest.mark.parametrize(
