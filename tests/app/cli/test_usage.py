@@ -21,6 +21,7 @@ from app.cli.audit import show as show_audit
 from app.cli.usage import (
     document_params,
     download_csv,
+    last_period,
     report_params,
     show_documents,
     show_events,
