@@ -7,9 +7,9 @@ from functools import partial
 
 from app.answering.fallback import Fallback
 from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
-from app.answering.language import refusal
 from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
+from app.answering.refusals import refusal
 from app.answering.verification.metered_models import Verification
 from app.answering.verification.verifier import Verifier
 from app.db.contents import ContentRepository

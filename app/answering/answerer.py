@@ -27,9 +27,10 @@ from app.answering.prepared import Prepared
 from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import MAX_CHOICES, Limits, Question
 from app.answering.quoting.quoter import Quoter
+from app.answering.refusals import REFUSAL
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
-from app.answering.wording import REFUSAL, Wording
+from app.answering.wording import Wording
 from app.db.contents import ContentRepository
 from app.errors import DeadlinePassed, NotFound
 from app.telemetry.stations import station

@@ -1,11 +1,11 @@
 """Where nothing that a model wrote could be confirmed: the sources' own sentences, quoted behind it (docs/adr/0067)."""
 
 from app.answering.footnote_writer import FootnoteWriter
-from app.answering.language import is_bare_refusal, is_refusal
-from app.answering.locator import is_english
+from app.answering.language import is_english
 from app.answering.prepared import Prepared
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.rendering import block_quotation
+from app.answering.refusals import refuses
 from app.errors import BudgetExceeded, StoreUnavailable
 from generation.types import Completion, FinishReason
 
@@ -49,5 +49,4 @@ def _failed(prepared: Prepared, writer: FootnoteWriter, completion: Completion) 
         return False
     if writer.withheld:
         return True
-    refuses = is_bare_refusal if writer.citations else is_refusal
-    return writer.claims and not writer.confirmed and not refuses(writer.answer)
+    return writer.claims and not writer.confirmed and not refuses(writer.answer, cited=bool(writer.citations))

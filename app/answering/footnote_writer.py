@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.citation import Citation, Origin, Pages
-from app.answering.language import is_refusal
+from app.answering.refusals import refuses
 from app.answering.verification.calibration import THRESHOLD
 from app.answering.verification.verifier import Evidence, Verifier
 from retrieval.types import Source, Span
@@ -87,7 +87,7 @@ class FootnoteWriter:
     @property
     def withheld(self) -> bool:
         """Whether all of an answer was left out because nothing of it was verified; a refusal is no answer."""
-        return self._kept == 0 and bool(self._removed.strip()) and not is_refusal(self._removed)
+        return self._kept == 0 and bool(self._removed.strip()) and not refuses(self._removed, cited=False)
 
     @property
     def claims(self) -> bool:

@@ -7,13 +7,10 @@ is loaded and nothing is guessed: a text that says too little has no language, a
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
 
 from retrieval.memo import remembered
 
 ENGLISH = "en"
-NO_EVIDENCE = "The documents do not hold an answer to this question."
-_REFUSAL = "I don't know."  # as the system text of a prompt has it
 
 _WORD = re.compile(r"[^\W\d_]+")
 # A Latin word is about five letters long, a word of a script without spaces about two characters.
@@ -21,39 +18,27 @@ _WORD_OF_UNSPACED = 3
 _LETTER_WEIGHT = 2  # a letter that few languages write says more than a short word that several share
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
-    """A language Footnote says its own sentences in; `code` is ISO 639-1, `name` English."""
-
-    code: str
-    name: str
-    no_evidence: str
-    refusal: str
-
-
 LANGUAGES = {
-    language.code: language
-    for language in (
-        Language(ENGLISH, "English", NO_EVIDENCE, _REFUSAL),
-        Language("ar", "Arabic", "لا تحتوي المستندات على إجابة عن هذا السؤال.", "لا أعرف."),
-        Language("de", "German", "Die Dokumente enthalten keine Antwort auf diese Frage.", "Ich weiß es nicht."),
-        Language("el", "Greek", "Τα έγγραφα δεν περιέχουν απάντηση σε αυτή την ερώτηση.", "Δεν γνωρίζω."),
-        Language("es", "Spanish", "Los documentos no contienen una respuesta a esta pregunta.", "No lo sé."),
-        Language("fr", "French", "Les documents ne contiennent pas de réponse à cette question.", "Je ne sais pas."),
-        Language("hi", "Hindi", "दस्तावेज़ों में इस प्रश्न का उत्तर नहीं है।", "मुझे नहीं पता।"),
-        Language("it", "Italian", "I documenti non contengono una risposta a questa domanda.", "Non lo so."),
-        Language("ja", "Japanese", "文書にはこの質問への回答がありません。", "わかりません。"),
-        Language("ko", "Korean", "문서에 이 질문에 대한 답이 없습니다.", "모르겠습니다."),
-        Language("nl", "Dutch", "De documenten bevatten geen antwoord op deze vraag.", "Ik weet het niet."),
-        Language("pt", "Portuguese", "Os documentos não contêm uma resposta a esta pergunta.", "Não sei."),
-        Language("ro", "Romanian", "Documentele nu conțin un răspuns la această întrebare.", "Nu știu."),
-        Language("ru", "Russian", "В документах нет ответа на этот вопрос.", "Я не знаю."),
-        Language("th", "Thai", "เอกสารไม่มีคำตอบสำหรับคำถามนี้", "ฉันไม่ทราบ"),
-        Language("tr", "Turkish", "Belgelerde bu sorunun yanıtı yok.", "Bilmiyorum."),
-        Language("vi", "Vietnamese", "Các tài liệu không có câu trả lời cho câu hỏi này.", "Tôi không biết."),
-        Language("zh", "Chinese", "文档中没有这个问题的答案。", "我不知道。"),
-    )
+    ENGLISH: "English",
+    "ar": "Arabic",
+    "de": "German",
+    "el": "Greek",
+    "es": "Spanish",
+    "fr": "French",
+    "hi": "Hindi",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "th": "Thai",
+    "tr": "Turkish",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
 }
+"""The languages Footnote recognises and answers in: ISO 639-1 code to English name."""
 
 # Scripts that one language of the table writes, by the beginning of a character's Unicode name.
 _SCRIPTS = {
@@ -136,39 +121,12 @@ def language_of(text: str) -> str | None:
 def answer_in(text: str) -> str:
     """The instruction to answer in the language of `text`, "" where that is English or not clear."""
     code = language_of(text)
-    return "" if code is None or code == ENGLISH else f"Answer in {LANGUAGES[code].name}."
+    return "" if code is None or code == ENGLISH else f"Answer in {LANGUAGES[code]}."
 
 
-def no_evidence(question: str) -> str:
-    """That the documents hold no answer, in the question's language."""
-    return _of(question).no_evidence
-
-
-def refusal(question: str) -> str:
-    """That the answer is not known, in the question's language."""
-    return _of(question).refusal
-
-
-def is_refusal(answer: str) -> bool:
-    """Whether an answer begins by saying, in one of the languages, that it does not know."""
-    return _folded(answer).startswith(_REFUSALS)
-
-
-def is_bare_refusal(answer: str) -> bool:
-    """Whether an answer says that it does not know and nothing else, be it with a marker behind."""
-    return _folded(_MARKERS.sub("", answer)).rstrip(".。। ") in _REFUSALS
-
-
-def _of(text: str) -> Language:
-    return LANGUAGES[language_of(text) or ENGLISH]
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip().casefold().replace("’", "'")
-
-
-_MARKERS = re.compile(r"\s*\[\d{1,3}\]")
-_REFUSALS = tuple(_folded(language.refusal).rstrip(".。।") for language in LANGUAGES.values())
+def is_english(question: str) -> bool:
+    """Whether a question is in English, the language the default installation's models read, or in no clear one."""
+    return language_of(question) in (None, ENGLISH)
 
 
 def _scripts(text: str) -> "Counter[str]":

@@ -1,27 +1,16 @@
 """Where the presented sources answer the question: what the reader points at, and what reading cost."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.answering.language import language_of
 from app.answering.question import Question
+from app.answering.question_kind import asks_for_words
 from app.types import Operation, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Reader
 from retrieval.types import Pointer, Source, Span
 
 _CALL = 99  # within a request: behind its summaries' calls, before its verification's
-
-# The reader was trained on questions whose answer is a few words that stand in the text. It cannot read others.
-_EXTENT = "many|much|long|old|far|tall|high|large|big|often|fast|deep|heavy"
-_ASKS_FOR_WORDS = re.compile(rf"\b(?:who|whom|whose|when|where|which|what|how (?:{_EXTENT}))\b", re.IGNORECASE)
-_OPEN = re.compile(
-    r"^\W*(?:(?:and|but|so|please|also)\W+)*"
-    rf"(?:why\b|how (?!(?:{_EXTENT})\b)|(?:is|are|was|were|do|does|did|can|could|may|should|would|will|has|have|had|"
-    r"describe|explain|tell|list|summari[sz]e|compare|give|show|what (?:if|about|(?:do|does) .* (?:say|mean)))\b)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +101,6 @@ class Locator:
         ]
         found.sort(key=lambda span: -span.probability)
         return Located(tuple(found), threshold, tokens)
-
-
-def asks_for_words(question: str) -> bool:
-    """Whether a few words of an English text can answer: who, when, how many; not why, how to, or yes and no."""
-    return is_english(question) and _ASKS_FOR_WORDS.search(question) is not None and _OPEN.search(question) is None
-
-
-def is_english(question: str) -> bool:
-    """Whether it is in the language that the models of the default installation read."""
-    return language_of(question) in (None, "en")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from app.answering.calls import Settler
 from app.answering.citation import Citation
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA, json_answer
-from app.answering.language import is_bare_refusal, is_refusal, no_evidence, refusal
 from app.answering.locator import Located
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.rendering import quotation
 from app.answering.quoting.selection import Reading
+from app.answering.refusals import no_evidence, refusal, refuses
 from app.answering.verification.metered_models import BilledModels
 from app.errors import DeadlinePassed
 from app.types import Components
@@ -135,8 +135,8 @@ class Prepared:
 
     def generated(self, writer: FootnoteWriter, completion: Completion, *, model: str) -> Answer:
         """The answer from what was written and how generation ended."""
-        said = is_bare_refusal if writer.citations else is_refusal
-        refused = writer.withheld or (bool(self.context.sources) and said(writer.answer))
+        refusing = bool(self.context.sources) and refuses(writer.answer, cited=bool(writer.citations))
+        refused = writer.withheld or refusing
         reason = ("not_verified" if writer.withheld else "not_in_sources") if refused else None
         error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
         report = replace(self.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))

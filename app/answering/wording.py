@@ -4,9 +4,9 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from app.answering.refusals import REFUSAL
 from app.errors import SetupError
 
-REFUSAL = "I don't know."
 _LONGEST = 4000  # characters of one text
 
 

@@ -24,6 +24,7 @@ from app.answering.followup.noun_phrases import (
 )
 from app.answering.followup.references import pointing, resolved
 from app.answering.prompt import Message
+from app.answering.question_kind import Use, amount_pattern
 
 __all__ = ["Exchange", "exchanges_of", "stand_alone"]
 
@@ -37,7 +38,7 @@ _MORE = re.compile(
     r"(?:(?:and|but|so|ok|okay)[, ]+)?(?:"
     r"why(?: (?:not|so|exactly|is that|was that|did (?:that|this|it) happen))?|how(?: so| come| exactly)?"
     r"|(?:when|where|who)(?: exactly| else)?|what(?: else)?|any(?:one|thing) else|something else"
-    r"|which(?: ones?)?|how (?:many|much|long|often|big|large)(?: of (?:them|these|those))?"
+    rf"|which(?: ones?)?|how {amount_pattern(Use.FOLLOW_UP)}(?: of (?:them|these|those))?"
     r"|(?:by|for|since|until|at|to|from|with) (?:how (?:much|many|long)|when|whom|what)"
     r"|really|are you sure|is that (?:all|right|true|so)|like what|such as|for (?:example|instance)|examples?"
     r"|(?:please )?(?:explain|elaborate|go on|continue|tell me more|say more|(?:more )?details?|more)(?: please)?"
@@ -57,7 +58,7 @@ _ABOUT = re.compile(r"(?:(?:and|but|so|ok|okay)[, ]+)?(?:what|how) about (?P<res
 _AND = re.compile(r"(?:and|or|but)[, ]+(?P<rest>.+)", re.IGNORECASE | re.DOTALL)
 # A question that becomes another one with another word at its beginning.
 _ASKS = re.compile(
-    r"(?:when|where|why|how|(?:by |for |since )?how (?:much|long|often|far)|in (?:which|what) year)\s+"
+    rf"(?:when|where|why|how|(?:by |for |since )?how {amount_pattern(Use.OPENING)}|in (?:which|what) year)\s+"
     rf"(?=(?:{'|'.join(sorted(AUXILIARIES))})\b)",
     re.IGNORECASE,
 )

@@ -8,21 +8,13 @@ at the embedder's opinion of the sentence alone.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
+from app.answering.question_kind import Kind, kind_asked
 from retrieval.relevance import overlap, term_weights
 from retrieval.sentences import unit_spans
 from retrieval.types import Source, Span
 from retrieval.words import terms
 
-Kind: TypeAlias = Literal["number", "time", "name"]
-
-_KINDS: tuple[tuple[Kind, "re.Pattern[str]"], ...] = (
-    ("time", re.compile(r"\bwhen\b|\b(?:what|which|in what) (?:year|date|day|month|century|decade|time)\b", re.I)),
-    ("number", re.compile(r"\bhow (?:many|much|long|old|far|tall|high|large|big|often|fast|deep|heavy)\b", re.I)),
-    ("number", re.compile(r"\b(?:what|which) (?:percentage|percent|number|share|amount|age|population)\b", re.I)),
-    ("name", re.compile(r"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:city|country|state|person|team)\b", re.I)),
-)
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|"
     r"million|billion|half|once|twice|dozen|several)\b",
@@ -76,11 +68,6 @@ def sentences_of(sources: Sequence[Source]) -> tuple[Sentence, ...]:
                 if text.lstrip("#").strip().casefold() not in headings:
                     found.append(Sentence(source, Span(kept.start_char + start, kept.start_char + end), text))
     return tuple(found)
-
-
-def kind_asked(question: str) -> Kind | None:
-    """What kind of thing an English question asks for, None when it is not one of those we can see."""
-    return next((kind for kind, asks in _KINDS if asks.search(question)), None)
 
 
 def features_of(question: str, sentences: Sequence[Sentence]) -> list[Features]:

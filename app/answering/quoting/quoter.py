@@ -1,7 +1,8 @@
 """Answering by quoting, with what the embedder reads for it on the bill; no row speaks of a model that generates."""
 
 from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT
-from app.answering.locator import AnswerSpan, Located, is_english
+from app.answering.language import is_english
+from app.answering.locator import AnswerSpan, Located
 from app.answering.question import Question
 from app.answering.quoting.selection import THRESHOLD, ExtractiveReader, Reading
 from app.errors import InvalidRequest, UnsupportedParameter

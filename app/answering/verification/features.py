@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
 
+from app.answering.question_kind import kind_checked
 from app.answering.verification.contradiction import contradicts
 from app.answering.verification.statement import Number, Statement
 from retrieval.words import STOP_WORDS
 
 _LONGEST_ACRONYM = 6
 _NEAR = 8  # content words on either side of an answer
-_COUNTED = frozenset(("many", "much", "long", "old", "far", "often", "tall", "high", "big", "large"))
 _SHORT = 4
 """Content words up to which an answer is a fragment that only its question completes."""
 
@@ -122,15 +122,13 @@ def _near(asked: frozenset[str], said: frozenset[str], evidence: Statement, weig
 
 def _kind(asked: Statement, said: Statement, text: str) -> float:
     """Whether an answer is of the kind its question asks for."""
-    words = asked.words
-    number = bool(said.numbers or said.months)
-    for at, word in enumerate(words):
-        following = words[at + 1] if at + 1 < len(words) else ""
-        if word == "when" or (word == "how" and following in _COUNTED) or following in {"year", "date", "percentage"}:
-            return float(number)
-        if word in {"who", "whom", "whose"}:
+    match kind_checked(asked.words):
+        case "number":
+            return float(bool(said.numbers or said.months))
+        case "name":
             return float(any(char.isupper() for char in text))
-    return 0.5
+        case None:
+            return 0.5
 
 
 def lacks_detail(claim: Statement, evidence: Statement, *, around: frozenset[str]) -> bool:

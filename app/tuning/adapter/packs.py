@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.answering.prompt import Message, build_prompt
-from app.answering.wording import REFUSAL
+from app.answering.refusals import REFUSAL
 from app.evaluation.squad import contains_any
 from app.evaluation.types import QuestionSet
 from app.tuning.adapter.examples import Example, perturbed, twofold

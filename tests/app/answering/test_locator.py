@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.locator import Locator, _Passage, asks_for_words
+from app.answering.locator import Locator, _Passage
 from app.answering.question import Question
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
@@ -107,31 +107,6 @@ def test_the_heading_is_read_and_is_no_answer(ledger: Ledger) -> None:
     assert located is not None
     assert located.spans == ()
     assert located.probability == 0.0
-
-
-@pytest.mark.parametrize(
-    ("question", "asks"),
-    [
-        ("Who closed it?", True),
-        ("In which year did it close?", True),
-        ("where does the last name hogan come from", True),
-        ("How many people were hurt?", True),
-        ("And when was that?", True),
-        ("What is the plant called?", True),
-        ("How can I close an account?", False),
-        ("And why?", False),
-        ("Is it true that the plant closed?", False),
-        ("Can you say who closed it?", False),
-        ("Tell me about the plant.", False),
-        ("What about Oslo?", False),
-        ("What do the documents say about Oslo?", False),
-        ("The plant in Oslo", False),
-        ("Wann wurde das Werk in Oslo geschlossen?", False),
-        ("¿Quién cerró la planta de Oslo?", False),
-    ],
-)
-def test_it_knows_which_questions_a_few_words_answer(question: str, asks: bool) -> None:
-    assert asks_for_words(question) == asks
 
 
 pieces = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=1, max_size=4)

@@ -14,8 +14,7 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from app.answering.language import NO_EVIDENCE
-from app.answering.wording import REFUSAL
+from app.answering.refusals import NO_EVIDENCE, REFUSAL
 from app.api.application import create_app
 from app.server.state import State
 from generation.config import EngineConfig

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 
 from app.answering.answerer import Answerer
 from app.answering.finder import Finder
-from app.answering.language import LANGUAGES
 from app.answering.quoting.quoter import Quoter
+from app.answering.refusals import REFUSALS
 from app.api.application import create_app
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector
@@ -148,10 +148,10 @@ def test_the_threshold_of_refusing_can_be_asked_for(client: TestClient) -> None:
 def test_a_refusal_is_in_the_questions_language(client: TestClient, unfound: TestClient) -> None:
     asked = "Welches Enzym spaltet die Laktose in der Milch?"
 
-    assert ask(client, asked)["answer"] == LANGUAGES["de"].refusal
-    assert ask(unfound, asked)["answer"] == LANGUAGES["de"].no_evidence
+    assert ask(client, asked)["answer"] == REFUSALS["de"].refusal
+    assert ask(unfound, asked)["answer"] == REFUSALS["de"].no_evidence
     assert json.loads(ask(unfound, asked, format="json")["answer"]) == {
-        "answer": LANGUAGES["de"].no_evidence,
+        "answer": REFUSALS["de"].no_evidence,
         "sources": [],
     }
 

@@ -13,7 +13,7 @@ from app.answering.answerer import Answerer
 from app.answering.finder import Finder
 from app.answering.locator import Locator
 from app.answering.quoting.quoter import Quoter
-from app.answering.wording import REFUSAL
+from app.answering.refusals import REFUSAL
 from app.api.application import create_app
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector

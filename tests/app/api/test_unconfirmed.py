@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.wording import REFUSAL
+from app.answering.refusals import REFUSAL
 from app.api.application import create_app
 from app.server.state import State
 from app.types import Operation

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.quoting.features import features_of, kind_asked, sentences_of
+from app.answering.quoting.features import features_of, sentences_of
 from app.answering.quoting.selection import MOST_EMBEDDED, MOST_QUOTED, THRESHOLD, ExtractiveReader, scored
 from retrieval.compress import compress
 from retrieval.types import Context
@@ -120,23 +120,6 @@ def test_a_heading_that_stands_above_the_passage_is_no_sentence_of_it() -> None:
     found = compress([under], query="", budget=99, count_tokens=len)
 
     assert [sentence.text for sentence in sentences_of(found.sources)] == ["It rose in 2025."]
-
-
-@pytest.mark.parametrize(
-    ("question", "kind"),
-    [
-        ("When did it close?", "time"),
-        ("In what year was it built?", "time"),
-        ("How many people live there?", "number"),
-        ("What percentage passed?", "number"),
-        ("Who wrote it?", "name"),
-        ("where is the plant", "name"),
-        ("Why did it close?", None),
-        ("Wann wurde es gebaut?", None),
-    ],
-)
-def test_what_kind_of_thing_is_asked_for(question: str, kind: str | None) -> None:
-    assert kind_asked(question) == kind
 
 
 def test_a_name_the_question_brings_along_is_not_the_one_it_asks_for() -> None:

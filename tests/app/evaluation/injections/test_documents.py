@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.wording import REFUSAL, Wording
+from app.answering.refusals import REFUSAL
+from app.answering.wording import Wording
 from app.evaluation.injections.documents import Canary, Effect, Encoded, Leak, Passage, Refusal, injections, write_into
 from app.evaluation.said import Said
 

@@ -1,0 +1,109 @@
+"""Classifies an English question by the kind of answer it asks for: a number, a time, a name, or more than a few words.
+
+The rules read surface forms only. Every module that tells kinds of question apart takes its words from the table
+`AMOUNTS`, which shows where the rules differ.
+
+Example:
+    >>> kind_asked("How many people were hurt?")
+    'number'
+    >>> asks_for_words("Why did the plant close?")
+    False
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Flag, auto
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from app.answering.language import is_english
+
+Kind: TypeAlias = Literal["number", "time", "name"]
+"""What a question asks for; "time" is a date, a year or another point in time."""
+
+
+class Use(Flag):
+    """The rules in which "how" and a word of `AMOUNTS` mark a question."""
+
+    ANSWER = auto()
+    """A few words or a sentence with a number answer the question (`kind_asked`, `asks_for_words`)."""
+    CHECK = auto()
+    """The verifier expects a number in the answer. Its weights were fitted without the other words."""
+    FOLLOW_UP = auto()
+    """The two words alone, or with "of them", are a whole follow-up question: "How many?"."""
+    OPENING = auto()
+    """The two words stand before an auxiliary and can be exchanged: "How long did it take?", "When did it ..."."""
+
+
+_EVERY = Use.ANSWER | Use.CHECK
+AMOUNTS: Mapping[str, Use] = MappingProxyType(
+    {
+        "many": _EVERY | Use.FOLLOW_UP,  # no OPENING: a noun follows, as in "how many people"
+        "much": _EVERY | Use.FOLLOW_UP | Use.OPENING,
+        "long": _EVERY | Use.FOLLOW_UP | Use.OPENING,
+        "old": _EVERY,
+        "far": _EVERY | Use.OPENING,
+        "tall": _EVERY,
+        "high": _EVERY,
+        "large": _EVERY | Use.FOLLOW_UP,
+        "big": _EVERY | Use.FOLLOW_UP,
+        "often": _EVERY | Use.FOLLOW_UP | Use.OPENING,
+        "fast": Use.ANSWER,
+        "deep": Use.ANSWER,
+        "heavy": Use.ANSWER,
+    }
+)
+"""The words that ask for an amount behind "how", and the rules that know each of them."""
+
+
+def amount_words(use: Use) -> tuple[str, ...]:
+    """The words of `AMOUNTS` with `use`, in the table's order."""
+    return tuple(word for word, uses in AMOUNTS.items() if use in uses)
+
+
+def amount_pattern(use: Use) -> str:
+    """A regular expression without groups that matches one of `amount_words(use)`, case as it is written."""
+    return f"(?:{'|'.join(amount_words(use))})"
+
+
+_CHECKED = frozenset(amount_words(Use.CHECK))
+_AMOUNT = amount_pattern(Use.ANSWER)
+# The first match decides.
+_KINDS: tuple[tuple[Kind, "re.Pattern[str]"], ...] = (
+    ("time", re.compile(r"\bwhen\b|\b(?:what|which|in what) (?:year|date|day|month|century|decade|time)\b", re.I)),
+    ("number", re.compile(rf"\bhow {_AMOUNT}\b", re.I)),
+    ("number", re.compile(r"\b(?:what|which) (?:percentage|percent|number|share|amount|age|population)\b", re.I)),
+    ("name", re.compile(r"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:city|country|state|person|team)\b", re.I)),
+)
+_ASKS_FOR_WORDS = re.compile(rf"\b(?:who|whom|whose|when|where|which|what|how {_AMOUNT})\b", re.I)
+_OPEN = re.compile(
+    r"^\W*(?:(?:and|but|so|please|also)\W+)*"
+    rf"(?:why\b|how (?!{_AMOUNT}\b)|(?:is|are|was|were|do|does|did|can|could|may|should|would|will|has|have|had|"
+    r"describe|explain|tell|list|summari[sz]e|compare|give|show|what (?:if|about|(?:do|does) .* (?:say|mean)))\b)",
+    re.I,
+)
+
+
+def kind_asked(question: str) -> Kind | None:
+    """What an English question asks for, None where the rules cannot tell."""
+    return next((kind for kind, asks in _KINDS if asks.search(question)), None)
+
+
+def asks_for_words(question: str) -> bool:
+    """Whether a few words of an English text can answer: who, when, how many; not why, how to, or yes and no."""
+    return is_english(question) and _ASKS_FOR_WORDS.search(question) is not None and _OPEN.search(question) is None
+
+
+def kind_checked(words: Sequence[str]) -> Literal["number", "name"] | None:
+    """What the verifier expects in the answer to a question of these folded words, None where it expects nothing.
+
+    A date counts as a number here, because the verifier compares numbers and months together. The rules are narrower
+    than `kind_asked`'s: the verifier's weights were fitted with them.
+    """
+    for at, word in enumerate(words):
+        following = words[at + 1] if at + 1 < len(words) else ""
+        if word == "when" or (word == "how" and following in _CHECKED) or following in {"year", "date", "percentage"}:
+            return "number"
+        if word in {"who", "whom", "whose"}:
+            return "name"
+    return None
