@@ -17,9 +17,9 @@ import anyio
 
 from app.admission.failed_logins import FailedLogins
 from app.admission.line import Line, Turn, Waiter, current
-from app.admission.quotas import OverriddenQuotas
+from app.admission.quotas import OverriddenQuotas, Quota
 from app.admission.rates import Rates
-from app.admission.types import Quota, Standing
+from app.admission.sliding_windows import RateLimitState
 from app.errors import DeadlinePassed, ServerFull
 from app.settings import Settings
 from app.telemetry.stations import station
@@ -56,9 +56,9 @@ class Admission:
         if (reading := self.quotas.refreshed()) is not None:
             await asyncio.wait({asyncio.wrap_future(reading)})
 
-    def standings(self, principal: Principal) -> tuple[Standing, ...]:
-        """Where a caller stands in the limits that apply."""
-        return self.rates.standings(principal)
+    def limit_states(self, principal: Principal) -> tuple[RateLimitState, ...]:
+        """The state of each limit that applies to a caller."""
+        return self.rates.states(principal)
 
     @contextmanager
     def counted(self, principal: Principal) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Guessing keys: failed authentications, counted by the address they come from."""
+"""Protection against guessed keys: failed authentications, counted by client address."""
 
 import hashlib
 import ipaddress
@@ -6,40 +6,46 @@ import math
 import time
 from collections.abc import Callable
 
-from app.admission.types import WINDOW_S, Standing
-from app.admission.windows import Windows
+from app.admission.sliding_windows import WINDOW_S, RateLimitState, SlidingWindows
 from app.errors import RateLimited
 
-_REMEMBERED_S = 3600
+_TRUSTED_S = 3600  # credentials are exempt for so long after they were valid
+_MAX_NAMES = 10_000
 
 
 class FailedLogins:
-    """Failed authentications by client address: after `limit` in a minute that address is refused unheard.
+    """Refuses a client address after `limit` failed authentications in a minute, before its key is looked up.
 
-    Except for credentials that were good from there lately: who shares an address with somebody who guesses is not
-    locked out. Addresses of IPv6 count by their first 64 bits, which one subscriber has whole (RFC 6177).
+    Credentials that were valid from the same address within the last hour are exempt, so one client's guesses do not
+    lock out others behind the same address. IPv6 addresses count by their first 64 bits, the network of one subscriber
+    (RFC 6177).
+
+    Example:
+        >>> logins = FailedLogins(20)
+        >>> logins.check("192.0.2.1", "Bearer guess")  # raises RateLimited after too many failures
+        >>> logins.failed("192.0.2.1")
     """
 
     NAME = "failed-logins"
 
     def __init__(self, limit: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds and never goes back."""
         self._limit = limit
-        self._clock = clock
-        self._windows = Windows(most=10_000, clock=clock)
-        self._good = Windows(most=10_000, clock=clock)
+        self._failures = SlidingWindows(WINDOW_S, max_names=_MAX_NAMES, clock=clock)
+        self._trusted = SlidingWindows(_TRUSTED_S, max_names=_MAX_NAMES, clock=clock)
 
     def check(self, address: str, credentials: str) -> None:
-        """Refuse an address that failed too often.
+        """Refuse an address with too many failures.
 
         Raises:
-            RateLimited: It did, and these credentials were not good from there in the last hour.
+            RateLimited: The limit is reached, and these credentials were not valid from there in the last hour.
         """
         network = _network(address)
-        if self._windows.get_moving_window(network, self._limit, WINDOW_S)[1] < self._limit:
+        if self._failures.used(network) < self._limit:
             return
-        if self._good.get_moving_window(_pair(network, credentials), 1, _REMEMBERED_S)[1]:
+        if self._trusted.used(_pair(network, credentials)):
             return
-        wait = self._windows.seconds_until(network, self._limit, WINDOW_S)
+        wait = self._failures.seconds_until(network, limit=self._limit)
         raise RateLimited(
             "Too many requests with a wrong key came from this address.",
             name=self.NAME,
@@ -49,25 +55,24 @@ class FailedLogins:
         )
 
     def failed(self, address: str) -> None:
-        """Credentials from this address were wrong."""
-        self._windows.enter(_network(address), self._limit, WINDOW_S)
+        """Count invalid credentials from this address."""
+        self._failures.take(_network(address), limit=self._limit)
 
     def succeeded(self, address: str, credentials: str) -> None:
-        """Credentials from this address were good."""
+        """Exempt valid credentials from this address for an hour."""
         if credentials:
-            self._good.enter(_pair(_network(address), credentials), 1, _REMEMBERED_S)
+            self._trusted.take(_pair(_network(address), credentials), limit=1)
 
-    def standing(self, address: str) -> Standing:
-        """Where an address stands."""
-        oldest, taken = self._windows.get_moving_window(_network(address), self._limit, WINDOW_S)
-        reset = oldest + WINDOW_S - self._clock() if taken else 0
-        return Standing(
+    def state(self, address: str) -> RateLimitState:
+        """The state of the limit for an address."""
+        used, reset_s = self._failures.state(_network(address))
+        return RateLimitState(
             name=self.NAME,
             unit="requests",
             limit=self._limit,
-            remaining=max(0, self._limit - taken),
+            remaining=max(0, self._limit - used),
             window_s=WINDOW_S,
-            reset_s=max(0, math.ceil(reset)),
+            reset_s=max(0, math.ceil(reset_s)),
         )
 
 

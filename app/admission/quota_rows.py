@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.admission.types import Override, Quota
+from app.admission.quotas import Override, Quota
 from app.db.audit import AuditLog
 from app.db.session import Database
 from app.db.tables.access import quota_override

@@ -1,4 +1,4 @@
-"""What keys and tenants may take, counted in memory: requests and tokens a minute, and requests at once."""
+"""Rate limits of keys and tenants, counted in memory: requests and tokens a minute, and concurrent requests."""
 
 import math
 import threading
@@ -6,71 +6,78 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from threading import Lock
 from typing import Protocol
 
 import sqlalchemy as sa
-from limits import RateLimitItemPerMinute
-from limits.strategies import MovingWindowRateLimiter
 
-from app.admission.types import WINDOW_S, Quota, Standing
-from app.admission.windows import Entry as Taken
-from app.admission.windows import Windows
+from app.admission.quotas import Quota
+from app.admission.sliding_windows import WINDOW_S, Bucket, RateLimitState, SlidingWindows
 from app.errors import RateLimited
 from app.types import Operation, Principal, Reservation
 from app.usage.ledger.entry import ADJUSTMENT, Entry
 
 _REQUESTS, _TOKENS, _CONCURRENT = "requests", "tokens", "concurrent-requests"
-_SAID = {
-    _REQUESTS: "{whose} may make {limit} requests a minute, and has.",
-    _TOKENS: "{whose} may use {limit} tokens a minute, and has no room for this request.",
-    _CONCURRENT: "{whose} may have {limit} requests at work at once, and has.",
+_MESSAGES = {
+    _REQUESTS: "{subject} may make {limit} requests a minute, and has.",
+    _TOKENS: "{subject} may use {limit} tokens a minute, and has no room for this request.",
+    _CONCURRENT: "{subject} may have {limit} requests at work at once, and has.",
 }
-_WHOSE = {"key": "This key", "tenant": "Your tenant"}
-
-
-class _Minute(RateLimitItemPerMinute):
-    """So much a minute; what was taken counts on when the limit becomes another."""
-
-    def key_for(self, *identifiers: object) -> str:
-        return "/".join(map(str, identifiers))
+_SUBJECTS = {"key": "This key", "tenant": "Your tenant"}
+_MAX_OPEN = 100_000  # calls that are reserved and not settled
 
 
 class Quotas(Protocol):
-    """Who may take what."""
+    """Port: the quotas of a caller.
+
+    Example:
+        >>> class Same:
+        ...     def of_key(self, principal: Principal) -> Quota:
+        ...         return Quota(requests_per_minute=60)
+        ...     def of_tenant(self, principal: Principal) -> Quota:
+        ...         return UNLIMITED
+    """
 
     def of_key(self, principal: Principal) -> Quota:
         """The quota of the caller's key."""
         ...
 
     def of_tenant(self, principal: Principal) -> Quota:
-        """The quota of all of the caller's tenant."""
+        """The quota of the caller's tenant, over all its keys."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
-    """Tokens that a call has taken: an entry in the window of each limit that counts them."""
+class TokenHold:
+    """Tokens counted for a call before it runs: the bucket in the window of each limit that counts them."""
 
-    entries: tuple[tuple[str, Taken], ...]
+    buckets: tuple[tuple[str, Bucket], ...]
     amount: int
 
 
 class Rates:
-    """Counts what callers take. Every method may be called from any thread; `clock` gives seconds."""
+    """Counts the requests and tokens of callers against their quotas. Safe to use from any thread.
+
+    Counts are of this process and begin at nothing with it.
+
+    Example:
+        >>> rates = Rates(quotas)
+        >>> end = rates.begin(principal)      # counts a request, or raises RateLimited
+        >>> hold = rates.hold(principal, 900) # counts the most tokens that its model call can use
+        >>> rates.settle(hold, 120)           # the call used 120: the rest is free again
+        >>> end()                             # the request is no longer concurrent
+    """
 
     def __init__(self, quotas: Quotas, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds and never goes back."""
         self._quotas = quotas
-        self._clock = clock
-        self._windows = Windows(clock=clock)
-        self._moving = MovingWindowRateLimiter(self._windows)
+        self._windows = SlidingWindows(WINDOW_S, clock=clock)
         self._concurrent: Counter[str] = Counter()
-        self._lock = threading.Lock()  # checks and counts are one act
+        self._lock = threading.Lock()  # a check and its count are atomic
 
     def begin(self, principal: Principal, *, room: Callable[[], None] = lambda: None) -> Callable[[], None]:
-        """Count a request that begins now; the result is called, once, when it has ended.
+        """Count a request that begins now. The result ends it: call it exactly once.
 
-        `room` is called between the check and the count; when it raises nothing was counted.
+        `room` is called between the check and the count; if it raises, nothing is counted.
 
         Raises:
             RateLimited: A limit is reached. Nothing was counted.
@@ -83,7 +90,7 @@ class Rates:
             for _, name, quota in scopes:
                 self._concurrent[name] += 1
                 if quota.requests_per_minute is not None:
-                    self._moving.hit(_Minute(quota.requests_per_minute), name, _REQUESTS)
+                    self._windows.take(_window(name, _REQUESTS), limit=quota.requests_per_minute)
 
         def end() -> None:
             with self._lock:
@@ -94,11 +101,11 @@ class Rates:
 
         return end
 
-    def take(self, principal: Principal, amount: int) -> Tokens | None:
-        """Count the most tokens a call can take, before it is made; None where nothing limits them.
+    def hold(self, principal: Principal, amount: int) -> TokenHold | None:
+        """Count the most tokens that a call can use, before it runs; None if no limit counts them.
 
         Raises:
-            RateLimited: A limit has no room for so many. Nothing was counted.
+            RateLimited: A limit has less than `amount` left. Nothing was counted.
         """
         with self._lock:
             limited = [
@@ -107,26 +114,26 @@ class Rates:
                 if quota.tokens_per_minute is not None
             ]
             for kind, name, limit in limited:
-                if not self._moving.test(_Minute(limit), name, _TOKENS, cost=amount):
+                if self._windows.used(_window(name, _TOKENS)) + amount > limit:
                     raise self._refusal(kind, name, _TOKENS, limit, amount)
-            entries = []
+            buckets = []
             for _, name, limit in limited:
-                window = _Minute(limit).key_for(name, _TOKENS)
-                entry = self._windows.enter(window, limit, WINDOW_S, amount)
-                assert entry is not None, "checked under the same lock"
-                entries.append((window, entry))
-        return Tokens(tuple(entries), amount) if entries else None
+                window = _window(name, _TOKENS)
+                bucket = self._windows.take(window, amount, limit=limit)
+                assert bucket is not None, "checked under the same lock"
+                buckets.append((window, bucket))
+        return TokenHold(tuple(buckets), amount) if buckets else None
 
-    def correct(self, tokens: Tokens, amount: int) -> None:
-        """A call that had taken `tokens` has used `amount`: what it did not use is free again."""
-        for window, entry in tokens.entries:
-            self._windows.correct(window, entry, amount - tokens.amount)
+    def settle(self, hold: TokenHold, used: int) -> None:
+        """Replace the amount of `hold` by the tokens that the call used."""
+        for window, bucket in hold.buckets:
+            self._windows.correct(window, bucket, used - hold.amount)
 
-    def standings(self, principal: Principal) -> tuple[Standing, ...]:
-        """Where the caller stands in each limit that applies, those of the key first."""
+    def states(self, principal: Principal) -> tuple[RateLimitState, ...]:
+        """The state of each limit that applies to the caller, those of the key first."""
         with self._lock:
             return tuple(
-                self._standing(kind, name, unit, limit)
+                self._state(kind, name, unit, limit)
                 for kind, name, quota in self._scopes(principal)
                 for unit, limit in _limits(quota)
             )
@@ -141,39 +148,39 @@ class Rates:
 
     def _check(self, kind: str, name: str, quota: Quota) -> None:
         for unit, limit in _limits(quota):
-            if unit == _CONCURRENT:
-                fits = self._concurrent.get(name, 0) < limit
-            else:
-                fits = self._moving.test(_Minute(limit), name, unit)
-            if not fits:
+            concurrent = unit == _CONCURRENT
+            used = self._concurrent.get(name, 0) if concurrent else self._windows.used(_window(name, unit))
+            if used >= limit:
                 raise self._refusal(kind, name, unit, limit, 1)
 
-    def _standing(self, kind: str, name: str, unit: str, limit: int) -> Standing:
-        if unit == _CONCURRENT:
-            left = max(0, limit - self._concurrent.get(name, 0))
-            return Standing(name=f"{kind}-{unit}", unit=unit, limit=limit, remaining=left, window_s=None, reset_s=0)
-        stats = self._moving.get_window_stats(_Minute(limit), name, unit)
-        reset = stats.reset_time - self._clock() if stats.remaining < limit else 0
-        return Standing(
+    def _state(self, kind: str, name: str, unit: str, limit: int) -> RateLimitState:
+        concurrent = unit == _CONCURRENT
+        used, reset_s = (self._concurrent.get(name, 0), 0.0) if concurrent else self._windows.state(_window(name, unit))
+        return RateLimitState(
             name=f"{kind}-{unit}",
             unit=unit,
             limit=limit,
-            remaining=max(0, stats.remaining),
-            window_s=WINDOW_S,
-            reset_s=max(0, math.ceil(reset)),
+            remaining=max(0, limit - used),
+            window_s=None if concurrent else WINDOW_S,
+            reset_s=max(0, math.ceil(reset_s)) if used else 0,
         )
 
     def _refusal(self, kind: str, name: str, unit: str, limit: int, amount: int) -> RateLimited:
         wait = 1.0
         if unit != _CONCURRENT:
-            wait = self._windows.seconds_until(_Minute(limit).key_for(name, unit), limit, WINDOW_S, amount)
+            wait = self._windows.seconds_until(_window(name, unit), amount, limit=limit)
         return RateLimited(
-            _SAID[unit].format(whose=_WHOSE[kind], limit=limit),
+            _MESSAGES[unit].format(subject=_SUBJECTS[kind], limit=limit),
             name=f"{kind}-{unit}",
             limit=limit,
             window_s=None if unit == _CONCURRENT else WINDOW_S,
             retry_after_s=max(1, math.ceil(wait)),
         )
+
+
+def _window(name: str, unit: str) -> str:
+    """The name of a window; without the limit, so that a changed limit counts what was used before."""
+    return f"{name}/{unit}"
 
 
 def _limits(quota: Quota) -> Iterator[tuple[str, int]]:
@@ -186,20 +193,18 @@ def _limits(quota: Quota) -> Iterator[tuple[str, int]]:
             yield unit, limit
 
 
-_MOST_OPEN = 100_000  # calls that were reserved and not settled
+class TokenLimiter:
+    """A `LedgerObserver` that counts the tokens of calls against `tokens_per_minute`.
 
-
-class TokenBook:
-    """A `Book` that keeps nothing: the most a call can take is counted when it is reserved, what it took when it ends.
-
-    Ingestion is not counted: it has no caller who waits, and its pace is the worker's. A transaction that fails after
-    this book leaves its tokens counted until they leave the window.
+    A reserved call counts with the most it can use, a settled one with what it used. Ingestion is not counted: no
+    caller waits for it, and the worker sets its pace. If the transaction fails later, the tokens of a reservation stay
+    counted until they leave the window.
     """
 
     def __init__(self, rates: Rates) -> None:
         self._rates = rates
-        self._open: OrderedDict[str, Tokens] = OrderedDict()
-        self._lock = Lock()
+        self._open: OrderedDict[str, TokenHold] = OrderedDict()
+        self._lock = threading.Lock()
 
     def reserve_in(
         self,
@@ -209,26 +214,25 @@ class TokenBook:
         at: int,  # noqa: ARG002 - the port's
         most_pico: int | None,  # noqa: ARG002 - the port's
     ) -> None:
-        """See `Book.reserve_in`.
+        """See `LedgerObserver.reserve_in`.
 
         Raises:
             RateLimited: A limit has no room for the call.
         """
         if reservation.operation is Operation.EMBED_DOC:
             return
-        most = reservation.input_tokens + reservation.max_output_tokens
-        taken = self._rates.take(reservation.principal, most)
-        if taken is not None:
+        hold = self._rates.hold(reservation.principal, reservation.input_tokens + reservation.max_output_tokens)
+        if hold is not None:
             with self._lock:
-                self._open[reservation.event_id] = taken
-                while len(self._open) > _MOST_OPEN:
+                self._open[reservation.event_id] = hold
+                while len(self._open) > _MAX_OPEN:
                     self._open.popitem(last=False)
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:  # noqa: ARG002 - the port's
-        """See `Book.settle_in`."""
+        """See `LedgerObserver.settle_in`."""
         if entry.status == ADJUSTMENT:
             return
         with self._lock:
-            taken = self._open.pop(entry.event_id, None)
-        if taken is not None:
-            self._rates.correct(taken, entry.input_tokens + entry.output_tokens)
+            hold = self._open.pop(entry.event_id, None)
+        if hold is not None:
+            self._rates.settle(hold, entry.input_tokens + entry.output_tokens)

@@ -5,7 +5,7 @@ from typing import Literal, cast
 from fastapi import APIRouter
 from pydantic import Field
 
-from app.admission.types import Override, Quota
+from app.admission.quotas import Override, Quota
 from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep
 from app.api.query_parameters import page_of
 from app.api.schemas.shape import Page, RequestBody, ResponseBody, problems, rfc3339

@@ -14,7 +14,7 @@ from app.access.startup_keys import LocalKey, ensure_first_key
 from app.admission.admission import default_quotas, sized_admission
 from app.admission.quota_rows import QuotaRepository
 from app.admission.quotas import OverriddenQuotas
-from app.admission.rates import Rates, TokenBook
+from app.admission.rates import Rates, TokenLimiter
 from app.backup.data_dir import data_dir_lock
 from app.db.audit import AuditLog
 from app.db.collections import CollectionRepository
@@ -149,7 +149,7 @@ def _founded(settings: Settings, local_secret: str | None) -> Iterator[Foundatio
         overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
         stack.callback(overridden.close)
         rates = Rates(overridden)
-        books = (Budgets(on_refusal=delivery.refused), Rollups(zone), TokenCounts(metrics), TokenBook(rates))
+        books = (Budgets(on_refusal=delivery.refused), Rollups(zone), TokenCounts(metrics), TokenLimiter(rates))
         ledger = _open_ledger(settings, stack, database, jobs, boot_id=boot_id, books=books, metrics=metrics)
         prices = PriceBook(database, audit, currency=settings.currency, clock=ledger.seconds)
         prices.require_currency()

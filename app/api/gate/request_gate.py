@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.access.authenticator import NoLongerAllowed, while_allowed
 from app.access.policy import Admitted, admitted, is_public, refusal
 from app.admission.failed_logins import FailedLogins
-from app.admission.types import Standing
+from app.admission.sliding_windows import RateLimitState
 from app.api.errors import problem_of, problem_response
 from app.api.event_stream import ClientGone
 from app.api.gate.observation import Observation
@@ -30,33 +30,35 @@ from app.server.state import State
 from app.telemetry.stations import station
 
 
-def rate_limit_headers(standings: Sequence[Standing]) -> dict[str, str]:
+def rate_limit_headers(limit_states: Sequence[RateLimitState]) -> dict[str, str]:
     """Headers for the limits that apply; none where none does."""
-    if not standings:
+    if not limit_states:
         return {}
     headers = {
-        "RateLimit-Policy": ", ".join(map(_policy, standings)),
-        "RateLimit": ", ".join(map(_left, standings)),
+        "RateLimit-Policy": ", ".join(map(_policy, limit_states)),
+        "RateLimit": ", ".join(map(_left, limit_states)),
     }
     for unit in ("requests", "tokens"):
-        applying = [standing for standing in standings if standing.unit == unit and standing.window_s is not None]
+        applying = [
+            limit_state for limit_state in limit_states if limit_state.unit == unit and limit_state.window_s is not None
+        ]
         if applying:
-            tightest = min(applying, key=lambda standing: standing.remaining)
+            tightest = min(applying, key=lambda each: each.remaining)
             headers[f"x-ratelimit-limit-{unit}"] = str(tightest.limit)
             headers[f"x-ratelimit-remaining-{unit}"] = str(tightest.remaining)
             headers[f"x-ratelimit-reset-{unit}"] = f"{tightest.reset_s}s"
     return headers
 
 
-def _policy(standing: Standing) -> str:
-    unit = "" if standing.unit == "requests" else f';qu="{standing.unit}"'
-    window = "" if standing.window_s is None else f";w={standing.window_s}"
-    return f'"{standing.name}";q={standing.limit}{unit}{window}'
+def _policy(limit_state: RateLimitState) -> str:
+    unit = "" if limit_state.unit == "requests" else f';qu="{limit_state.unit}"'
+    window = "" if limit_state.window_s is None else f";w={limit_state.window_s}"
+    return f'"{limit_state.name}";q={limit_state.limit}{unit}{window}'
 
 
-def _left(standing: Standing) -> str:
-    reset = "" if standing.window_s is None else f";t={standing.reset_s}"
-    return f'"{standing.name}";r={standing.remaining}{reset}'
+def _left(limit_state: RateLimitState) -> str:
+    reset = "" if limit_state.window_s is None else f";t={limit_state.reset_s}"
+    return f'"{limit_state.name}";r={limit_state.remaining}{reset}'
 
 
 _JSON_LIMIT = 20 << 20  # bytes; multipart uploads have their own, larger limit
@@ -125,7 +127,7 @@ class RequestGate:
         principal = told["principal"]
         with station("quotas"):
             await admission.refresh()
-        told["standings"] = partial(admission.standings, principal)
+        told["limit_states"] = partial(admission.limit_states, principal)
         if how is Admitted.COUNTED:
             with admission.counted(principal):
                 await self._app(scope, receive, send)
@@ -145,9 +147,9 @@ async def _admit(scope: Scope, state: State) -> None:
     path, method = scope["path"], scope["method"]
     address, failed_logins = _guesses_from(scope), state.admission.failed_logins
     if address is not None:
-        scope["state"]["standings"] = partial(_of_logins, failed_logins, address)
+        scope["state"]["limit_states"] = partial(_login_states, failed_logins, address)
         failed_logins.check(address, headers.get("authorization", ""))
-        del scope["state"]["standings"]
+        del scope["state"]["limit_states"]
     if not is_public(path, method):
         caller = await state.authenticator.caller(headers, method)
         scope["state"].update(principal=caller.principal, caller=caller)
@@ -189,14 +191,14 @@ def _seconds(scope: Scope, state: State) -> float:
     return min(longest, seconds)
 
 
-def _standings(scope: Scope) -> Sequence[Standing]:
-    """Where the caller stands in the limits that this request met."""
-    told: Callable[[], Sequence[Standing]] | None = scope["state"].get("standings")
+def _standings(scope: Scope) -> Sequence[RateLimitState]:
+    """The state of each limit that this request met."""
+    told: Callable[[], Sequence[RateLimitState]] | None = scope["state"].get("limit_states")
     return told() if told is not None else ()
 
 
-def _of_logins(failed_logins: FailedLogins, address: str) -> tuple[Standing, ...]:
-    return (failed_logins.standing(address),)
+def _login_states(failed_logins: FailedLogins, address: str) -> tuple[RateLimitState, ...]:
+    return (failed_logins.state(address),)
 
 
 def _guesses_from(scope: Scope) -> str | None:

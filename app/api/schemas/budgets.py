@@ -9,7 +9,8 @@ from pydantic import Field
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.errors import InvalidRequest
 from app.usage.budgets.alert_rows import Alert
-from app.usage.budgets.rows import Budget, Window
+from app.usage.budgets.rows import Budget
+from app.usage.budgets.windows import Window
 from app.usage.rollups.sums import decimal
 
 _MOST_TOKENS = 10**15

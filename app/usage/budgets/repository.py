@@ -18,7 +18,8 @@ from app.errors import NotFound
 from app.ids import new_id
 from app.types import JobStatus, Principal
 from app.usage.budgets.alerts import Crossing, fire_in, stored_thresholds, thresholds_of
-from app.usage.budgets.rows import Budget, Window, lock_tenant, read_budgets, to_window
+from app.usage.budgets.rows import Budget, lock_tenant, read_budgets
+from app.usage.budgets.windows import Window, to_window
 
 WAITING_CODE = "budget-exceeded"
 """The `error_code` of ingestion jobs that wait for room in a budget."""

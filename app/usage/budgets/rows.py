@@ -9,18 +9,7 @@ import sqlalchemy as sa
 from app.db.advisory_lock import advisory_lock
 from app.db.tables.budgets import budget, budget_window
 from app.usage.budgets.alerts import thresholds_of
-from app.usage.budgets.windows import edges_of
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What one period of a budget has taken. Times are Unix microseconds; `end` None is never."""
-
-    series: int
-    start: int
-    end: int | None
-    reserved: int
-    settled: int
+from app.usage.budgets.windows import Window, edges_of, to_window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +41,6 @@ def read_budgets(connection: sa.Connection, now: int, *conditions: sa.ColumnElem
     query = sa.select(budget).where(budget.c.deleted_at.is_(None), *conditions)
     rows = connection.execute(query.order_by(budget.c.created_at, budget.c.budget_id)).all()
     return tuple(_to_budget(row, _current(connection, row, now)) for row in rows)
-
-
-def to_window(row: sa.Row[Any]) -> Window:
-    """A window from its row."""
-    return Window(row.series, row.window_start, row.window_end, row.reserved, row.settled)
 
 
 def lock_tenant(connection: sa.Connection, tenant_id: str) -> None:

@@ -46,4 +46,4 @@ def test_addresses_count_by_network(one, other, same):
     logins = FailedLogins(1, clock=Clock(1000.0))
     logins.failed(one)
 
-    assert (logins.standing(other).remaining == 0) is same
+    assert (logins.state(other).remaining == 0) is same

@@ -3,7 +3,7 @@
 import pytest
 
 from app.admission.quota_rows import QuotaRepository
-from app.admission.types import UNLIMITED, Quota
+from app.admission.quotas import UNLIMITED, Quota
 from app.db.audit import AuditLog
 from app.db.keys import KeyRepository
 from app.db.session import Database

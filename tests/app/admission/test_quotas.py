@@ -2,8 +2,7 @@
 
 import threading
 
-from app.admission.quotas import OverriddenQuotas
-from app.admission.types import UNLIMITED, Override, Quota
+from app.admission.quotas import UNLIMITED, OverriddenQuotas, Override, Quota
 from app.errors import StoreUnavailable
 from app.types import Principal, Role
 from tests.app.usage.samples import Clock

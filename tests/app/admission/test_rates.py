@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.admission.rates import Rates, TokenBook
-from app.admission.types import UNLIMITED, Quota
+from app.admission.quotas import UNLIMITED, Quota
+from app.admission.rates import Rates, TokenLimiter
 from app.api.gate.request_gate import rate_limit_headers
 from app.errors import RateLimited
 from app.types import Operation, Principal, Role
@@ -71,7 +71,7 @@ def test_what_is_refused_is_not_counted():
     clock.now += 61
     limited.begin(ALICE)()
 
-    assert [standing.remaining for standing in limited.standings(ALICE)] == [4, 0]
+    assert [state.remaining for state in limited.states(ALICE)] == [4, 0]
 
 
 def test_when_there_is_no_room_nothing_was_counted():
@@ -132,22 +132,22 @@ def entry(event_id: str, *, used: int, status: str = "completed") -> Entry:
 
 def test_tokens_are_taken_at_their_most_and_corrected_when_the_call_ends():
     limited, _ = rates(Quota(tokens_per_minute=200))
-    book = TokenBook(limited)
+    book = TokenLimiter(limited)
     book.reserve_in(UNUSED, reservation("req_1:1", max_output_tokens=130), at=0, most_pico=None)  # 20 in, 130 out
     with pytest.raises(RateLimited) as refused:
         book.reserve_in(UNUSED, reservation("req_2:1", max_output_tokens=130), at=0, most_pico=None)
     book.settle_in(UNUSED, entry("req_1:1", used=0, status=ADJUSTMENT))
-    assert limited.standings(ALICE)[0].remaining == 50
+    assert limited.states(ALICE)[0].remaining == 50
     book.settle_in(UNUSED, entry("req_1:1", used=25))
 
     assert refused.value.name == "key-tokens"
-    assert limited.standings(ALICE)[0].remaining == 175
+    assert limited.states(ALICE)[0].remaining == 175
     book.reserve_in(UNUSED, reservation("req_2:1", max_output_tokens=130), at=0, most_pico=None)
 
 
 def test_who_has_used_up_its_tokens_is_refused_at_the_door():
     limited, clock = rates(Quota(tokens_per_minute=20))
-    book = TokenBook(limited)
+    book = TokenLimiter(limited)
     book.reserve_in(UNUSED, reservation("req_1:1", max_output_tokens=0), at=0, most_pico=None)
     with pytest.raises(RateLimited, match="may use 20 tokens a minute"):
         limited.begin(ALICE)
@@ -159,9 +159,9 @@ def test_who_has_used_up_its_tokens_is_refused_at_the_door():
 def test_ingestion_takes_none_of_it():
     limited, _ = rates(Quota(tokens_per_minute=1))
     read = reservation("job_1", operation=Operation.EMBED_DOC, input_tokens=9999, max_output_tokens=0)
-    TokenBook(limited).reserve_in(UNUSED, read, at=0, most_pico=None)
+    TokenLimiter(limited).reserve_in(UNUSED, read, at=0, most_pico=None)
 
-    assert limited.standings(ALICE)[0].remaining == 1
+    assert limited.states(ALICE)[0].remaining == 1
 
 
 def test_nothing_is_remembered_of_who_is_not_limited():
@@ -175,7 +175,7 @@ def test_nothing_is_remembered_of_who_is_not_limited():
 def test_the_headers_are_those_of_the_draft_and_those_clients_of_openai_read():
     limited, _ = rates(Quota(requests_per_minute=60, concurrent_requests=4), Quota(tokens_per_minute=500))
     limited.begin(ALICE)
-    headers = rate_limit_headers(limited.standings(ALICE))
+    headers = rate_limit_headers(limited.states(ALICE))
 
     assert headers["RateLimit-Policy"] == (
         '"key-requests";q=60;w=60, "key-concurrent-requests";q=4;qu="concurrent-requests", '

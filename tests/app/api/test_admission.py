@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from app.admission.admission import Admission
 from app.admission.failed_logins import FailedLogins
 from app.admission.line import Line
-from app.admission.quotas import OverriddenQuotas
+from app.admission.quotas import UNLIMITED, OverriddenQuotas, Quota
 from app.admission.rates import Rates
-from app.admission.types import UNLIMITED, Quota
 from app.server.state import State
 from app.types import Operation, Role
 from generation.engine import LocalEngine

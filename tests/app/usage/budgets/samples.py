@@ -6,7 +6,8 @@ from app.db.session import Database
 from app.db.tables.prices import price as price_table
 from app.types import Principal, Role
 from app.usage.budgets.repository import BudgetRepository
-from app.usage.budgets.rows import Budget, Window
+from app.usage.budgets.rows import Budget
+from app.usage.budgets.windows import Window
 
 ADMIN = Principal("t1", "root", "key_root", Role.ADMIN)
 

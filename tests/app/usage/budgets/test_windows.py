@@ -1,14 +1,13 @@
 """app.usage.budgets.windows: periods follow each other without a gap, in every zone."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.usage.budgets.windows import Edges, edges_of
-from app.usage.rollups.zones import day_start
 
 ZONES = sorted(available_timezones() - {"localtime"})
 SECOND = 1_000_000
@@ -34,9 +33,37 @@ def test_every_moment_lies_in_one_period_and_the_next_begins_where_it_ends(
     assert edges_of(period, edges.end, zone).start == edges.end
 
 
+def first_moment(day: date, zone: ZoneInfo) -> int:
+    """The first second at which a clock in `zone` shows `day` or a later date, found by looking at the clock."""
+
+    def reached(second: int) -> bool:
+        return datetime.fromtimestamp(second, UTC).astimezone(zone).date() >= day
+
+    midnight = round(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+    minute = next(second for second in range(midnight - 27 * 3600, midnight + 27 * 3600, 60) if reached(second))
+    return next(second for second in range(minute - 59, minute + 1) if reached(second))
+
+
+def span_of(moment: int, zone: ZoneInfo, *, months: bool) -> Edges:
+    """The local day or month of a moment, from the clock alone."""
+    shown = datetime.fromtimestamp(moment // SECOND, UTC).astimezone(zone).date()
+    dates = [shown + timedelta(days=offset) for offset in range(-2, 4)]
+    if months:
+        dates = [(shown.replace(day=1) + timedelta(days=offset)).replace(day=1) for offset in (-1, 0, 32, 63)]
+    begins = sorted({first_moment(day, zone) for day in dates})
+    start = max(second for second in begins if second * SECOND <= moment)
+    return Edges(start * SECOND, begins[begins.index(start) + 1] * SECOND)
+
+
+@settings(deadline=None, max_examples=60)
+@example(moment=at("2011-12-29T23:30:00-10:00"), zone=ZoneInfo("Pacific/Apia"))  # before the skipped day
+@example(moment=at("2010-11-07T00:30:00-03:30"), zone=ZoneInfo("America/St_Johns"))  # shows yesterday's date again
+@example(moment=at("2018-11-04T01:00:00-02:00"), zone=ZoneInfo("America/Sao_Paulo"))  # midnight is skipped
+@example(moment=at("1972-01-06T23:59:59+00:00"), zone=ZoneInfo("Africa/Monrovia"))  # an offset with seconds
 @given(moment=moments, zone=zones)
-def test_a_day_is_the_day_of_the_reports(moment: int, zone: ZoneInfo) -> None:
-    assert edges_of("day", moment, zone).start == day_start(moment, zone)
+def test_days_and_months_are_those_the_clock_shows(moment: int, zone: ZoneInfo) -> None:
+    assert edges_of("day", moment, zone) == span_of(moment, zone, months=False)
+    assert edges_of("month", moment, zone) == span_of(moment, zone, months=True)
 
 
 @given(moment=moments, zone=zones)
