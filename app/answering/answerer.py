@@ -14,7 +14,7 @@ from functools import partial
 from app.admission.line import current
 from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin, page_tables
-from app.answering.calls import Calls, submit
+from app.answering.calls import CallNumber, Calls, submit
 from app.answering.closing import RECORDING_SECONDS, CitationRecord, Closing
 from app.answering.context import Presenter
 from app.answering.conversations import Conversations
@@ -309,7 +309,7 @@ class Answerer:
         question = prepared.question
         deadline_s = _seconds_left(question)
         reservation = question.reservation(
-            call=2,
+            call=CallNumber.ANSWER,
             operation=Operation.CHAT,
             model=self._engine.info.model,
             tokenizer_revision=self._tokenizer_revision,

@@ -1,8 +1,9 @@
-"""Opens and closes the books of one generation, on the engine's word alone."""
+"""The model calls of one question: their numbers on the ledger, and the calls that a language model generates."""
 
 import asyncio
 import threading
 from collections.abc import Sequence
+from enum import IntEnum
 
 from app.answering.prompt import Prompt
 from app.answering.question import Question
@@ -12,6 +13,23 @@ from app.usage.ledger.ledger import Ledger
 from generation.errors import GenerationError
 from generation.ports import Engine, Stream
 from generation.types import Completion, FinishReason, GenerationRequest, SamplingParams
+
+
+class CallNumber(IntEnum):
+    """Numbers the model calls within one answer, and so names their ledger rows: `{request id}:{number}`.
+
+    A `FIRST_…` number begins a range: 8 summaries at most, and any number of verifications.
+    """
+
+    REWRITE = 0
+    EMBED_QUERY = 1
+    ANSWER = 2
+    RERANK = 3
+    FIRST_SUMMARY = 4
+    QUOTE_AFTER_ANSWER = 97
+    FIND_SENTENCES = 98
+    READ = 99
+    FIRST_VERIFICATION = 100
 
 
 class Settler:

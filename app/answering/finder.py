@@ -2,18 +2,15 @@
 
 from dataclasses import dataclass
 
+from app.answering.calls import CallNumber
 from app.answering.question import Question
 from app.errors import InvalidRequest
 from app.telemetry.stations import station
-from app.types import Operation, Settlement, UsageStatus
+from app.types import Operation
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder, Reranker
 from retrieval.search import Search, passage, reranked
 from retrieval.types import Hit, SearchMode, SearchResult
-
-# Numbers of the calls within a request; the answer's own is 2.
-_EMBED_QUERY = 1
-_RERANK = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +79,16 @@ class Finder:
                 question.text, scope=question.scope, top_k=top_k, mode=question.mode, vector=known
             )
         info = self._embedder.info
-        event_id = self._reserve(
-            question,
-            call=_EMBED_QUERY,
+        reservation = question.reservation(
+            call=CallNumber.EMBED_QUERY,
             operation=Operation.EMBED_QUERY,
             model=info.model,
-            revision=info.revision,
-            tokens=self._embedder.count_query(question.text),
+            tokenizer_revision=info.revision,
+            input_tokens=self._embedder.count_query(question.text),
         )
-        settlement = Settlement(status=UsageStatus.ERROR)
-        try:
+        with self._ledger.metered(reservation) as call:
             result = self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
-            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=result.embedding_tokens)
-        finally:
-            self._ledger.settle(event_id, settlement)
+            call.input_tokens = result.embedding_tokens
         return result
 
     def _reranked(self, reranker: Reranker, question: Question, hits: tuple[Hit, ...]) -> tuple[tuple[Hit, ...], int]:
@@ -104,28 +97,13 @@ class Finder:
         if len(passages) < 2:
             return hits, 0  # there is nothing to put in order
         tokens = reranker.count_tokens(question.text, passages)
-        event_id = self._reserve(
-            question,
-            call=_RERANK,
+        reservation = question.reservation(
+            call=CallNumber.RERANK,
             operation=Operation.RERANK,
             model=reranker.model,
-            revision=reranker.revision,
-            tokens=tokens,
+            tokenizer_revision=reranker.revision,
+            input_tokens=tokens,
         )
-        settlement = Settlement(status=UsageStatus.ERROR)
-        try:
+        with self._ledger.metered(reservation):
             scores = reranker.score(question.text, passages)
-            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=tokens)
-        finally:
-            self._ledger.settle(event_id, settlement)
         return reranked(hits, scores), tokens
-
-    def _reserve(
-        self, question: Question, *, call: int, operation: Operation, model: str, revision: str, tokens: int
-    ) -> str:
-        """Write a call down before the model sees it; its id."""
-        reservation = question.reservation(
-            call=call, operation=operation, model=model, tokenizer_revision=revision, input_tokens=tokens
-        )
-        self._ledger.reserve(reservation)
-        return reservation.event_id

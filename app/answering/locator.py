@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.answering.calls import CallNumber
 from app.answering.question import Question
 from app.answering.question_kind import asks_for_words
-from app.types import Operation, Settlement, UsageStatus
+from app.types import Operation
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Reader
 from retrieval.types import Pointer, Source, Span
-
-_CALL = 99  # within a request: behind its summaries' calls, before its verification's
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +80,14 @@ class Locator:
         texts = [passage.text for passage in passages]
         tokens = self._reader.count_tokens(question.text, texts)
         reservation = question.reservation(
-            call=_CALL,
+            call=CallNumber.READ,
             operation=Operation.JUDGE,
             model=self._reader.model,
             tokenizer_revision=self._reader.revision,
             input_tokens=tokens,
         )
-        self._ledger.reserve(reservation)
-        settlement = Settlement(status=UsageStatus.ERROR)
-        try:
+        with self._ledger.metered(reservation):
             pointers = self._reader.read(question.text, texts)
-            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=tokens)
-        finally:
-            self._ledger.settle(reservation.event_id, settlement)
         found = [
             span
             for passage, pointer in zip(passages, pointers, strict=True)

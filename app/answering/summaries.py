@@ -8,7 +8,7 @@ support is left out, and where none is left the passage is dropped as it would h
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.answering.calls import Caller, Calls, completions
+from app.answering.calls import Caller, CallNumber, Calls, completions
 from app.answering.overflow import LeftOut, left_out, source_of, with_summaries
 from app.answering.prompt import build_summary_prompt
 from app.answering.question import Question
@@ -21,8 +21,7 @@ from retrieval.compress import Order
 from retrieval.sentences import sentence_spans
 from retrieval.types import Context, Hit
 
-_FIRST_CALL = 4  # within a request: 1 is the query's embedding, 2 the answer, 3 the reranking
-_MOST_CALLS = 8
+_MOST_CALLS = 8  # see `CallNumber`
 _SHARE = 4  # one part in so many of the budget
 _TIME_SHARE = 2  # one part in so many of the time left; the other half is the answer's
 _LEAST = 32  # tokens of a summary: about one sentence
@@ -105,7 +104,7 @@ class Summariser:
         """How each summary ended; None for one that was not begun."""
         streams: list[Stream | None] = []
         try:
-            for number, (item, max_tokens) in enumerate(allotted, start=_FIRST_CALL):
+            for number, (item, max_tokens) in enumerate(allotted, start=CallNumber.FIRST_SUMMARY):
                 streams.append(self._begun(question, item, max_tokens, number=number, calls=calls))
         except BaseException:
             for stream in streams:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from app.answering.calls import CallNumber
 from app.errors import DeadlinePassed, UnsupportedParameter
-from app.types import Operation, Principal, Reservation, Settlement, UsageStatus
+from app.types import Operation, Principal, Reservation, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder, Vectors
 
@@ -77,7 +78,7 @@ class TextEmbedding:
                 f"input: {whole} tokens are more than {MAX_TOKENS} in one request.", param="input"
             )
         reservation = Reservation(
-            event_id=f"{self._request_id}:1",
+            event_id=f"{self._request_id}:{CallNumber.EMBED_QUERY}",
             request_id=self._request_id,
             operation=Operation.EMBED_QUERY if input_type == "query" else Operation.EMBED_DOC,
             principal=self._principal,
@@ -86,18 +87,16 @@ class TextEmbedding:
             tokenizer_revision=info.revision,
             input_tokens=whole,
         )
-        self._ledger.reserve(reservation)
-        status, read, vectors = UsageStatus.ERROR, 0, []
-        try:
-            for part, its_tokens in zip(parts, tokens, strict=True):
+        vectors = []
+        with self._ledger.metered(reservation) as call:
+            call.input_tokens = 0
+            for part, part_tokens in zip(parts, tokens, strict=True):
                 if self._abandoned.is_set() or time.monotonic() >= self._deadline:
-                    status = UsageStatus.CLIENT_ABORT if self._abandoned.is_set() else UsageStatus.SERVER_ABORT
+                    abandoned = self._abandoned.is_set()
+                    call.status_on_error = UsageStatus.CLIENT_ABORT if abandoned else UsageStatus.SERVER_ABORT
                     raise DeadlinePassed
                 vectors.append(self._vectors(texts[part], input_type))
-                read += its_tokens
-            status = UsageStatus.COMPLETED
-        finally:
-            self._ledger.settle(reservation.event_id, Settlement(status=status, input_tokens=read))
+                call.input_tokens += part_tokens
         return Embedded(np.concatenate(vectors), whole)
 
     def _count(self, text: str, place: int, input_type: InputType) -> int:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.calls import Caller, Calls, completions
+from app.answering.calls import Caller, CallNumber, Calls, completions
 from app.answering.followup.noun_phrases import names
 from app.answering.prompt import Component, Message, Prompt, Segment
 from app.answering.question import Question
@@ -22,7 +22,6 @@ SYSTEM = (
     "Do not answer it. Reply with the rewritten question alone."
 )
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
-_CALL = 0  # within the request: before the query's embedding, which is 1
 _TIME_SHARE = 4  # one part in so many of the time left
 _MORE_TOKENS = 48  # than twice the question's
 _MORE_CHARACTERS = 200  # than three times the question's
@@ -72,7 +71,7 @@ class Rewriter:
         prompt = _prompt(self._tokenizer, question.as_asked, question.history)
         max_tokens = 2 * self._tokenizer.count(question.as_asked) + _MORE_TOKENS
         stream = self._caller.begin(
-            question, prompt, calls=calls, number=_CALL, max_tokens=max_tokens, time_share=_TIME_SHARE
+            question, prompt, calls=calls, number=CallNumber.REWRITE, max_tokens=max_tokens, time_share=_TIME_SHARE
         )
         (completion,) = completions([stream])
         return completion

@@ -1,19 +1,16 @@
 """Answering by quoting, with what the embedder reads for it on the bill; no row speaks of a model that generates."""
 
+from app.answering.calls import CallNumber
 from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT
 from app.answering.language import is_english
 from app.answering.locator import AnswerSpan, Located
 from app.answering.question import Question
 from app.answering.quoting.selection import THRESHOLD, ExtractiveReader, Reading
 from app.errors import InvalidRequest, UnsupportedParameter
-from app.types import Operation, Settlement, UsageStatus
+from app.types import Operation
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder
 from retrieval.types import Context
-
-_CALL = 2  # within a request: the answer's own
-_SECOND_CALL = 97  # behind an answer that a model gave
-_LOCATING_CALL = 98  # before the reader's
 
 
 class Quoter:
@@ -32,7 +29,7 @@ class Quoter:
         """
         if not context.sources or not is_english(question.text):
             return None
-        reading = self._read(question, context, threshold=THRESHOLD, call=_LOCATING_CALL)
+        reading = self._read(question, context, threshold=THRESHOLD, call=CallNumber.FIND_SENTENCES)
         quotes = sorted(reading.quotes, key=lambda quote: -quote.score)
         spans = tuple(AnswerSpan(quote.source, quote.span, quote.text, quote.score) for quote in quotes)
         return Located(spans, reading.threshold, reading.tokens, settles=False)
@@ -67,7 +64,7 @@ class Quoter:
         Raises:
             StoreUnavailable: The ledger cannot be reached; nothing was spent.
         """
-        return self._quotes(question, context, located, call=_CALL)
+        return self._quotes(question, context, located, call=CallNumber.ANSWER)
 
     def read_again(self, question: Question, context: Context, located: Located | None) -> Reading:
         """The same where a model has answered, whose call is on the bill beside this one.
@@ -76,9 +73,9 @@ class Quoter:
             BudgetExceeded: Nothing is left for it.
             StoreUnavailable: The ledger cannot be reached; nothing was spent.
         """
-        return self._quotes(question, context, located, call=_SECOND_CALL)
+        return self._quotes(question, context, located, call=CallNumber.QUOTE_AFTER_ANSWER)
 
-    def _quotes(self, question: Question, context: Context, located: Located | None, *, call: int) -> Reading:
+    def _quotes(self, question: Question, context: Context, located: Located | None, *, call: CallNumber) -> Reading:
         if located is not None:
             reading = self._reader.pointed(context, located)
             # What is pointed at may stand in a heading, which is not quoted.
@@ -88,7 +85,7 @@ class Quoter:
         threshold = THRESHOLD if asked is None else 1 - asked
         return self._read(question, context, threshold=threshold, call=call)
 
-    def _read(self, question: Question, context: Context, *, threshold: float, call: int) -> Reading:
+    def _read(self, question: Question, context: Context, *, threshold: float, call: CallNumber) -> Reading:
         candidates = self._reader.candidates(question.text, context)
         if not candidates.sentences:
             return Reading((), score=0.0, threshold=threshold, tokens=0)
@@ -100,11 +97,7 @@ class Quoter:
             tokenizer_revision=info.revision,
             input_tokens=candidates.tokens,
         )
-        self._ledger.reserve(reservation)
-        settlement = Settlement(status=UsageStatus.ERROR)
-        try:
+        with self._ledger.metered(reservation) as metered:
             reading = self._reader.read(candidates, threshold=threshold)
-            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=reading.tokens)
-        finally:
-            self._ledger.settle(reservation.event_id, settlement)
+            metered.input_tokens = reading.tokens
         return reading

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
+from app.answering.calls import CallNumber
 from app.answering.question import Question
 from app.answering.verification.verifier import Verifier
-from app.types import Operation, Settlement, UsageStatus
+from app.types import Operation, Reservation
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder, EntailmentJudge, Vectors
 from retrieval.types import Judgement, Source
-
-_FIRST_CALL = 100  # within a request: far behind the answer's own, its summaries' and its rewriting's
 
 
 class Verification:
@@ -53,13 +52,8 @@ class BilledModels:
         embedder = self._embedder
         limit = embedder.info.max_tokens
         tokens = embedder.count_documents(texts, counted=[min(embedder.count_tokens(text), limit) for text in texts])
-        event_id = self._reserve(embedder.info.model, embedder.info.revision, tokens)
-        settlement = Settlement(status=UsageStatus.ERROR)
-        try:
+        with self._ledger.metered(self._reservation(embedder.info.model, embedder.info.revision, tokens)):
             vectors = embedder.embed_documents(texts)
-            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=tokens)
-        finally:
-            self._ledger.settle(event_id, settlement)
         self.tokens += tokens
         return vectors
 
@@ -73,24 +67,19 @@ class BilledModels:
         entailment = self._entailment
         assert entailment is not None, "handed on as a judge only where there is a model"
         tokens = entailment.count_tokens(claim, passages)
-        event_id = self._reserve(entailment.model, entailment.revision, tokens)
-        settlement = Settlement(status=UsageStatus.ERROR)
-        try:
+        with self._ledger.metered(self._reservation(entailment.model, entailment.revision, tokens)):
             judgements = entailment.judge(claim, passages)
-            settlement = Settlement(status=UsageStatus.COMPLETED, input_tokens=tokens)
-        finally:
-            self._ledger.settle(event_id, settlement)
         self.tokens += tokens
         return judgements
 
-    def _reserve(self, model: str, revision: str, tokens: int) -> str:
+    def _reservation(self, model: str, revision: str, tokens: int) -> Reservation:
+        """The next call of this verification, as the ledger writes it down."""
         reservation = self._question.reservation(
-            call=_FIRST_CALL + self._calls,
+            call=CallNumber.FIRST_VERIFICATION + self._calls,
             operation=Operation.JUDGE,
             model=model,
             tokenizer_revision=revision,
             input_tokens=tokens,
         )
         self._calls += 1
-        self._ledger.reserve(reservation)
-        return reservation.event_id
+        return reservation

@@ -7,7 +7,9 @@ pico-units; a call without a price has no cost rather than a cost of zero.
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -35,6 +37,17 @@ from app.usage.ledger.settlement_journal import SettlementJournal
 
 _COUNTS = (*COMPONENTS, "input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens")
 _MOMENT_MS = 2000  # how long `Ledger.moment` waits on PostgreSQL
+
+
+@dataclass(slots=True, kw_only=True)
+class MeteredCall:
+    """A reserved call while it runs: how many tokens it read so far, and the status it settles with if it fails.
+
+    `input_tokens` None keeps the reserved count. A call that ends without an exception settles as completed.
+    """
+
+    input_tokens: int | None = None
+    status_on_error: UsageStatus = UsageStatus.ERROR
 
 
 class Ledger:
@@ -99,6 +112,30 @@ class Ledger:
         insert_call(
             connection, reservation, boot_id=self._boot_id, at=now, currency=self._currency, price_ids=price_ids
         )
+
+    @contextmanager
+    def metered(self, reservation: Reservation) -> Iterator[MeteredCall]:
+        """Reserve a call, run the body of the `with` statement, and settle the call, whatever the body raises.
+
+        Without an exception the call settles as completed, else with `status_on_error` of the yielded `MeteredCall`;
+        any exception counts, cancellation included, and is raised again. Its `input_tokens` are settled either way.
+
+            with ledger.metered(reservation) as call:
+                scores = reranker.score(question, passages)
+                call.input_tokens = tokens
+
+        Raises:
+            StoreUnavailable, StorageFull, BudgetExceeded: Nothing was reserved, and the body did not run.
+        """
+        self.reserve(reservation)
+        call = MeteredCall()
+        status = None
+        try:
+            yield call
+            status = UsageStatus.COMPLETED
+        finally:
+            settlement = Settlement(status=status or call.status_on_error, input_tokens=call.input_tokens)
+            self.settle(reservation.event_id, settlement)
 
     def checkpoint(self, event_id: str, output_tokens: int) -> None:
         """Note how much a running call has generated, in case the process dies.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.calls import Settler
+from app.answering.calls import CallNumber, Settler
 from app.types import Components, Operation, Principal, Reservation, Role
 from app.usage.ledger.ledger import Ledger
 from generation.types import Completion, FinishReason, Timings
@@ -82,3 +82,8 @@ def test_what_the_server_says_it_generated_is_what_is_billed(ledger):
     (row,) = ledger.usage("req_1")
 
     assert row.output_tokens == 5
+
+
+def test_call_numbers_name_rows_by_their_digits():
+    assert [f"req_1:{number}" for number in CallNumber][:5] == [f"req_1:{number}" for number in range(5)]
+    assert len(set(CallNumber)) == len(CallNumber.__members__), "no two kinds of calls share a number"

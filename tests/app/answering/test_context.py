@@ -11,7 +11,8 @@ from app.answering.context import Presenter
 from app.answering.locator import Locator
 from app.answering.question import Limits, Question
 from app.answering.wording import Wording
-from app.types import Principal, Reservation, Role, Settlement
+from app.types import Principal, Reservation, Role
+from app.usage.ledger.ledger import MeteredCall
 from generation.ports import Observer, Stream
 from generation.types import GenerationRequest, ModelInfo
 from retrieval.types import Hit, Scope
@@ -32,11 +33,8 @@ QUESTION = Question(
 class NoBooks:
     """Writes nothing down."""
 
-    def reserve(self, reservation: Reservation) -> None:
-        pass
-
-    def settle(self, event_id: str, settlement: Settlement) -> None:
-        pass
+    def metered(self, reservation: Reservation) -> AbstractContextManager[MeteredCall]:
+        return nullcontext(MeteredCall())
 
 
 class Window(IdleEngine):
