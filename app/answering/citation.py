@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.answering.verification.calibration import THRESHOLD
+from app.answering.verification.support import THRESHOLD
 from ingestion.types import Page
 from retrieval.types import Chunk, Source, Span
 

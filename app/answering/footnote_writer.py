@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from app.answering.citation import Citation, Origin, Pages
 from app.answering.refusals import refuses
-from app.answering.verification.calibration import THRESHOLD
+from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Evidence, Verifier
 from retrieval.types import Source, Span
 

@@ -1,1 +1,1 @@
-"""Scores whether a cited passage supports the sentence that cites it."""
+"""Scores how well a cited passage supports the sentence that cites it."""

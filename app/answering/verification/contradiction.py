@@ -1,4 +1,4 @@
-"""Whether evidence speaks against a claim: a negation on one side only, or words of opposite meaning."""
+"""Detects contradictions between two statements: a negation on one side only, or words of opposite meaning."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -15,8 +15,8 @@ _SCOPE = 6  # words a negator reaches, unless a mark ends its clause
 _NEIGHBOURS = 5  # content words on each side of an opposite, one of which both texts must share
 _MARKS = frozenset(".!?;:,()")
 
-# Words of one kind on either side. Those whose sides differ too often without a contradiction (men and women, in
-# and out, open and public) are left out; what a pair is worth was looked at on scifact-train (docs/EXPERIMENTS.md).
+# Each row has words of opposite meaning. Pairs that often differ without a contradiction (men and women, in and out,
+# open and public) are left out; the pairs were chosen on scifact-train (docs/EXPERIMENTS.md).
 _OPPOSITES = (
     ("rise rises rising rose risen increase increases increased increasing grow grows growing grew growth gain gains "
      "climb climbed soar soared expand expanded surge surged higher improve improved improving",
@@ -78,21 +78,20 @@ def contradicts(claim: Statement, evidence: Statement) -> bool:
     """Whether `evidence` says the opposite of `claim` near the words they share.
 
     A negation on one side only is one reversal, a pair of opposites is another: an odd number of them
-    contradicts ("did not rise" and "fell" agree). What has both sides of a pair settles nothing.
+    contradicts ("did not rise" and "fell" agree). A pair of which one text holds both sides does not count.
     """
     return negated(claim, evidence) != opposed(claim, evidence)
 
 
 def negated(claim: Statement, evidence: Statement) -> bool:
-    """Whether words both share are in the reach of a negator in just one of them."""
+    """Whether shared words are in the reach of a negator in just one of the statements."""
     shared = claim.terms & evidence.terms
     here, there = _reach(claim) & shared, _reach(evidence) & shared
-    # A word that stands inside and outside the reach is no sign of either.
     return bool(here) != bool(there)
 
 
 def opposed(claim: Statement, evidence: Statement) -> bool:
-    """Whether one says a word and the other only its opposite, beside words they share."""
+    """Whether one statement has a word and the other only its opposite, near words that both share."""
     table = _opposites()
     shared = claim.terms & evidence.terms
     for at, word in enumerate(claim.stems):
@@ -110,7 +109,7 @@ def _around(stems: tuple[str, ...], at: int) -> frozenset[str]:
 
 
 def _reach(statement: Statement) -> frozenset[str]:
-    """Stems of the content words that a negator reaches."""
+    """Stems of the content words within reach of a negator."""
     return frozenset(stem(word) for word in _reached(statement.words) if word not in STOP_WORDS)
 
 

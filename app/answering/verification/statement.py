@@ -1,4 +1,4 @@
-"""What a statement says: its content words, and the numbers, months and names it stands or falls with."""
+"""Takes a text apart for comparison: its content words, numbers, months and names."""
 
 import re
 from dataclasses import dataclass
@@ -45,14 +45,14 @@ _MONTH_NAMES = (
     ("december", "dec"),
 )  # fmt: skip
 _MONTHS = {name: month for month, names in enumerate(_MONTH_NAMES, 1) for name in names}
-# Words too when they are small: a month only where they are written large and not first.
+# Also other words than months: they count as months when capitalised, and not first unless a number is beside them.
 _MAYBE_MONTHS = frozenset(("may", "march", "mar", "jan", "dec", "sep", "sept", "jun", "jul", "aug"))
-# Written large for other reasons than being a name.
+# Capitalised without being a name.
 _NO_NAMES = STOP_WORDS | frozenset(
     """
     yes no not none both either neither also however therefore because since while although though according
     he she they we it his her our us i mr mrs ms dr prof source sources answer question
-    """.split()  # noqa: SIM905 - a list of so many quoted words is no easier to read
+    """.split()  # noqa: SIM905 - a list of as many quoted words is no easier to read
 )
 _ENDINGS = (
     ("ingly", "edly", "ation", "ings", "ment", "ness", "ing", "ion", "ity", "ers", "ive", "ed", "ly", "er", "al", "es",
@@ -63,9 +63,15 @@ _LEAST_STEM = 4
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in digits or words. `value` has its scale in it: 48 million is 48000000, `bare` is 48.
+    """A number in digits or words.
 
-    `loose` ones ("one", "first") are as often no numbers: evidence may offer them, a claim does not ask for them.
+    Attributes:
+        value: The number with its scale: 48 million is 48000000.
+        bare: The number without its scale: 48.
+        scale: The scale: 1000000.
+        percent: Whether it is a percentage.
+        loose: Whether it is a word that is often no number ("one", "first"): evidence may hold it, a claim does not
+            require it.
     """
 
     value: Decimal
@@ -77,10 +83,16 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text as it is compared.
+    """A text as it is compared. Evidence must share a claim's numbers, months and names.
 
-    `stems` are its content words in order, reduced; `numbers`, `months` (1 to 12) and `names` (folded
-    words) are what evidence must share with a claim; `words` are its tokens in order, folded, marks included.
+    Attributes:
+        words: Its tokens in order, case-folded, punctuation included.
+        stems: The stems of its content words, in order.
+        numbers: Its numbers, in order.
+        months: Its months, 1 to 12.
+        names: Its names, case-folded.
+        percent: Whether it mentions a percentage.
+        scales: The scales it mentions: 1000000 for "in millions".
     """
 
     words: tuple[str, ...]
@@ -159,10 +171,10 @@ def _read(text: str, *, fragment: bool) -> Statement:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """A folded word without its common English ending, so that "warmed", "warming" and "warms" are one.
+    """A folded word without its common English ending: "warmed", "warming" and "warms" have one stem.
 
-    One ending at most, and never below four letters (after the idea of Lovins 1968, "Development of a
-    stemming algorithm"); coarser than the plural stemmer searches use, as both sides are short.
+    At most one ending is cut, and four letters are left (after Lovins 1968, "Development of a stemming
+    algorithm"). It is coarser than the plural stemmer of the search, because both texts are short.
     """
     reduced = terms(word)
     if len(reduced) != 1:  # "don't", and scripts without spaces
@@ -180,7 +192,7 @@ def stem(word: str) -> str:
 
 
 def _abbreviates(before: list[str]) -> bool:
-    """Whether the stop behind these tokens belongs to an abbreviation or an initial."""
+    """Whether the full stop after these tokens belongs to an abbreviation or an initial."""
     return bool(before) and (len(before[-1]) == 1 or before[-1] in {"Dr", "Mr", "Mrs", "Ms", "St", "Prof", "vs", "No"})
 
 
@@ -217,7 +229,7 @@ def _scale(word: str) -> str | None:
 
 
 def _numbers(words: tuple[str, ...]) -> tuple[Number, ...]:
-    """Every number, "two hundred" and "48 million" as one."""
+    """The numbers in order; "two hundred" and "48 million" are one each."""
     found: list[Number] = []
     at = 0
     while at < len(words):
@@ -226,7 +238,7 @@ def _numbers(words: tuple[str, ...]) -> tuple[Number, ...]:
         loose = word == "one" or word in _ORDINALS
         if word[0].isdecimal():
             bare = _decimal(word)
-            if bare is None:  # a version or a section number must be found as it is written
+            if bare is None:  # a version or a section number must match as it is written
                 parts = [Decimal(part) for part in re.findall(r"\d+", word)]
                 found.extend(Number(part, part, 1, percent=False, loose=False) for part in parts)
                 continue

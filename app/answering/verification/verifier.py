@@ -1,9 +1,8 @@
-"""How well the presented passages support a claim, and which of them does best.
+"""Finds the passage that supports a claim best, and computes how well it does.
 
-Lexical evidence comes first: what is quoted, and what a passage cannot support, is decided by words
-alone. Between the two the embedder is asked how close claim and passage are; where the user set a
-model that reads both together, that one decides instead. Whatever they say, a number, a month or a
-name that the evidence lacks, a negation on one side and an opposite forbid to call it support.
+Words come first: they alone decide on what is quoted and on what a passage cannot support. Between the two, the
+embedder's cosine of claim and passage is used; a model that reads both together, where one is configured, decides in
+its place. A number, a month or a name that the evidence lacks, and a contradiction, rule out support in any case.
 """
 
 import math
@@ -12,29 +11,51 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Protocol
 
-from app.answering.verification.calibration import DECIDED, FORBIDDEN, QUOTED, lexical_support, semantic_support
 from app.answering.verification.contradiction import contradicts
-from app.answering.verification.features import Claim, Lexical, asked_share, compare, forbids, is_fragment
-from app.answering.verification.ports import SentenceEmbedder
 from app.answering.verification.statement import Statement, read_statement
+from app.answering.verification.support import (
+    DECIDED,
+    FORBIDDEN,
+    QUOTED,
+    Claim,
+    Lexical,
+    asked_share,
+    compare,
+    forbids,
+    is_fragment,
+    lexical_support,
+    semantic_support,
+)
 from retrieval.ports import Judge, Vectors
 from retrieval.sentences import sentence_spans
 from retrieval.types import Source, Span
 
-# "1." and "(b)" of a list, or nothing but marks. "12 %" and "35" are answers.
+# "1." and "(b)" of a list, or nothing but punctuation. "12 %" and "35" are answers.
 _LABEL = re.compile(r"[^\w%]*(?:(?:\d{1,3}|[A-Za-z])[.):][^\w%]*)?")
-_CANDIDATES = 8  # passages compared word by word, those that share most with the claim
-_EMBEDDED = 4  # of these, passages a model reads
-_FEWEST_TERMS = 2  # one word says nothing, unless there is a question it answers
+_CANDIDATES = 8  # passages compared in detail, those that share most words with the claim
+_EMBEDDED = 4  # of the candidates, those a model reads
+_FEWEST_TERMS = 2  # of a claim without a question that completes it
 _CONTRADICTED = 0.5  # probability of a contradiction from which a judged passage is no support
 _ROUNDING = 1e-9
 _FEWEST_QUOTED = 3  # words
-_HALF, _SHORT = (
-    0.5,
-    4,
-)  # a passage of fewer words that has not half of the claim's is a heading, or speaks of its subject
-_MEMBER_SHARE = 0.4  # of a claim's words: a sentence that speaks of so much of it and contradicts spoils its pair
+_SHORT = 4  # words: a shorter passage with less than `_HALF` of the claim's words is a heading or names its subject
+_HALF = 0.5
+_MEMBER_SHARE = 0.4  # of a claim's words: a sentence that shares as many and contradicts rules out its pair
+
+
+class SentenceEmbedder(Protocol):
+    """Turns sentences into unit vectors. Implementations are made for each answer, so that they can meter it.
+
+    Example:
+        >>> embedder.embed(["The plant closed.", "It is shut."]).shape
+        (2, 384)
+    """
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dim) float32 unit rows, in the order of `texts`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +69,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """One sentence, or two adjacent ones with their places in the list."""
+    """One sentence, or two adjacent ones; `members` are then their indices in the list of passages."""
 
     source: Source
     span: Span
@@ -60,7 +81,14 @@ class _Passage:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage beside a claim: its place among the passages, its text, what words say, and what the rules say."""
+    """A passage that may support a claim.
+
+    Attributes:
+        at: Its index among the verifier's passages.
+        text: The passage.
+        features: Its lexical features with the claim.
+        forbidden: Whether a rule keeps it from counting as support.
+    """
 
     at: int
     text: str
@@ -69,9 +97,15 @@ class Candidate:
 
 
 class Verifier:
-    """Finds the best evidence for the claims of one answer. Not for several threads at once.
+    """Finds the best evidence for the claims of one answer. Not safe to call from several threads.
 
-    Passages are read when the first claim comes, and embedded when one needs them, each at most once.
+    Passages are taken apart at the first claim, and embedded when a claim needs them, each at most once.
+
+    Example:
+        >>> verifier = Verifier(sources, question="When did the plant close?")
+        >>> evidence = verifier.best("It closed on 4 May.")
+        >>> evidence.support >= THRESHOLD
+        True
     """
 
     def __init__(
@@ -86,9 +120,9 @@ class Verifier:
 
         Args:
             sources: What was presented to the model.
-            question: What is answered: it completes answers of a few words. "" leaves them incomplete.
-            embedder: Asked where words do not decide; without one they always do.
-            judge: Reads claim and passage together, instead of the embedder.
+            question: Completes answers of a few words. "" leaves them incomplete.
+            embedder: Used where words do not decide; without one they always do.
+            judge: Reads claim and passage together, in the embedder's place.
         """
         self._sources = sources
         self._question = question
@@ -100,7 +134,7 @@ class Verifier:
         self._vectors: dict[str, Vectors] = {}
 
     def is_claim(self, sentence: str, *, last: bool = False) -> bool:
-        """Whether a sentence says enough to need a source; the `last` of an answer is no label of what follows."""
+        """Whether a sentence needs a source: it has enough words and is no list label, as the `last` never is."""
         if not last and _LABEL.fullmatch(sentence.strip()):
             return False
         return len(read_statement(sentence).terms) >= (1 if self._question else _FEWEST_TERMS)
@@ -117,21 +151,21 @@ class Verifier:
         if not candidates:
             return None
         supports = self._supports(stated, candidates)
-        # Of equal support the first: what shares most with the claim, and a sentence before a pair of them.
+        # Of equal support the first: it shares most with the claim, and a sentence comes before a pair.
         best = max(range(len(candidates)), key=lambda at: (supports[at], -at))
         passage = self._read()[candidates[best].at]
         return Evidence(passage.source, passage.span, round(supports[best], 4))
 
     def coverage(self, claim: str) -> float:
-        """How much of the claim's words, weighed by rarity, one passage that the rules allow holds at most, in [0, 1].
+        """The largest share of the claim's words, weighted by rarity, that an allowed passage holds, in [0, 1].
 
-        What `best` would be by shared words alone: no model is asked, and no passage gains by being short.
+        No model is called, and other than in `best` a short passage has no advantage.
         """
         candidates = self.candidates(self.read(claim))
         return max((one.features.coverage for one in candidates if not one.forbidden), default=0.0)
 
     def read(self, text: str) -> Claim:
-        """A sentence of the answer as it is verified: one of a few words together with its question."""
+        """A sentence of the answer as it is verified; a fragment is completed by its question."""
         said = read_statement(text)
         if self._question and is_fragment(said):
             return Claim(text, read_statement(text, fragment=True), self._asked, f"{self._question} {text}")
@@ -140,17 +174,17 @@ class Verifier:
     def candidates(self, claim: Claim, *, number: int | None = None) -> list[Candidate]:
         """The passages that share most with the claim, best first."""
         passages = self._read()
-        wanted = claim.said.terms | (claim.asked.terms if claim.asked is not None else frozenset())
+        wanted = claim.statement.terms | (claim.question.terms if claim.question is not None else frozenset())
 
         def shared(at: int) -> tuple[float, int]:
-            common = (passages[at].statement.terms & wanted) | (passages[at].around & (wanted - claim.said.terms))
+            common = (passages[at].statement.terms & wanted) | (passages[at].around & (wanted - claim.statement.terms))
             return -sum(self._weights.get(stem, 0.0) for stem in sorted(common)), at
 
-        # The words of a question beside an answer's own must be in one sentence: pairs would join what is apart.
+        # The words of a fragment and of its question must be in one sentence: a pair would join separate facts.
         places = [
             at
             for at, passage in enumerate(passages)
-            if number in {None, passage.source.number} and not (claim.asked is not None and passage.members)
+            if number in {None, passage.source.number} and not (claim.question is not None and passage.members)
         ]
         most_asked: dict[int, float] = {}
         for at in places:
@@ -168,16 +202,16 @@ class Verifier:
                 most_asked=most_asked[passage.source.number],
             )
             compared.append(Candidate(at, passage.text, features, self._forbidden(claim, passage)))
-        spoken_against: dict[int, float] = {}
+        contradicted: dict[int, float] = {}
         for one in compared:
-            if not passages[one.at].members and contradicts(claim.said, passages[one.at].statement):
+            if not passages[one.at].members and contradicts(claim.statement, passages[one.at].statement):
                 source = passages[one.at].source.number
-                spoken_against[source] = max(one.features.coverage, spoken_against.get(source, 0.0))
-        # "Revenue rose 12 percent. Costs fell 12 percent": what shares no more with "revenue fell" than a
-        # sentence that says the opposite is about something else.
+                contradicted[source] = max(one.features.coverage, contradicted.get(source, 0.0))
+        # "Revenue rose 12 percent. Costs fell 12 percent": a passage that shares no more words with "revenue fell"
+        # than a contradicting sentence does is about something else.
         vetted = [
             replace(one, forbidden=True)
-            if one.features.coverage <= spoken_against.get(passages[one.at].source.number, -1.0) + _ROUNDING
+            if one.features.coverage <= contradicted.get(passages[one.at].source.number, -1.0) + _ROUNDING
             or self._says_too_little(one)
             else one
             for one in compared
@@ -185,18 +219,18 @@ class Verifier:
         return sorted(vetted, key=lambda one: (-lexical_support(one.features), one.at))
 
     def _says_too_little(self, candidate: Candidate) -> bool:
-        """Whether a passage is too short to support a sentence it does not repeat: "Revenue." says nothing of it."""
+        """Whether a passage is too short to support a sentence that it does not repeat, as "Revenue." is."""
         seen, words = candidate.features, self._read()[candidate.at].statement.terms
         return not seen.fragment and seen.coverage < _HALF and len(words) < _SHORT
 
     def _forbidden(self, claim: Claim, passage: _Passage) -> bool:
-        """Whether the rules forbid it, by itself or, of a pair, by the sentence in it that is about the claim."""
-        if forbids(claim.said, passage.statement, around=passage.around):
+        """Whether a rule forbids the passage, or one sentence of a pair is about the claim and contradicts it."""
+        if forbids(claim.statement, passage.statement, around=passage.around):
             return True
         passages = self._read()
         return any(
-            contradicts(claim.said, passages[at].statement)
-            and len(claim.said.terms & passages[at].statement.terms) >= _MEMBER_SHARE * len(claim.said.terms)
+            contradicts(claim.statement, passages[at].statement)
+            and len(claim.statement.terms & passages[at].statement.terms) >= _MEMBER_SHARE * len(claim.statement.terms)
             for at in passage.members
         )
 
@@ -205,13 +239,13 @@ class Verifier:
         supports = [self._by_words(claim, candidate) for candidate in candidates]
         allowed = [at for at, candidate in enumerate(candidates) if not candidate.forbidden][:_EMBEDDED]
         if self._judge is not None and allowed:
-            judged = self._judge.judge(claim.whole, [candidates[at].text for at in allowed])
+            judged = self._judge.judge(claim.model_text, [candidates[at].text for at in allowed])
             supports = [min(support, FORBIDDEN) for support in supports]
             for at, judgement in zip(allowed, judged, strict=True):
                 supports[at] = judgement.entailment if judgement.contradiction < _CONTRADICTED else FORBIDDEN
         elif self._embedder is not None and (near := self._undecided(candidates, supports, allowed)):
             allowed = near
-            cosines = self._cosines(claim.whole, [candidates[at].text for at in allowed])
+            cosines = self._cosines(claim.model_text, [candidates[at].text for at in allowed])
             supports = [min(support, FORBIDDEN) for support in supports]
             for at, cosine in zip(allowed, cosines, strict=True):
                 supports[at] = semantic_support(candidates[at].features, cosine=cosine)
@@ -221,24 +255,24 @@ class Verifier:
         ]
 
     def _by_words(self, claim: Claim, candidate: Candidate) -> float:
-        """Support by words; what more a sentence says that has all of the claim in its order does not matter."""
+        """Support by words alone, at least `QUOTED` by a sentence that holds the whole claim in order."""
         seen = candidate.features
         single = not self._read()[candidate.at].members
-        quoted = min(seen.coverage, seen.order) > 1 - _ROUNDING and len(claim.said.terms) >= _FEWEST_QUOTED
+        quoted = min(seen.coverage, seen.order) > 1 - _ROUNDING and len(claim.statement.terms) >= _FEWEST_QUOTED
         support = lexical_support(seen)
         return max(support, QUOTED) if single and quoted and not seen.fragment else support
 
     def _undecided(
         self, candidates: Sequence[Candidate], supports: Sequence[float], allowed: Sequence[int]
     ) -> list[int]:
-        """Which of the allowed ones the embedder reads: those that share a word, unless words decide for one."""
+        """The allowed candidates that the embedder reads: those that share a word; none where words decide."""
         if any(supports[at] >= DECIDED for at in allowed):
             return []
         return [at for at in allowed if candidates[at].features.coverage > 0]
 
     def _cosines(self, claim: str, texts: Sequence[str]) -> list[float]:
-        """Cosine similarity of the claim with each text; all that is not known yet is embedded at once."""
-        assert self._embedder is not None, "asked for by whoever has one"
+        """Cosine similarity of the claim with each text; texts not embedded before are embedded in one call."""
+        assert self._embedder is not None, "only called with an embedder"
         new = [text for text in dict.fromkeys([claim, *texts]) if text not in self._vectors]
         if new:
             self._vectors.update(zip(new, self._embedder.embed(new), strict=True))
@@ -255,7 +289,7 @@ class Verifier:
 
 
 def _singles(source: Source) -> Iterator[_Passage]:
-    """The sentences of a source's kept text."""
+    """The sentences of a source's presented text."""
     chunk = source.hit.chunk
     above = " ".join((*chunk.heading_path, chunk.filename))
     around = frozenset(read_statement(above).words) | read_statement(above).terms
@@ -268,7 +302,7 @@ def _singles(source: Source) -> Iterator[_Passage]:
 
 
 def _pairs(singles: Sequence[_Passage]) -> Iterator[_Passage]:
-    """Neighbouring sentences of one kept stretch as one passage each."""
+    """Each two neighbouring sentences of one presented span as a passage."""
     for at, (one, two) in enumerate(pairwise(singles)):
         kept = one.source.spans
         if one.source is not two.source or not any(

@@ -1,4 +1,4 @@
-"""Fits the weights of `calibration`: `python -m app.tuning.verifier.fit DATA EMBEDDER`.
+"""Fits the weights of `app.answering.verification.support`: `python -m app.tuning.verifier.fit DATA EMBEDDER`.
 
 DATA holds the question sets as folders, EMBEDDER is the embedding model's folder. A quarter of the documents is
 held apart and measured on. What the rules forbid is left out: the regressions judge what they let through.
@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.answering.verification.calibration import THRESHOLD, fragment_values, sentence_values
-from app.answering.verification.features import Lexical
+from app.answering.verification.support import THRESHOLD, Lexical, fragment_values, sentence_values
 from app.answering.verification.verifier import Verifier
 from app.tuning.verifier.examples import Example, answer_examples, scifact_examples
 from retrieval.types import Chunk, Hit, Scores, Source, Span
@@ -70,14 +69,16 @@ def cases(examples: Iterable[Example], *, embed: Callable[[Sequence[str]], npt.N
         looked_at.append((example, claim, allowed[:_CANDIDATES]))
     places: dict[str, int] = {}
     for _, claim, allowed in looked_at:
-        for text in (claim.whole, *(candidate.text for candidate in allowed)) if allowed else ():
+        for text in (claim.model_text, *(candidate.text for candidate in allowed)) if allowed else ():
             places.setdefault(text, len(places))
     vectors = embed(list(places))
     return [
         Case(
             example,
-            claim.asked is not None,
-            tuple((one.features, float(vectors[places[claim.whole]] @ vectors[places[one.text]])) for one in allowed),
+            claim.question is not None,
+            tuple(
+                (one.features, float(vectors[places[claim.model_text]] @ vectors[places[one.text]])) for one in allowed
+            ),
         )
         for example, claim, allowed in looked_at
     ]

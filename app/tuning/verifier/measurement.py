@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.answering.verification.calibration import THRESHOLD
-from app.answering.verification.ports import SentenceEmbedder
-from app.answering.verification.verifier import Verifier
+from app.answering.verification.support import THRESHOLD
+from app.answering.verification.verifier import SentenceEmbedder, Verifier
 from app.tuning.verifier.fit import source_of
 from retrieval.ports import Judge
 from retrieval.types import Source

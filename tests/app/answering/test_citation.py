@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.citation import Citation, Pages
-from app.answering.verification.calibration import THRESHOLD
+from app.answering.verification.support import THRESHOLD
 from ingestion.types import Page
 from retrieval.types import Span
 from tests.app.answering.sources import REPORT, source

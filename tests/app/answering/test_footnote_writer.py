@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
-from app.answering.verification.calibration import THRESHOLD
+from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Verifier
 from ingestion.types import Page
 from retrieval.types import Source

@@ -14,7 +14,7 @@ from app.answering.answerer import Answerer, prepare
 from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.answering.summaries import Summariser
-from app.answering.verification.calibration import QUOTED
+from app.answering.verification.support import QUOTED
 from app.api.application import create_app
 from app.db.contents import ContentRepository
 from app.errors import NotFound
