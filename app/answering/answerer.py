@@ -16,7 +16,7 @@ from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport,
 from app.answering.answer_writer import begin, page_tables
 from app.answering.calls import CallNumber, Calls, submit
 from app.answering.closing import RECORDING_SECONDS, CitationRecord, Closing
-from app.answering.context import Presenter
+from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
 from app.answering.evidence import evidence_score
 from app.answering.fallback import Fallback
@@ -82,7 +82,7 @@ class Answerer:
         self._ledger = ledger
         self._limits = limits
         self._quoter = quoter
-        self._presenter = Presenter(
+        self._contexts = ContextBuilder(
             engine=engine,
             tokenizer=tokenizer,
             limits=limits,
@@ -127,13 +127,13 @@ class Answerer:
         with station("retrieve") as retrieving:
             rewritten = self._rewritten(question)
             question = rewritten.question
-            room = self._presenter.room(question)
+            room = self._contexts.room(question)
             found = self._finder.find(question)
         retrieve_ms = retrieving.seconds * 1000 - found.rerank_ms
 
         evidence = evidence_score(question.text, found.hits)
         hits = found.hits if evidence >= self._limits.min_evidence else ()
-        presented = self._presenter.present(question, hits, room=room, running=partial(self._running, question))
+        presented = self._contexts.build(question, hits, room=room, running=partial(self._running, question))
         context = presented.context
         prepared = Prepared(
             question=question,

@@ -6,7 +6,7 @@ from generation.ports import Tokenizer
 from retrieval.memo import remembered
 
 
-class RememberedTokens:
+class CachedTokenizer:
     """Implements `Tokenizer` by asking another one what the memory in use does not know (`retrieval.memo`)."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:

@@ -67,7 +67,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Presented:
+class BuiltContext:
     """What fits and the prompt that shows it, and where a reader saw an answer in it.
 
     `cancelled` says that the person left while summaries were made.
@@ -81,7 +81,7 @@ class Presented:
     cancelled: bool = False
 
 
-class Presenter:
+class ContextBuilder:
     """Presents hits to a generator; where answers are quoted (`quotes`) nobody reads a prompt and there is none."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Presenter:
         max_output, context = self._limits.room(question, window=window, fixed=fixed)
         return Room(window, max_output, context, empty.head)
 
-    def present(self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running) -> Presented:
+    def build(self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running) -> BuiltContext:
         """What of the hits fits, and the prompt.
 
         Args:
@@ -144,7 +144,7 @@ class Presenter:
             located = self._located(question, found)
         with station("prompt"):
             prompt = self._prompt(question, context=found.context, grounded=grounded, again=again, located=located)
-        return Presented(
+        return BuiltContext(
             context=found.context,
             prompt=prompt,
             located=located,

@@ -16,7 +16,7 @@ from retrieval.types import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class AnswerRecord:
     """The fields of an `Answer` by these names, as they were when it ended.
 
     So its bill is the one its reader was given; what the ledger says after a price was put right may be another.
@@ -34,12 +34,12 @@ class Making:
     quoted: tuple[Span, ...] = ()  # answers kept before it was told have none
 
     @classmethod
-    def of(cls, answer: Answer) -> "Making":
+    def of(cls, answer: Answer) -> "AnswerRecord":
         """How `answer` was made."""
         return cls(**{field.name: getattr(answer, field.name) for field in fields(cls)})
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, object]) -> "Making":
+    def from_json(cls, kept: Mapping[str, object]) -> "AnswerRecord":
         """What `as_json` made, exactly."""
         return _KEPT.validate_python(kept)
 
@@ -49,7 +49,7 @@ class Making:
         return made
 
 
-_KEPT = TypeAdapter(Making)
+_KEPT = TypeAdapter(AnswerRecord)
 
 
 _TURNS = 32  # looked at; more do not fit any history worth its tokens
@@ -101,7 +101,7 @@ class Conversations:
             answer=answer.text,
             answered=answer.answered,
             citations=tuple(asdict(citation) for citation in answer.citations),
-            making=Making.of(answer).as_json(),
+            making=AnswerRecord.of(answer).as_json(),
         )
         self._repository.append(question.conversation_id, turn)
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.answering.conversations import Making
+from app.answering.conversations import AnswerRecord
 from app.api.schemas.answers import AbstentionBody, BudgetBody, SourcesBody, SpanBody
 from app.api.schemas.feedback import OwnFeedbackBody
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
@@ -83,7 +83,7 @@ class MakingBody(ResponseBody):
     )
 
     @classmethod
-    def of(cls, making: Making) -> "MakingBody":
+    def of(cls, making: AnswerRecord) -> "MakingBody":
         """The body for how an answer was made."""
         return cls(
             model=making.model,
@@ -129,7 +129,7 @@ class TurnBody(ResponseBody):
             answered=turn.answered,
             answer=turn.answer,
             citations=[dict(citation) for citation in turn.citations],
-            making=None if turn.making is None else MakingBody.of(Making.from_json(turn.making)),
+            making=None if turn.making is None else MakingBody.of(AnswerRecord.from_json(turn.making)),
             feedback=OwnFeedbackBody.said(feedback),
             created_at=rfc3339(turn.created_at),
         )

@@ -1,6 +1,6 @@
 """app.answering.cached_tokenizer counts and encodes as the tokenizer behind it does, and asks it less."""
 
-from app.answering.cached_tokenizer import RememberedTokens
+from app.answering.cached_tokenizer import CachedTokenizer
 from retrieval.memo import Memo
 from tests.generation.fakes import LetterTokenizer
 
@@ -16,7 +16,7 @@ class CountedTokenizer(LetterTokenizer):
 
 def test_a_text_is_encoded_once_and_each_caller_has_a_list_of_its_own() -> None:
     behind = CountedTokenizer()
-    tokens = RememberedTokens(behind)
+    tokens = CachedTokenizer(behind)
 
     with Memo().of("t1"):
         tokens.encode("ships").append(0)
@@ -27,7 +27,7 @@ def test_a_text_is_encoded_once_and_each_caller_has_a_list_of_its_own() -> None:
 
 
 def test_what_it_does_not_remember_it_hands_on() -> None:
-    tokens, behind = RememberedTokens(LetterTokenizer()), LetterTokenizer()
+    tokens, behind = CachedTokenizer(LetterTokenizer()), LetterTokenizer()
 
     assert tokens.decode([115, 104]) == behind.decode([115, 104])
     assert tokens.piece(115) == behind.piece(115) == b"s"

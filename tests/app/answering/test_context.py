@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.calls import Calls
-from app.answering.context import Presenter
+from app.answering.context import ContextBuilder
 from app.answering.locator import Locator
 from app.answering.question import Limits, Question
 from app.answering.wording import Wording
@@ -73,7 +73,7 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
     window: int, wanted: int, count: int, sentences: int, words: str
 ) -> None:
     limits = Limits(max_context_tokens=5000, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
-    presenter = Presenter(
+    contexts = ContextBuilder(
         engine=Window(window),
         tokenizer=LetterTokenizer(),
         limits=limits,
@@ -85,8 +85,8 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
     )
     question = replace(QUESTION, max_context_tokens=wanted)
 
-    room = presenter.room(question)
-    presented = presenter.present(question, hits(count, sentences), room=room, running=unmarked)
+    room = contexts.room(question)
+    presented = contexts.build(question, hits(count, sentences), room=room, running=unmarked)
 
     components = presented.prompt.components
     assert components.total + room.max_output <= window

@@ -20,7 +20,7 @@ from typing import Any
 import uvicorn
 
 from app.answering.answerer import Answerer
-from app.answering.cached_tokenizer import RememberedTokens
+from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.question import Limits
@@ -64,7 +64,7 @@ def serving(
     filled = (data_dir / "footnote.db").exists()
     settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None)
     embedder = HashingEmbedder(dim=_DIMENSIONS, max_tokens=256)
-    tokenizer: Tokenizer = RememberedTokens(LetterTokenizer() if small else _tokenizer(settings))
+    tokenizer: Tokenizer = CachedTokenizer(LetterTokenizer() if small else _tokenizer(settings))
     with build(settings, with_models=False) as state:
         if not filled:
             fill(state, embedder, paragraphs_of(corpus, chunks), tenant_id=DEFAULT_TENANT)
@@ -124,8 +124,7 @@ def _limits(settings: Settings, *, small: bool) -> Limits:
 
 
 def _watch_inside(answerer: Answerer, watch: Stopwatch) -> None:
-    presenter = answerer._presenter
-    answerer._presenter = watch.timed(presenter, "present", "room", "present")
+    answerer._contexts = watch.timed(answerer._contexts, "context", "room", "build")
     answerer.prepare = watch.call(answerer.prepare, "prepare")  # type: ignore[method-assign]
 
 
