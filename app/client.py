@@ -120,7 +120,7 @@ def _local(settings: Settings, *, with_models: bool) -> Iterator[httpx.Client]:
     secret = secrets.token_urlsafe(32)
     # Built here and not in the server's thread, so that a SetupError reaches the user as one sentence.
     with warnings_alone(), build(settings, with_models=with_models, local_secret=secret) as state:
-        app = create_app(lambda: nullcontext(state), version=state.version)
+        app = create_app(lambda: nullcontext(state), version=state.serving.version)
         listener = socket.create_server(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -5,11 +5,20 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from app.api.dependencies import Cursor, EmbedderSwapDep, Limit, PrincipalDep, RequestId, StateDep
+from app.api.dependencies import (
+    AccessDep,
+    CorpusDep,
+    Cursor,
+    EmbedderSwapDep,
+    Limit,
+    PrincipalDep,
+    RequestId,
+    ServingDep,
+)
 from app.api.query_parameters import page_of
 from app.api.schemas.shape import Page, ResponseBody, problems, rfc3339
 from app.db.generations import Generation, GenerationStatus
-from app.server.state import Building
+from app.server.serving import Building
 
 
 class GenerationProgress(ResponseBody):
@@ -66,11 +75,13 @@ router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
 @router.get("/generations", summary="List index generations", responses=problems(422))
-def list_generations(state: StateDep, limit: Limit = 100, cursor: Cursor = None) -> Page[GenerationBody]:
+def list_generations(
+    corpus: CorpusDep, serving: ServingDep, limit: Limit = 100, cursor: Cursor = None
+) -> Page[GenerationBody]:
     """Which embedders' vectors there are, the newest first: searched, being built, kept, and gone."""
-    building = state.embedder_swap.building if state.embedder_swap is not None else None
+    building = serving.embedder_swap.building if serving.embedder_swap is not None else None
     return page_of(
-        state.generations.list(),
+        corpus.generations.list(),
         key=lambda item: str(item.id),
         body=lambda item: GenerationBody.of(item, building),
         limit=limit,
@@ -80,13 +91,18 @@ def list_generations(state: StateDep, limit: Limit = 100, cursor: Cursor = None)
 
 @router.post("/generations/{generation_id}/confirm", summary="Keep an embedder", responses=problems(404, 409, 422, 503))
 def confirm_generation(
-    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, embedder_swap: EmbedderSwapDep
+    generation_id: int,
+    corpus: CorpusDep,
+    access: AccessDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+    embedder_swap: EmbedderSwapDep,
 ) -> GenerationBody:
     """Keep the generation in use for good; the vectors and the index from before it are deleted in the background."""
     embedder_swap.confirm(
-        generation_id, record=state.audit.recording(principal, "generation.retired", request_id=request_id)
+        generation_id, record=access.audit.recording(principal, "generation.retired", request_id=request_id)
     )
-    return GenerationBody.of(state.generations.get(generation_id), embedder_swap.building)
+    return GenerationBody.of(corpus.generations.get(generation_id), embedder_swap.building)
 
 
 @router.post(
@@ -96,12 +112,16 @@ def confirm_generation(
     responses=problems(404, 409, 422, 503),
 )
 def roll_back_generation(
-    generation_id: int, state: StateDep, principal: PrincipalDep, request_id: RequestId, embedder_swap: EmbedderSwapDep
+    generation_id: int,
+    access: AccessDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+    embedder_swap: EmbedderSwapDep,
 ) -> GenerationBody:
     """Go back from the generation in use to the one before, which takes in what came since and is then searched.
 
     The answer is the generation that will be searched. Set FOOTNOTE_EMBEDDER back as well: until then every start
     loads the embedder it names and goes on searching by the one before.
     """
-    record = state.audit.recording(principal, "generation.rolled_back", request_id=request_id)
+    record = access.audit.recording(principal, "generation.rolled_back", request_id=request_id)
     return GenerationBody.of(embedder_swap.roll_back(generation_id, record=record), embedder_swap.building)

@@ -15,14 +15,15 @@ from app.answering.answerer import Answerer, prepare
 from app.answering.formats import ANSWER_SCHEMA, schema_text
 from app.answering.prepared import Prepared
 from app.answering.question import Question
-from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.dependencies import AnswerDeadline, CorpusDep, ModelsDep, PrincipalDep, RequestId, SettingsDep, scope_for
 from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import AbstentionBody, AnswerBody, AskRequest, CitationBody, SourcesBody
 from app.api.schemas.shape import ResponseBody, problems
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest
-from app.server.state import State
+from app.server.state import Corpus
+from app.settings import Settings
 from app.types import Principal
 
 router = APIRouter(tags=["answers"])
@@ -50,7 +51,8 @@ class Cancelled(ResponseBody):
 async def ask(
     body: AskRequest,
     request: Request,
-    state: StateDep,
+    corpus: CorpusDep,
+    settings: SettingsDep,
     models: ModelsDep,
     principal: PrincipalDep,
     request_id: RequestId,
@@ -58,7 +60,7 @@ async def ask(
 ) -> Response:
     """Search, read and answer with footnotes. Disconnecting cancels."""
     answerer = models.answerer
-    asked = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
     if body.stream:
         prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
@@ -81,14 +83,14 @@ def cancel(id: str, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  #
     return Cancelled()
 
 
-def _question(body: AskRequest, state: State, principal: Principal, request_id: str) -> Question:
+def _question(body: AskRequest, corpus: Corpus, settings: Settings, principal: Principal, request_id: str) -> Question:
     return Question(
         request_id=request_id,
         endpoint="ask",
         principal=principal,
         text=body.question,
         scope=scope_for(
-            state,
+            corpus,
             principal,
             collection_ids=body.collection_ids,
             document_ids=body.document_ids,
@@ -104,7 +106,7 @@ def _question(body: AskRequest, state: State, principal: Principal, request_id: 
         top_p=body.top_p,
         seed=body.seed,
         abstention_threshold=body.abstention_threshold,
-        strict=state.settings.strict if body.strict is None else body.strict,
+        strict=settings.strict if body.strict is None else body.strict,
         on_no_evidence=body.on_no_evidence,
         dry_run=body.dry_run,
         format=body.format,

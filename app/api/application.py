@@ -77,7 +77,7 @@ def create_app(
         context = build()
         app.state.footnote = await anyio.to_thread.run_sync(context.__enter__)
         try:
-            async with lag_watched(app.state.footnote.metrics.loop_lag.observe):
+            async with lag_watched(app.state.footnote.telemetry.metrics.loop_lag.observe):
                 yield
         finally:
             await anyio.to_thread.run_sync(context.__exit__, None, None, None)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from app.api.contents import Version
-from app.api.dependencies import PrincipalDep, StateDep, visible_document
+from app.api.dependencies import CorpusDep, PrincipalDep, visible_document
 from app.api.schemas.shape import ResponseBody, problems
 from app.errors import InvalidRequest, NotFound
 
@@ -52,20 +52,20 @@ router = APIRouter(tags=["documents"])
 )
 def read_boxes(
     document_id: str,
-    state: StateDep,
+    corpus: CorpusDep,
     principal: PrincipalDep,
     start: Annotated[int, Query(ge=0, description="First character, inclusive.")],
     end: Annotated[int, Query(ge=0, description="Last character, exclusive.")],
     version: Version = None,
 ) -> BoxesBody:
     """The rectangles of characters `[start, end)` of a PDF's canonical text on its pages; none for other formats."""
-    document = visible_document(state, principal, document_id)
+    document = visible_document(corpus, principal, document_id)
     if start > end:
         raise InvalidRequest("'start' must not be above 'end'.", param="start")
     wanted = version if version is not None else document.live_version
     if wanted is None:
         raise NotFound("The document has no indexed version yet.")
-    found = state.passage_boxes.find(document_id, tenant_id=principal.tenant_id, version=wanted, start=start, end=end)
+    found = corpus.passage_boxes.find(document_id, tenant_id=principal.tenant_id, version=wanted, start=start, end=end)
     return BoxesBody(
         data=[
             PageBoxesBody(page=page.number, width=page.width, height=page.height, boxes=[*page.boxes])

@@ -4,7 +4,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep, visible_collection
+from app.api.dependencies import (
+    AccessDep,
+    CorpusDep,
+    Cursor,
+    DatabaseDep,
+    Limit,
+    PrincipalDep,
+    RequestId,
+    SettingsDep,
+    UsageDep,
+    visible_collection,
+)
 from app.api.query_parameters import page_of
 from app.api.schemas.budgets import (
     AlertBody,
@@ -21,7 +32,8 @@ from app.api.schemas.budgets import (
 from app.api.schemas.shape import Page, problems
 from app.db.values import KEEP
 from app.errors import InvalidRequest
-from app.server.state import State
+from app.server.state import Access, Corpus, Usage
+from app.settings import Settings
 from app.types import Principal
 from app.usage.budgets.repository import BudgetTerms
 
@@ -29,46 +41,60 @@ router = APIRouter(prefix="/v1/admin", tags=["budgets"])
 
 
 @router.post("/budgets", status_code=201, summary="Set a budget", responses=problems(404, 422))
-def create_budget(body: NewBudget, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> BudgetBody:
+def create_budget(
+    body: NewBudget,
+    corpus: CorpusDep,
+    access: AccessDep,
+    usage: UsageDep,
+    settings: SettingsDep,
+    database: DatabaseDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+) -> BudgetBody:
     """It counts calls from now on. Several may apply to a call, which then has to fit into each."""
-    terms, scope_id = checked_terms(body, state), _scope_id(body, state, principal)
-    with state.database.write() as connection:
-        created = state.budgets.create_in(
+    terms, scope_id = checked_terms(body, usage, settings), _scope_id(body, corpus, access, principal)
+    with database.write() as connection:
+        created = usage.budgets.create_in(
             connection, principal, body.scope_type, scope_id, terms, request_id=request_id
         )
-    return BudgetBody.of(created, currency=state.settings.currency)
+    return BudgetBody.of(created, currency=settings.currency)
 
 
 @router.get("/budgets", summary="List budgets", responses=problems(422))
 def list_budgets(
-    state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+    usage: UsageDep, settings: SettingsDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[BudgetBody]:
     """The tenant's, oldest first, with what this period has taken."""
     return page_of(
-        state.budgets.list(tenant_id=principal.tenant_id),
+        usage.budgets.list(tenant_id=principal.tenant_id),
         key=lambda item: item.id,
-        body=lambda item: BudgetBody.of(item, currency=state.settings.currency),
+        body=lambda item: BudgetBody.of(item, currency=settings.currency),
         limit=limit,
         cursor=cursor,
     )
 
 
 @router.get("/budgets/{budget_id}", summary="A budget", responses=problems(404))
-def read_budget(budget_id: str, state: StateDep, principal: PrincipalDep) -> BudgetBody:
+def read_budget(budget_id: str, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep) -> BudgetBody:
     """Its limit, and what this period has taken."""
-    found = state.budgets.get(budget_id, tenant_id=principal.tenant_id)
-    return BudgetBody.of(found, currency=state.settings.currency)
+    found = usage.budgets.get(budget_id, tenant_id=principal.tenant_id)
+    return BudgetBody.of(found, currency=settings.currency)
 
 
 @router.patch("/budgets/{budget_id}", summary="Change a budget", responses=problems(404, 422))
 def patch_budget(
-    budget_id: str, body: BudgetPatch, state: StateDep, principal: PrincipalDep, request_id: RequestId
+    budget_id: str,
+    body: BudgetPatch,
+    usage: UsageDep,
+    settings: SettingsDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
 ) -> BudgetBody:
     """Raise or lower it, at once; what calls that run have reserved stays theirs. It is in the audit log."""
-    before = state.budgets.get(budget_id, tenant_id=principal.tenant_id)
+    before = usage.budgets.get(budget_id, tenant_id=principal.tenant_id)
     if body.webhook_url:
-        state.webhooks.check(body.webhook_url)
-    changed = state.budgets.update(
+        usage.webhooks.check(body.webhook_url)
+    changed = usage.budgets.update(
         principal,
         budget_id,
         limit=amount_of(body.limit, unit=before.unit) if body.limit is not None else KEEP,
@@ -77,69 +103,71 @@ def patch_budget(
         webhook_url=body.webhook_url if body.webhook_url is not None else KEEP,
         request_id=request_id,
     )
-    return BudgetBody.of(changed, currency=state.settings.currency)
+    return BudgetBody.of(changed, currency=settings.currency)
 
 
 @router.delete("/budgets/{budget_id}", summary="Remove a budget", responses=problems(404))
-def delete_budget(budget_id: str, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> DeletedBudget:
+def delete_budget(budget_id: str, usage: UsageDep, principal: PrincipalDep, request_id: RequestId) -> DeletedBudget:
     """It applies to no call from now on; what it had taken stays on record, and it is in the audit log."""
-    state.budgets.delete(principal, budget_id, request_id=request_id)
+    usage.budgets.delete(principal, budget_id, request_id=request_id)
     return DeletedBudget(id=budget_id)
 
 
 @router.get("/budgets/{budget_id}/windows", summary="Periods of a budget", responses=problems(404, 422))
 def list_windows(
-    budget_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+    budget_id: str, usage: UsageDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[WindowBody]:
     """Those in which a call wanted something of it, newest first."""
-    unit = state.budgets.get(budget_id, tenant_id=principal.tenant_id).unit
-    windows, following = state.budgets.windows(budget_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
+    unit = usage.budgets.get(budget_id, tenant_id=principal.tenant_id).unit
+    windows, following = usage.budgets.windows(budget_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
     data = [WindowBody.of(window, unit=unit) for window in windows]
     return Page(data=data, has_more=following is not None, next_cursor=following)
 
 
 @router.post("/budgets/{budget_id}/reset", summary="Begin a budget again", responses=problems(404))
-def reset_budget(budget_id: str, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> BudgetBody:
+def reset_budget(
+    budget_id: str, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep, request_id: RequestId
+) -> BudgetBody:
     """Nothing of it is used from now on; calls that run settle in the count before. It is in the audit log."""
-    reset = state.budgets.reset(principal, budget_id, request_id=request_id)
-    return BudgetBody.of(reset, currency=state.settings.currency)
+    reset = usage.budgets.reset(principal, budget_id, request_id=request_id)
+    return BudgetBody.of(reset, currency=settings.currency)
 
 
 @router.get("/alerts", summary="Alerts of budgets", responses=problems(422))
 def list_alerts(
-    state: StateDep,
+    usage: UsageDep,
     principal: PrincipalDep,
     budget_id: Annotated[str | None, Query(description="Only of this budget.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[AlertBody]:
     """Thresholds that were passed, newest first, also of budgets that were removed."""
-    alerts, following = state.alerts.list(
+    alerts, following = usage.alerts.list(
         tenant_id=principal.tenant_id, budget_id=budget_id, limit=limit, cursor=cursor
     )
     return Page(data=[AlertBody.of(alert) for alert in alerts], has_more=following is not None, next_cursor=following)
 
 
-def checked_terms(body: Terms, state: State) -> BudgetTerms:
+def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
     """What a budget is to say.
 
     Raises:
         InvalidRequest: A limit, a threshold, a zone or an address that cannot be.
     """
     if body.webhook_url:
-        state.webhooks.check(body.webhook_url)
+        usage.webhooks.check(body.webhook_url)
     return BudgetTerms(
         unit=body.unit,
         limit=amount_of(body.limit, unit=body.unit),
         period=body.period,
-        tz=require_zone(body.tz) if body.tz is not None else state.settings.reporting_zone,
+        tz=require_zone(body.tz) if body.tz is not None else settings.reporting_zone,
         enforcement=body.enforcement,
         thresholds=require_thresholds(body.thresholds),
         webhook_url=body.webhook_url,
     )
 
 
-def _scope_id(body: NewBudget, state: State, principal: Principal) -> str:
+def _scope_id(body: NewBudget, corpus: Corpus, access: Access, principal: Principal) -> str:
     """Whose calls are to count; keys and collections must be the tenant's, users may come later.
 
     Raises:
@@ -153,7 +181,7 @@ def _scope_id(body: NewBudget, state: State, principal: Principal) -> str:
     if body.scope_id is None:
         raise InvalidRequest(f"Name the {body.scope_type} in scope_id.", param="scope_id")
     if body.scope_type == "key":
-        state.keys.get(body.scope_id, tenant_id=principal.tenant_id)
+        access.keys.get(body.scope_id, tenant_id=principal.tenant_id)
     if body.scope_type == "collection":
-        visible_collection(state, principal, body.scope_id)
+        visible_collection(corpus, principal, body.scope_id)
     return body.scope_id

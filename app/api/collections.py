@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_collection
+from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_collection
 from app.api.documents import checked_metadata
 from app.api.query_parameters import page_of
 from app.api.schemas.documents import DeletedBody
@@ -56,36 +56,36 @@ router = APIRouter(tags=["collections"])
 
 
 @router.post("/v1/collections", status_code=201, summary="Make a collection", responses=problems(409, 422))
-def create_collection(body: NewCollection, state: StateDep, principal: PrincipalDep) -> CollectionBody:
+def create_collection(body: NewCollection, corpus: CorpusDep, principal: PrincipalDep) -> CollectionBody:
     """A collection groups documents; keys and questions can be limited to some."""
     if principal.collections is not None:
         raise Forbidden("A key that is limited to collections cannot make new ones.")
-    made = state.collections.create(principal.tenant_id, body.name, metadata=checked_metadata(body.metadata))
+    made = corpus.collections.create(principal.tenant_id, body.name, metadata=checked_metadata(body.metadata))
     return CollectionBody.of(made)
 
 
 @router.get("/v1/collections", summary="List collections", responses=problems(422))
 def list_collections(
-    state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+    corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[CollectionBody]:
     """The collections this key reaches."""
-    found = state.collections.list(principal.tenant_id, allowed=principal.collections)
+    found = corpus.collections.list(principal.tenant_id, allowed=principal.collections)
     return page_of(found, key=lambda item: item.id, body=CollectionBody.of, limit=limit, cursor=cursor)
 
 
 @router.get("/v1/collections/{collection_id}", summary="A collection", responses=problems(404))
-def read_collection(collection_id: str, state: StateDep, principal: PrincipalDep) -> CollectionBody:
+def read_collection(collection_id: str, corpus: CorpusDep, principal: PrincipalDep) -> CollectionBody:
     """Its name, metadata and size."""
-    return CollectionBody.of(visible_collection(state, principal, collection_id))
+    return CollectionBody.of(visible_collection(corpus, principal, collection_id))
 
 
 @router.patch("/v1/collections/{collection_id}", summary="Change a collection", responses=problems(404, 409, 422))
 def patch_collection(
-    collection_id: str, body: CollectionPatch, state: StateDep, principal: PrincipalDep
+    collection_id: str, body: CollectionPatch, corpus: CorpusDep, principal: PrincipalDep
 ) -> CollectionBody:
     """Rename it or replace its metadata."""
-    visible_collection(state, principal, collection_id)
-    changed = state.collections.update(
+    visible_collection(corpus, principal, collection_id)
+    changed = corpus.collections.update(
         collection_id,
         tenant_id=principal.tenant_id,
         allowed=principal.collections,
@@ -101,22 +101,22 @@ def patch_collection(
     summary="Read all documents of a collection again",
     responses=problems(404),
 )
-def reindex_collection(collection_id: str, state: StateDep, principal: PrincipalDep) -> ReindexBody:
+def reindex_collection(collection_id: str, corpus: CorpusDep, principal: PrincipalDep) -> ReindexBody:
     """Extract, chunk and embed every indexed document anew, as after an upgrade or with other chunk sizes.
 
     Each is searched in its present version until its new one is ready. Answers 202 once all are queued; see
     `GET /v1/jobs/{id}`. Protected files, whose passwords are not kept, fail and stay as they are.
     """
-    return ReindexBody.of(state.reindexer.begin(collection_id, principal=principal))
+    return ReindexBody.of(corpus.reindexer.begin(collection_id, principal=principal))
 
 
 @router.delete("/v1/collections/{collection_id}", summary="Delete a collection", responses=problems(404, 409))
 def delete_collection(
     collection_id: str,
-    state: StateDep,
+    corpus: CorpusDep,
     principal: PrincipalDep,
     force: Annotated[bool, Query(description="Also delete the documents in it; otherwise that is a 409.")] = False,
 ) -> DeletedBody:
     """Remove a collection; with `force`, its documents too."""
-    removal = state.intake.delete_collection(collection_id, principal=principal, force=force)
+    removal = corpus.intake.delete_collection(collection_id, principal=principal, force=force)
     return DeletedBody.of(removal.deleted, documents=len({document_id for document_id, _ in removal.files}))

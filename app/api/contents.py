@@ -6,10 +6,10 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import Field
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_document
+from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_document
 from app.api.schemas.shape import Page, ResponseBody, problems
 from app.errors import NotFound
-from app.server.state import State
+from app.server.state import Corpus
 from app.types import Principal
 
 
@@ -73,14 +73,14 @@ Version = Annotated[int | None, Query(ge=1, description="A document version; def
 def read_content(
     document_id: str,
     request: Request,
-    state: StateDep,
+    corpus: CorpusDep,
     principal: PrincipalDep,
     start: Annotated[int, Query(ge=0, description="First character, inclusive.")] = 0,
     end: Annotated[int | None, Query(ge=0, description="Last character, exclusive; default: the end.")] = None,
     version: Version = None,
 ) -> Response:
     """The text every offset refers to; `text/plain`, or JSON for `Accept: application/json`."""
-    live, text = _content(state, principal, document_id, version)
+    live, text = _content(corpus, principal, document_id, version)
     stop = len(text) if end is None else min(end, len(text))
     piece = text[start:stop]
     if "application/json" in request.headers.get("accept", ""):
@@ -93,11 +93,11 @@ def read_content(
 
 @router.get("/v1/documents/{document_id}/pages/{number}", summary="One page", responses=problems(404))
 def read_page(
-    document_id: str, number: int, state: StateDep, principal: PrincipalDep, version: Version = None
+    document_id: str, number: int, corpus: CorpusDep, principal: PrincipalDep, version: Version = None
 ) -> PageBody:
     """A page's text and where it lies in the canonical text."""
-    live, text = _content(state, principal, document_id, version)
-    pages, _ = state.contents.structure(document_id, tenant_id=principal.tenant_id, version=live)
+    live, text = _content(corpus, principal, document_id, version)
+    pages, _ = corpus.contents.structure(document_id, tenant_id=principal.tenant_id, version=live)
     for page in pages:
         if page.number == number:
             return PageBody(
@@ -113,11 +113,11 @@ def read_page(
 
 @router.get("/v1/documents/{document_id}/chunks", summary="Its chunks", responses=problems(404))
 def list_chunks(
-    document_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+    document_id: str, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[ChunkBody]:
     """The live version's chunks in document order."""
-    visible_document(state, principal, document_id)
-    chunks, next_cursor = state.contents.chunks(document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
+    visible_document(corpus, principal, document_id)
+    chunks, next_cursor = corpus.contents.chunks(document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
     data = [
         ChunkBody(
             id=chunk.id,
@@ -142,10 +142,10 @@ def list_chunks(
     response_class=FileResponse,
     responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
 )
-def read_file(document_id: str, state: StateDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
+def read_file(document_id: str, corpus: CorpusDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
     """The original, as an attachment."""
-    document = visible_document(state, principal, document_id)
-    path = state.files.path(document_id, version or document.live_version or document.version)
+    document = visible_document(corpus, principal, document_id)
+    path = corpus.files.path(document_id, version or document.live_version or document.version)
     if not path.is_file():
         raise NotFound("There is no such version.")
     return FileResponse(
@@ -156,9 +156,9 @@ def read_file(document_id: str, state: StateDep, principal: PrincipalDep, versio
     )
 
 
-def _content(state: State, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
-    document = visible_document(state, principal, document_id)
+def _content(corpus: Corpus, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
+    document = visible_document(corpus, principal, document_id)
     wanted = version if version is not None else document.live_version
     if wanted is None:
         raise NotFound("The document has no indexed version yet.")
-    return wanted, state.contents.text(document_id, tenant_id=principal.tenant_id, version=wanted)
+    return wanted, corpus.contents.text(document_id, tenant_id=principal.tenant_id, version=wanted)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep
+from app.api.dependencies import Cursor, HistoryDep, Limit, PrincipalDep
 from app.api.documents import checked_metadata
 from app.api.schemas.conversations import (
     ConversationBody,
@@ -19,39 +19,39 @@ router = APIRouter(tags=["conversations"])
 
 @router.post("/v1/conversations", status_code=201, summary="Begin a conversation", responses=problems(422, 503))
 def create_conversation(
-    state: StateDep, principal: PrincipalDep, body: NewConversation | None = None
+    history: HistoryDep, principal: PrincipalDep, body: NewConversation | None = None
 ) -> ConversationBody:
     """Pass its id to `/v1/ask` as `conversation_id`: follow-ups are then understood from what was said before."""
     new = body or NewConversation()
     metadata = checked_metadata(new.metadata)
-    return ConversationBody.of(state.conversations.create(principal, title=new.title, metadata=metadata))
+    return ConversationBody.of(history.conversations.create(principal, title=new.title, metadata=metadata))
 
 
 @router.get("/v1/conversations", summary="List conversations", responses=problems(422, 503))
 def list_conversations(
-    state: StateDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
+    history: HistoryDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ConversationBody]:
     """The caller's, the newest first; an administrator's list has everyone's."""
-    found, next_cursor = state.conversations.list(principal, limit=limit, cursor=cursor)
+    found, next_cursor = history.conversations.list(principal, limit=limit, cursor=cursor)
     bodies = [ConversationBody.of(item) for item in found]
     return Page(data=bodies, has_more=next_cursor is not None, next_cursor=next_cursor)
 
 
 @router.get("/v1/conversations/{conversation_id}", summary="A conversation", responses=problems(404, 503))
-def read_conversation(conversation_id: str, state: StateDep, principal: PrincipalDep) -> WholeConversationBody:
+def read_conversation(conversation_id: str, history: HistoryDep, principal: PrincipalDep) -> WholeConversationBody:
     """What was asked and answered in it, and how. One that is shared with the caller is read like an own one."""
-    found = state.conversations.get(conversation_id, principal=principal)
-    turns = state.conversations.turns(conversation_id, principal=principal)
-    feedback = state.feedback.of_conversation(conversation_id, principal=principal)
+    found = history.conversations.get(conversation_id, principal=principal)
+    turns = history.conversations.turns(conversation_id, principal=principal)
+    feedback = history.feedback.of_conversation(conversation_id, principal=principal)
     return WholeConversationBody.with_turns(found, turns, feedback)
 
 
 @router.patch("/v1/conversations/{conversation_id}", summary="Change a conversation", responses=problems(404, 422, 503))
 def patch_conversation(
-    conversation_id: str, body: ConversationPatch, state: StateDep, principal: PrincipalDep
+    conversation_id: str, body: ConversationPatch, history: HistoryDep, principal: PrincipalDep
 ) -> ConversationBody:
     """Name it, replace its metadata, or share it: then everybody of the tenant who has its id may read it."""
-    changed = state.conversations.update(
+    changed = history.conversations.update(
         conversation_id,
         principal=principal,
         title=body.title if body.title is not None else KEEP,
@@ -62,7 +62,7 @@ def patch_conversation(
 
 
 @router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation", responses=problems(404, 503))
-def delete_conversation(conversation_id: str, state: StateDep, principal: PrincipalDep) -> ConversationDeletedBody:
+def delete_conversation(conversation_id: str, history: HistoryDep, principal: PrincipalDep) -> ConversationDeletedBody:
     """Remove it with all its turns and what was said of them, for good. An answer still being given is not kept."""
-    state.conversations.delete(conversation_id, principal=principal)
+    history.conversations.delete(conversation_id, principal=principal)
     return ConversationDeletedBody(id=conversation_id)

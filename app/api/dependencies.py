@@ -1,4 +1,4 @@
-"""What routes are handed: the application's state, the caller, and the scope the caller may search."""
+"""Dependencies of the routes: the parts of the application's state, the caller, and the scope the caller may search."""
 
 from collections.abc import Sequence
 from typing import Annotated, cast
@@ -6,8 +6,11 @@ from typing import Annotated, cast
 from fastapi import Depends, Query, Request
 
 from app.access.authenticator import Caller
+from app.db.session import Database
 from app.errors import ModelsLoading, SetupError
-from app.server.state import EmbedderSwapControl, Models, State
+from app.server.serving import EmbedderSwapControl, Models, Serving
+from app.server.state import Access, Corpus, History, Limits, State, Telemetry, Usage
+from app.settings import Settings
 from app.types import Collection, Document, Principal
 from retrieval.filters import parse_filter
 from retrieval.types import Scope
@@ -16,6 +19,54 @@ from retrieval.types import Scope
 def state_of(request: Request) -> State:
     """The application's state, built by the lifespan."""
     return cast(State, request.app.state.footnote)
+
+
+# The parts are looked up on the event loop: a dependency that is no coroutine function would cost a thread each.
+
+
+async def corpus_of(request: Request) -> Corpus:
+    """Documents, collections, files and jobs."""
+    return state_of(request).corpus
+
+
+async def history_of(request: Request) -> History:
+    """Conversations and feedback."""
+    return state_of(request).history
+
+
+async def access_of(request: Request) -> Access:
+    """Keys, sessions, users, tenants and the audit log."""
+    return state_of(request).access
+
+
+async def usage_of(request: Request) -> Usage:
+    """The ledger with prices, budgets and reports."""
+    return state_of(request).usage
+
+
+async def limits_of(request: Request) -> Limits:
+    """Admission and quotas."""
+    return state_of(request).limits
+
+
+async def telemetry_of(request: Request) -> Telemetry:
+    """Metrics and traces."""
+    return state_of(request).telemetry
+
+
+async def serving_of(request: Request) -> Serving:
+    """The models in use, which may change between two requests."""
+    return state_of(request).serving
+
+
+async def settings_of(request: Request) -> Settings:
+    """The settings."""
+    return state_of(request).settings
+
+
+async def database_of(request: Request) -> Database:
+    """The database, for transactions over several parts."""
+    return state_of(request).database
 
 
 def principal_of(request: Request) -> Principal:
@@ -35,16 +86,16 @@ def models_of(request: Request) -> Models:
         ModelsLoading: They are not there yet.
         SetupError: This process runs without them.
     """
-    state = state_of(request)
-    models = state.models
+    serving = state_of(request).serving
+    models = serving.models
     if models is None:
-        raise without_models(state)
+        raise without_models(serving)
     return models
 
 
-def without_models(state: State) -> SetupError:
+def without_models(serving: Serving) -> SetupError:
     """Why there are no models: they will be, or this process has none."""
-    return ModelsLoading() if state.loading is not None else SetupError("This process runs without models.")
+    return ModelsLoading() if serving.loading is not None else SetupError("This process runs without models.")
 
 
 def embedder_swap_of(request: Request) -> EmbedderSwapControl:
@@ -54,10 +105,10 @@ def embedder_swap_of(request: Request) -> EmbedderSwapControl:
         ModelsLoading: They are not there yet.
         SetupError: This process runs without them.
     """
-    state = state_of(request)
-    embedder_swap = state.embedder_swap
-    if state.models is None or embedder_swap is None:
-        raise without_models(state)
+    serving = state_of(request).serving
+    embedder_swap = serving.embedder_swap
+    if serving.models is None or embedder_swap is None:
+        raise without_models(serving)
     return embedder_swap
 
 
@@ -71,7 +122,15 @@ def answer_deadline(request: Request) -> float:
     return cast(float, request.scope["state"]["deadline"])
 
 
-StateDep = Annotated[State, Depends(state_of)]
+CorpusDep = Annotated[Corpus, Depends(corpus_of)]
+HistoryDep = Annotated[History, Depends(history_of)]
+AccessDep = Annotated[Access, Depends(access_of)]
+UsageDep = Annotated[Usage, Depends(usage_of)]
+LimitsDep = Annotated[Limits, Depends(limits_of)]
+TelemetryDep = Annotated[Telemetry, Depends(telemetry_of)]
+ServingDep = Annotated[Serving, Depends(serving_of)]
+SettingsDep = Annotated[Settings, Depends(settings_of)]
+DatabaseDep = Annotated[Database, Depends(database_of)]
 CallerDep = Annotated[Caller, Depends(caller_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 ModelsDep = Annotated[Models, Depends(models_of)]
@@ -82,17 +141,17 @@ Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
 
 
-def visible_collection(state: State, principal: Principal, collection_id: str) -> Collection:
+def visible_collection(corpus: Corpus, principal: Principal, collection_id: str) -> Collection:
     """The collection, if the caller's tenant has it and the caller's key reaches it.
 
     Raises:
         NotFound: It does not exist for this caller.
     """
-    return state.collections.get(collection_id, tenant_id=principal.tenant_id, allowed=principal.collections)
+    return corpus.collections.get(collection_id, tenant_id=principal.tenant_id, allowed=principal.collections)
 
 
 def scope_for(
-    state: State,
+    corpus: Corpus,
     principal: Principal,
     *,
     collection_ids: Sequence[str] | None,
@@ -106,7 +165,7 @@ def scope_for(
         InvalidFilter: The filter is malformed.
     """
     for collection_id in collection_ids or ():
-        visible_collection(state, principal, collection_id)
+        visible_collection(corpus, principal, collection_id)
     allowed = collection_ids if collection_ids is not None else principal.collections
     return Scope(
         tenant_id=principal.tenant_id,
@@ -116,15 +175,15 @@ def scope_for(
     )
 
 
-def visible_document(state: State, principal: Principal, document_id: str) -> Document:
+def visible_document(corpus: Corpus, principal: Principal, document_id: str) -> Document:
     """The document, if it exists for this caller.
 
     Raises:
         NotFound: It does not.
     """
-    return state.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
+    return corpus.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
 
 
-def document_in_path(document_id: str, state: StateDep, principal: PrincipalDep) -> Document:
+def document_in_path(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Document:
     """The document a route's path names; a dependency, so that a stream is refused before it begins."""
-    return visible_document(state, principal, document_id)
+    return visible_document(corpus, principal, document_id)

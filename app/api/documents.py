@@ -12,11 +12,13 @@ from fastapi.responses import Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from app.api.dependencies import (
+    AccessDep,
     CallerDep,
+    CorpusDep,
     Cursor,
     Limit,
     PrincipalDep,
-    StateDep,
+    SettingsDep,
     document_in_path,
     visible_collection,
     visible_document,
@@ -38,7 +40,8 @@ from app.api.upload import MULTIPART, Upload, read_upload
 from app.documents.archives import Unpacked, UnpackingLimits, is_archive, unpack
 from app.documents.originals import Received
 from app.errors import InvalidRequest, NotFound, Unauthenticated
-from app.server.state import State
+from app.server.state import Corpus
+from app.settings import Settings
 from app.types import Document, DocumentStatus, Principal
 from retrieval.filters import parse_filter
 from retrieval.types import Metadata
@@ -61,23 +64,23 @@ _POLL_SECONDS = 0.1
     },
 )
 async def upload_document(
-    request: Request, response: Response, state: StateDep, principal: PrincipalDep
+    request: Request, response: Response, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep
 ) -> DocumentBody | ArchiveBody:
     """Store the bytes and queue their ingestion. When this answers, both are on disk.
 
     Of a zip archive each file becomes a document of its own, and the answer is a list of them.
     """
-    upload = await read_upload(request, state)
+    upload = await read_upload(request, corpus, settings)
     fields = upload.fields
     try:
-        collection_id = await anyio.to_thread.run_sync(_target, state, principal, fields.collection_id)
+        collection_id = await anyio.to_thread.run_sync(_target, corpus, principal, fields.collection_id)
         metadata = checked_metadata(fields.metadata)
     except BaseException:
-        state.files.discard(upload.received)
+        corpus.files.discard(upload.received)
         raise
 
     def accept(received: Received, filename: str, external_id: str | None) -> tuple[Document, bool]:
-        return state.intake.accept(
+        return corpus.intake.accept(
             received,
             filename=filename,
             principal=principal,
@@ -90,15 +93,15 @@ async def upload_document(
 
     def accept_all() -> Unpacked | tuple[Document, bool]:
         if upload.is_file and is_archive(upload.received, filename=upload.filename):
-            return _unpack(state, upload, accept)
+            return _unpack(corpus, settings, upload, accept)
         return accept(upload.received, upload.filename, fields.external_id)
 
     result = await anyio.to_thread.run_sync(accept_all)
     if isinstance(result, Unpacked):
-        return await _archive_body(state, result, response, wait=fields.wait)
+        return await _archive_body(corpus, result, response, wait=fields.wait)
     document, created = result
     if fields.wait:
-        document = await _wait(state, document, seconds=fields.wait)
+        document = await _wait(corpus, document, seconds=fields.wait)
     if not created:
         response.status_code = 200
     return DocumentBody.of(document, duplicate=not created)
@@ -113,21 +116,21 @@ async def upload_document(
     responses=problems(404, 413, 415, 422, 503),
 )
 async def replace_document(
-    document_id: str, request: Request, state: StateDep, principal: PrincipalDep
+    document_id: str, request: Request, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep
 ) -> DocumentBody:
     """Queue a new version; the old one is searched until the new one is indexed, then swapped in one step.
 
     With `on_duplicate=replace` the versions before are forgotten at the swap. Metadata stay as they are.
     """
-    await anyio.to_thread.run_sync(visible_document, state, principal, document_id)
-    upload = await read_upload(request, state)
+    await anyio.to_thread.run_sync(visible_document, corpus, principal, document_id)
+    upload = await read_upload(request, corpus, settings)
     try:
         checked_metadata(upload.fields.metadata)
     except BaseException:
-        state.files.discard(upload.received)
+        corpus.files.discard(upload.received)
         raise
     document = await anyio.to_thread.run_sync(
-        lambda: state.intake.replace(
+        lambda: corpus.intake.replace(
             document_id,
             upload.received,
             filename=upload.filename,
@@ -137,13 +140,13 @@ async def replace_document(
         )
     )
     if upload.fields.wait:
-        document = await _wait(state, document, seconds=upload.fields.wait)
+        document = await _wait(corpus, document, seconds=upload.fields.wait)
     return DocumentBody.of(document)
 
 
 @router.get("/v1/documents", summary="List documents", responses=problems(404, 422))
 def list_documents(
-    state: StateDep,
+    corpus: CorpusDep,
     principal: PrincipalDep,
     collection_id: Annotated[str | None, Query(description="Only in this collection.")] = None,
     status: Annotated[DocumentStatus | None, Query(description="Only with this status.")] = None,
@@ -154,8 +157,8 @@ def list_documents(
 ) -> Page[DocumentBody]:
     """Newest first."""
     if collection_id is not None:
-        visible_collection(state, principal, collection_id)
-    documents, next_cursor = state.documents.list(
+        visible_collection(corpus, principal, collection_id)
+    documents, next_cursor = corpus.documents.list(
         tenant_id=principal.tenant_id,
         collections=principal.collections,
         collection_id=collection_id,
@@ -171,35 +174,35 @@ def list_documents(
 
 
 @router.post("/v1/documents/delete", summary="Delete documents by filter", responses=problems(404, 422))
-def delete_documents(body: DeleteByFilter, state: StateDep, principal: PrincipalDep) -> DeletedBody:
+def delete_documents(body: DeleteByFilter, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
     """Delete every document there is now that matches; final when acknowledged."""
     if body.collection_id is not None:
-        visible_collection(state, principal, body.collection_id)
+        visible_collection(corpus, principal, body.collection_id)
     condition = parse_filter(body.filter)
     assert condition is not None, "the schema asks for a field at least"
-    deleted, documents = state.intake.delete_matching(condition, principal=principal, collection_id=body.collection_id)
+    deleted, documents = corpus.intake.delete_matching(condition, principal=principal, collection_id=body.collection_id)
     return DeletedBody.of(deleted, documents=documents)
 
 
 @router.get("/v1/documents/{document_id}", summary="A document", responses=problems(404))
-def read_document(document_id: str, state: StateDep, principal: PrincipalDep) -> DocumentBody:
+def read_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
     """Status, counts and metadata."""
-    return DocumentBody.of(visible_document(state, principal, document_id))
+    return DocumentBody.of(visible_document(corpus, principal, document_id))
 
 
 @router.patch("/v1/documents/{document_id}", summary="Change metadata", responses=problems(404, 422))
-def patch_document(document_id: str, body: MetadataPatch, state: StateDep, principal: PrincipalDep) -> DocumentBody:
+def patch_document(document_id: str, body: MetadataPatch, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
     """Replace the metadata; nothing is embedded again."""
-    visible_document(state, principal, document_id)
+    visible_document(corpus, principal, document_id)
     metadata = checked_metadata(body.metadata)
-    return DocumentBody.of(state.documents.update_metadata(document_id, metadata, tenant_id=principal.tenant_id))
+    return DocumentBody.of(corpus.documents.update_metadata(document_id, metadata, tenant_id=principal.tenant_id))
 
 
 @router.delete("/v1/documents/{document_id}", summary="Delete a document", responses=problems(404))
-def delete_document(document_id: str, state: StateDep, principal: PrincipalDep) -> DeletedBody:
+def delete_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
     """Remove the document, its chunks and vectors; no search sees it once this answers."""
-    visible_document(state, principal, document_id)
-    return DeletedBody.of(state.intake.delete(document_id, principal=principal), documents=1)
+    visible_document(corpus, principal, document_id)
+    return DeletedBody.of(corpus.intake.delete(document_id, principal=principal), documents=1)
 
 
 @router.post(
@@ -209,21 +212,21 @@ def delete_document(document_id: str, state: StateDep, principal: PrincipalDep) 
     responses=problems(404, 409, 422),
 )
 def retry_document(
-    document_id: str, state: StateDep, principal: PrincipalDep, body: RetryRequest | None = None
+    document_id: str, corpus: CorpusDep, principal: PrincipalDep, body: RetryRequest | None = None
 ) -> DocumentBody:
     """Queue a failed document again; one that failed as `encrypted` with its password."""
-    visible_document(state, principal, document_id)
+    visible_document(corpus, principal, document_id)
     password = body.password if body is not None else None
-    return DocumentBody.of(state.intake.retry(document_id, principal=principal, password=password))
+    return DocumentBody.of(corpus.intake.retry(document_id, principal=principal, password=password))
 
 
 @router.get("/v1/documents/{document_id}/versions", summary="A document's versions", responses=problems(404, 422))
 def list_versions(
-    document_id: str, state: StateDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
+    document_id: str, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[VersionBody]:
     """Newest first; every one listed can still be read by `/content?version=` once it is indexed."""
-    document = visible_document(state, principal, document_id)
-    versions, next_cursor = state.contents.versions(
+    document = visible_document(corpus, principal, document_id)
+    versions, next_cursor = corpus.contents.versions(
         document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor
     )
     data = [VersionBody.of(version, live=version.version == document.live_version) for version in versions]
@@ -237,7 +240,7 @@ def list_versions(
     responses=problems(404),
 )
 async def document_events(
-    document: Annotated[Document, Depends(document_in_path)], state: StateDep, caller: CallerDep
+    document: Annotated[Document, Depends(document_in_path)], corpus: CorpusDep, access: AccessDep, caller: CallerDep
 ) -> AsyncIterator[ServerSentEvent]:
     """`progress` events with the document's body whenever it changes, then `done`; `error` when the key has ended."""
     last = None
@@ -251,12 +254,12 @@ async def document_events(
             return
         await asyncio.sleep(_POLL_SECONDS)
         try:
-            await state.authenticator.recheck(caller)
+            await access.authenticator.recheck(caller)
         except Unauthenticated as error:
             yield ServerSentEvent(event="error", raw_data=json.dumps({"detail": str(error)}))
             return
         try:
-            document = await anyio.to_thread.run_sync(_again, state, document)
+            document = await anyio.to_thread.run_sync(_again, corpus, document)
         except NotFound:
             yield ServerSentEvent(event="done", raw_data=json.dumps({"status": DocumentStatus.DELETING}))
             return
@@ -280,24 +283,27 @@ def checked_metadata(raw: object) -> Metadata:
     return raw
 
 
-def _target(state: State, principal: Principal, collection_id: str | None) -> str:
+def _target(corpus: Corpus, principal: Principal, collection_id: str | None) -> str:
     """The collection an upload goes to."""
     if collection_id is not None:
-        return visible_collection(state, principal, collection_id).id
-    default = state.collections.default(principal.tenant_id).id
+        return visible_collection(corpus, principal, collection_id).id
+    default = corpus.collections.default(principal.tenant_id).id
     if principal.collections is not None and default not in principal.collections:
         raise InvalidRequest("Name a collection of this key as 'collection_id'.", param="collection_id")
     return default
 
 
 def _unpack(
-    state: State, upload: Upload, accept: Callable[[Received, str, str | None], tuple[Document, bool]]
+    corpus: Corpus,
+    settings: Settings,
+    upload: Upload,
+    accept: Callable[[Received, str, str | None], tuple[Document, bool]],
 ) -> Unpacked:
-    settings, prefix = state.settings, upload.fields.external_id
+    prefix = upload.fields.external_id
     password = upload.password.get_secret_value() if upload.password is not None else None
     return unpack(
         upload.received,
-        files=state.files,
+        files=corpus.files,
         limits=UnpackingLimits(members=settings.archive_members, member_bytes=settings.max_upload_mb << 20),
         password=password,
         accept=lambda received, member: accept(
@@ -306,29 +312,29 @@ def _unpack(
     )
 
 
-async def _archive_body(state: State, unpacked: Unpacked, response: Response, *, wait: float) -> ArchiveBody:
+async def _archive_body(corpus: Corpus, unpacked: Unpacked, response: Response, *, wait: float) -> ArchiveBody:
     deadline = time.monotonic() + wait
     data = []
     for member in unpacked.accepted:
         left = deadline - time.monotonic()
-        document = await _wait(state, member.document, seconds=left) if wait else member.document
+        document = await _wait(corpus, member.document, seconds=left) if wait else member.document
         data.append(MemberBody.of(document, duplicate=not member.created, archive_path=member.name))
     if not any(member.created for member in unpacked.accepted):
         response.status_code = 200
     return ArchiveBody(data=data, skipped=[SkippedBody.of(skipped) for skipped in unpacked.skipped])
 
 
-async def _wait(state: State, document: Document, *, seconds: float) -> Document:
+async def _wait(corpus: Corpus, document: Document, *, seconds: float) -> Document:
     deadline = time.monotonic() + seconds
     while document.status not in _FINAL and time.monotonic() < deadline:
         await asyncio.sleep(_POLL_SECONDS)
-        document = await anyio.to_thread.run_sync(_again, state, document)
+        document = await anyio.to_thread.run_sync(_again, corpus, document)
     return document
 
 
-def _again(state: State, document: Document) -> Document:
+def _again(corpus: Corpus, document: Document) -> Document:
     """The document as it is now."""
-    return state.documents.get(document.id, tenant_id=document.tenant_id)
+    return corpus.documents.get(document.id, tenant_id=document.tenant_id)
 
 
 def _json(text: str, param: str) -> object:

@@ -203,7 +203,7 @@ def install_error_handlers(app: FastAPI) -> None:
     """Answer every failure with a problem document."""
 
     async def on_error(request: Request, error: Exception) -> JSONResponse:
-        openid = request.app.state.footnote.openid is not None
+        openid = request.app.state.footnote.access.openid is not None
         status, body, headers = problem_of(error, request_id_of(request), openid=openid)
         return problem_response(status, body, headers, path=request.url.path)
 

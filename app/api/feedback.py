@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep
+from app.api.dependencies import Cursor, HistoryDep, Limit, PrincipalDep, TelemetryDep
 from app.api.schemas.feedback import FeedbackBody, FeedbackDeletedBody, ListedFeedbackBody, NewFeedback
 from app.api.schemas.shape import Page, problems
 
@@ -24,27 +24,28 @@ def give_feedback(
     id: str,  # noqa: A002 - the contract's name
     body: NewFeedback,
     response: Response,
-    state: StateDep,
+    history: HistoryDep,
+    telemetry: TelemetryDep,
     principal: PrincipalDep,
 ) -> FeedbackBody:
     """Of an own answer, by its `id`; administrators of any of their tenant's. Everybody says one thing, the last."""
-    said, new = state.feedback.put(id, principal=principal, score=body.score, comment=body.comment)
-    state.metrics.said(said.score)
+    said, new = history.feedback.put(id, principal=principal, score=body.score, comment=body.comment)
+    telemetry.metrics.said(said.score)
     if not new:
         response.status_code = 200
     return FeedbackBody.of(said)
 
 
 @router.delete("/v1/requests/{id}/feedback", summary="Take feedback back", responses=problems(404, 503))
-def withdraw_feedback(id: str, state: StateDep, principal: PrincipalDep) -> FeedbackDeletedBody:  # noqa: A002
+def withdraw_feedback(id: str, history: HistoryDep, principal: PrincipalDep) -> FeedbackDeletedBody:  # noqa: A002
     """The caller's own. Where nothing was said, nothing changes."""
-    state.feedback.withdraw(id, principal=principal)
+    history.feedback.withdraw(id, principal=principal)
     return FeedbackDeletedBody(request_id=id)
 
 
 @router.get("/v1/admin/feedback", summary="List feedback", responses=problems(422, 503))
 def list_feedback(
-    state: StateDep,
+    history: HistoryDep,
     principal: PrincipalDep,
     score_below: Annotated[
         float | None, Query(ge=-1, le=1, description="Only with a lower score; 0: only what was bad.")
@@ -53,7 +54,7 @@ def list_feedback(
     cursor: Cursor = None,
 ) -> Page[ListedFeedbackBody]:
     """What the tenant's users said of answers, the newest first; what is said again keeps its place."""
-    found, next_cursor = state.feedback.list(
+    found, next_cursor = history.feedback.list(
         tenant_id=principal.tenant_id, score_below=score_below, limit=limit, cursor=cursor
     )
     bodies = [ListedFeedbackBody.listed(item) for item in found]

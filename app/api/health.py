@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import Field
 
-from app.api.dependencies import StateDep
+from app.api.dependencies import CorpusDep, ServingDep, TelemetryDep, UsageDep
 from app.api.schemas.shape import ResponseBody
 from app.errors import AppError
 
@@ -30,9 +30,9 @@ class Readiness(ResponseBody):
 
 
 @router.get("/healthz", summary="Is the process up")
-def healthz(state: StateDep) -> Health:
+def healthz(serving: ServingDep) -> Health:
     """Says nothing about models or the database; see /readyz."""
-    return Health(version=state.version)
+    return Health(version=serving.version)
 
 
 @router.get(
@@ -41,21 +41,21 @@ def healthz(state: StateDep) -> Health:
     summary="Can it serve",
     responses={503: {"model": Readiness, "description": "Not now, and why."}},
 )
-def readyz(request: Request, state: StateDep) -> Response:
+def readyz(request: Request, corpus: CorpusDep, usage: UsageDep, serving: ServingDep) -> Response:
     """200 when every station works, else 503 with the reasons."""
     reasons: list[str] = []
     checks: dict[str, Any] = {}
     try:
-        checks["documents_waiting"] = state.jobs.queued()
+        checks["documents_waiting"] = corpus.jobs.queued()
     except AppError as error:
         reasons.append(f"database: {error}")
-    models, drain = state.models, request.app.state.drain
+    models, drain = serving.models, request.app.state.drain
     if drain.begun:
         reasons.append("server: stopping")
         checks["draining"] = {"running": drain.running, "ending": drain.ended}
-    if models is None and state.loading is not None:
-        reasons.append("models: loading" if state.loading.failure is None else "models: failed")
-        step = state.loading.step
+    if models is None and serving.loading is not None:
+        reasons.append("models: loading" if serving.loading.failure is None else "models: failed")
+        step = serving.loading.step
         checks["models"] = {"loading": step.name, "done": step.done, "total": step.total}
     elif models is None:
         reasons.append("models: not loaded")
@@ -74,7 +74,7 @@ def readyz(request: Request, state: StateDep) -> Response:
             "lexical": models.lexical.serving,
             "embedder": models.embedder.info.model,
         }
-        embedder_swap = state.embedder_swap
+        embedder_swap = serving.embedder_swap
         if embedder_swap is not None and (building := embedder_swap.building) is not None:
             checks["reembedding"] = {
                 "generation": building.generation,
@@ -88,7 +88,7 @@ def readyz(request: Request, state: StateDep) -> Response:
             reasons.append("engine: stopped")
         if not ingesting:
             reasons.append("ingestion: stopped")
-    looked = state.ledger_reconciliation.last
+    looked = usage.reconciliation.last
     checks["ledger"] = {  # shown alone: books that disagree are no reason to answer nobody
         "ok": looked.ok if looked is not None else None,
         "as_of": looked.as_of if looked is not None else None,
@@ -99,6 +99,6 @@ def readyz(request: Request, state: StateDep) -> Response:
 
 
 @router.get("/metrics", response_class=PlainTextResponse, summary="Prometheus metrics")
-def metrics(state: StateDep) -> Response:
+def metrics(telemetry: TelemetryDep) -> Response:
     """Counts and gauges, without names of documents, tenants or people."""
-    return Response(generate_latest(state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(telemetry.metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, StateDep, visible_document
+from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_document
 from app.api.schemas.jobs import JobBody, ReindexBody
 from app.api.schemas.shape import Page, problems
 from app.errors import NotFound
@@ -15,7 +15,7 @@ router = APIRouter(tags=["jobs"])
 
 @router.get("/v1/jobs", summary="List ingestion jobs", responses=problems(404, 422))
 def list_jobs(
-    state: StateDep,
+    corpus: CorpusDep,
     principal: PrincipalDep,
     status: Annotated[JobStatus | None, Query(description="Only with this status.")] = None,
     document_id: Annotated[str | None, Query(description="Only of this document.")] = None,
@@ -24,8 +24,8 @@ def list_jobs(
 ) -> Page[JobBody]:
     """Newest first, of documents that exist."""
     if document_id is not None:
-        visible_document(state, principal, document_id)
-    jobs, next_cursor = state.jobs.list(
+        visible_document(corpus, principal, document_id)
+    jobs, next_cursor = corpus.jobs.list(
         tenant_id=principal.tenant_id,
         collections=principal.collections,
         status=status,
@@ -37,26 +37,26 @@ def list_jobs(
 
 
 @router.get("/v1/jobs/{job_id}", summary="An ingestion job", responses=problems(404))
-def read_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody | ReindexBody:
+def read_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
     """Where a job stands, one that ingests a document or one that reindexes a collection."""
     try:
-        job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
+        job = corpus.jobs.get(job_id, tenant_id=principal.tenant_id)
     except NotFound:
-        return ReindexBody.of(state.reindexer.get(job_id, principal=principal))
-    visible_document(state, principal, job.document_id)
+        return ReindexBody.of(corpus.reindexer.get(job_id, principal=principal))
+    visible_document(corpus, principal, job.document_id)
     return JobBody.of(job)
 
 
 @router.post("/v1/jobs/{job_id}/cancel", summary="Cancel an ingestion job", responses=problems(404, 409))
-def cancel_job(job_id: str, state: StateDep, principal: PrincipalDep) -> JobBody | ReindexBody:
+def cancel_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
     """Stop a job that waits or runs. Its document goes back to the version that is searched.
 
     A document without one fails with the code `cancelled`, and can be retried. What was embedded until then is on
     the bill. A job that has ended is not changed (409). Cancelling a reindexing cancels what is left of it.
     """
     try:
-        job = state.jobs.get(job_id, tenant_id=principal.tenant_id)
+        job = corpus.jobs.get(job_id, tenant_id=principal.tenant_id)
     except NotFound:
-        return ReindexBody.of(state.reindexer.cancel(job_id, principal=principal))
-    visible_document(state, principal, job.document_id)
-    return JobBody.of(state.intake.cancel(job_id, principal=principal, jobs=state.jobs))
+        return ReindexBody.of(corpus.reindexer.cancel(job_id, principal=principal))
+    visible_document(corpus, principal, job.document_id)
+    return JobBody.of(corpus.intake.cancel(job_id, principal=principal, jobs=corpus.jobs))

@@ -7,14 +7,24 @@ import sqlalchemy as sa
 from fastapi import APIRouter
 
 from app.api.budgets import checked_terms
-from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep, visible_collection
+from app.api.dependencies import (
+    AccessDep,
+    CorpusDep,
+    Cursor,
+    Limit,
+    PrincipalDep,
+    RequestId,
+    SettingsDep,
+    UsageDep,
+    visible_collection,
+)
 from app.api.query_parameters import page_of
 from app.api.schemas.budgets import BudgetBody
 from app.api.schemas.keys import Expiry, KeyBody, KeyPatch, NewKey, NewKeyBody, Rotation
 from app.api.schemas.shape import Page, problems
 from app.db.values import KEEP, Keep
 from app.errors import InvalidRequest, NotFound
-from app.server.state import State
+from app.server.state import Access, Corpus
 from app.types import ApiKey, Principal
 from app.usage.budgets.rows import Budget
 
@@ -22,20 +32,28 @@ router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
 @router.post("/keys", status_code=201, summary="Make a key", responses=problems(404, 422))
-def create_key(body: NewKey, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> NewKeyBody:
+def create_key(
+    body: NewKey,
+    corpus: CorpusDep,
+    access: AccessDep,
+    usage: UsageDep,
+    settings: SettingsDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+) -> NewKeyBody:
     """The secret is in this answer and nowhere else. A key limited to collections makes keys within its own limit."""
-    collections = _within(body.collections, state, principal)
-    terms = checked_terms(body.budget, state) if body.budget is not None else None
-    write_down = state.audit.recording(principal, "key.created", request_id=request_id)
+    collections = _within(body.collections, corpus, principal)
+    terms = checked_terms(body.budget, usage, settings) if body.budget is not None else None
+    write_down = access.audit.recording(principal, "key.created", request_id=request_id)
     budgets: list[Budget] = []
 
     def record(connection: sa.Connection, key_id: str, detail: dict[str, Any]) -> None:
         write_down(connection, key_id, detail)
         if terms is not None:
-            made = state.budgets.create_in(connection, principal, "key", key_id, terms, request_id=request_id)
+            made = usage.budgets.create_in(connection, principal, "key", key_id, terms, request_id=request_id)
             budgets.append(made)
 
-    key, secret = state.keys.create(
+    key, secret = access.keys.create(
         tenant_id=principal.tenant_id,
         user_id=body.user_id or body.name,
         name=body.name,
@@ -44,64 +62,66 @@ def create_key(body: NewKey, state: StateDep, principal: PrincipalDep, request_i
         expires_at=expiry_of(body),
         record=record,
     )
-    bodies = [BudgetBody.of(budget, currency=state.settings.currency) for budget in budgets]
+    bodies = [BudgetBody.of(budget, currency=settings.currency) for budget in budgets]
     return NewKeyBody.created(key, secret, *bodies)
 
 
 @router.get("/keys", summary="List keys", responses=problems(422))
-def list_keys(state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None) -> Page[KeyBody]:
+def list_keys(access: AccessDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None) -> Page[KeyBody]:
     """Every key of the tenant, revoked ones too; to a key limited to collections, those within its limit."""
-    keys = [key for key in state.keys.list(tenant_id=principal.tenant_id) if _is_within(key, principal)]
+    keys = [key for key in access.keys.list(tenant_id=principal.tenant_id) if _is_within(key, principal)]
     return page_of(keys, key=lambda item: item.id, body=KeyBody.of, limit=limit, cursor=cursor)
 
 
 @router.get("/keys/{key_id}", summary="A key", responses=problems(404))
-def read_key(key_id: str, state: StateDep, principal: PrincipalDep) -> KeyBody:
+def read_key(key_id: str, access: AccessDep, principal: PrincipalDep) -> KeyBody:
     """Its role, limits and life."""
-    return KeyBody.of(_manageable(key_id, state, principal))
+    return KeyBody.of(_manageable(key_id, access, principal))
 
 
 @router.patch("/keys/{key_id}", summary="Change a key", responses=problems(404, 422))
-def patch_key(key_id: str, body: KeyPatch, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
+def patch_key(
+    key_id: str, body: KeyPatch, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+) -> KeyBody:
     """Rename it, change its role, its collections or its end; it counts within a second, on every path."""
-    _manageable(key_id, state, principal)
+    _manageable(key_id, access, principal)
     given = body.model_fields_set
     collections: tuple[str, ...] | Keep | None = KEEP
     if "collections" in given:
-        collections = _within(body.collections, state, principal)
-    changed = state.keys.update(
+        collections = _within(body.collections, corpus, principal)
+    changed = access.keys.update(
         key_id,
         tenant_id=principal.tenant_id,
         name=body.name if body.name is not None else KEEP,
         role=body.role if body.role is not None else KEEP,
         collections=collections,
         expires_at=expiry_of(body) if given & {"expires_in", "expires_at"} else KEEP,
-        record=state.audit.recording(principal, "key.changed", request_id=request_id),
+        record=access.audit.recording(principal, "key.changed", request_id=request_id),
     )
     return KeyBody.of(changed)
 
 
 @router.post("/keys/{key_id}/rotate", summary="Change a key's secret", responses=problems(404, 409, 422))
 def rotate_key(
-    key_id: str, body: Rotation, state: StateDep, principal: PrincipalDep, request_id: RequestId
+    key_id: str, body: Rotation, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> NewKeyBody:
     """The new secret is in this answer and nowhere else; the one before works as long as you say, up to a week.
 
     The key stays the same, with its budgets, limits, conversations and usage. Sessions signed in by the secret
     before end with it.
     """
-    _manageable(key_id, state, principal)
-    record = state.audit.recording(principal, "key.rotated", request_id=request_id)
-    key, secret = state.keys.rotate(key_id, tenant_id=principal.tenant_id, overlap_s=body.overlap_s, record=record)
+    _manageable(key_id, access, principal)
+    record = access.audit.recording(principal, "key.rotated", request_id=request_id)
+    key, secret = access.keys.rotate(key_id, tenant_id=principal.tenant_id, overlap_s=body.overlap_s, record=record)
     return NewKeyBody.created(key, secret)
 
 
 @router.delete("/keys/{key_id}", summary="Revoke a key", responses=problems(404))
-def revoke_key(key_id: str, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
+def revoke_key(key_id: str, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
     """Refused from now on; its usage history stays."""
-    _manageable(key_id, state, principal)
-    record = state.audit.recording(principal, "key.revoked", request_id=request_id)
-    return KeyBody.of(state.keys.revoke(key_id, tenant_id=principal.tenant_id, record=record))
+    _manageable(key_id, access, principal)
+    record = access.audit.recording(principal, "key.revoked", request_id=request_id)
+    return KeyBody.of(access.keys.revoke(key_id, tenant_id=principal.tenant_id, record=record))
 
 
 def expiry_of(body: Expiry) -> float | None:
@@ -120,7 +140,7 @@ def expiry_of(body: Expiry) -> float | None:
     return None if body.expires_in is None else now + body.expires_in
 
 
-def _within(wanted: list[str] | None, state: State, principal: Principal) -> tuple[str, ...] | None:
+def _within(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> tuple[str, ...] | None:
     """Collections a key may be limited to by this caller: nobody gives away what they cannot reach.
 
     Raises:
@@ -132,17 +152,17 @@ def _within(wanted: list[str] | None, state: State, principal: Principal) -> tup
             raise InvalidRequest("Your key is limited to collections: name some of them.", param="collections")
         return None
     for collection_id in wanted:
-        visible_collection(state, principal, collection_id)
+        visible_collection(corpus, principal, collection_id)
     return tuple(wanted)
 
 
-def _manageable(key_id: str, state: State, principal: Principal) -> ApiKey:
+def _manageable(key_id: str, access: Access, principal: Principal) -> ApiKey:
     """The key, unless it reaches further than the caller's own.
 
     Raises:
         NotFound: No such key for this caller.
     """
-    key = state.keys.get(key_id, tenant_id=principal.tenant_id)
+    key = access.keys.get(key_id, tenant_id=principal.tenant_id)
     if not _is_within(key, principal):
         raise NotFound("There is no such key.")
     return key

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from app.api.dependencies import StateDep
+from app.api.dependencies import UsageDep
 from app.api.schemas.shape import ResponseBody, problems
 from app.usage.reconciliation.book_checks import Check
 from app.usage.reconciliation.reconciliation import Reconciliation
@@ -49,7 +49,7 @@ _LATEST = 32_503_680_000  # the year 3000: calendars end in 9999, and a range is
 
 @router.get("/usage/reconciliation", summary="Do the books agree", responses=problems(409, 422, 503))
 def reconcile_ledger(
-    state: StateDep,
+    usage: UsageDep,
     start_time: Annotated[
         int | None,
         Query(ge=0, le=_LATEST, description="Unix seconds; 0 is everything, by default the last two days."),
@@ -57,4 +57,4 @@ def reconcile_ledger(
 ) -> ReconciliationBody:
     """Reads every row of the range: minutes for years of use. The server looks at two days every few minutes."""
     since = start_time if start_time is not None else int(time.time()) - _DEFAULT_DAYS * 86_400
-    return ReconciliationBody.of(state.ledger_reconciliation.run(since=since * 1_000_000))
+    return ReconciliationBody.of(usage.reconciliation.run(since=since * 1_000_000))

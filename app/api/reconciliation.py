@@ -5,7 +5,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from app.api.dependencies import PrincipalDep, RequestId, StateDep
+from app.api.dependencies import AccessDep, CorpusDep, DatabaseDep, PrincipalDep, RequestId, ServingDep
 from app.api.schemas.shape import RequestBody, ResponseBody, problems
 from app.documents.consistency import Finding, Findings, Kind
 
@@ -61,14 +61,22 @@ router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
 @router.post("/reconcile", summary="Compare database, files and index", responses=problems(409, 422, 503))
-def reconcile(body: ReconcileRequest, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> FindingsBody:
+def reconcile(
+    body: ReconcileRequest,
+    corpus: CorpusDep,
+    access: AccessDep,
+    serving: ServingDep,
+    database: DatabaseDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+) -> FindingsBody:
     """Reads all text: minutes on a large installation. The server does the same every night, with repair."""
-    index = state.models.index if state.models is not None else None
-    found = state.reconciler.run(index, repair=body.repair)
+    index = serving.models.index if serving.models is not None else None
+    found = corpus.reconciler.run(index, repair=body.repair)
     if body.repair:
         mended = {finding.kind.value: finding.count for finding in found.findings if finding.mended}
-        with state.database.write() as connection:
-            state.audit.record_in(
+        with database.write() as connection:
+            access.audit.record_in(
                 connection, principal, "reconciliation.repaired", "installation", mended, request_id=request_id
             )
     return FindingsBody.of(found)

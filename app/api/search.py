@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from app.answering.question import Question
-from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for
 from app.api.schemas.search import HitBody, SearchRequest, SearchResponse, SearchUsage
 from app.api.schemas.shape import problems
 from retrieval.highlights import nearest_sentences
@@ -13,11 +13,11 @@ router = APIRouter(tags=["search"])
 
 @router.post("/v1/search", summary="Find passages", responses=problems(404, 422, 429, 503))
 def search(
-    body: SearchRequest, state: StateDep, models: ModelsDep, principal: PrincipalDep, request_id: RequestId
+    body: SearchRequest, corpus: CorpusDep, models: ModelsDep, principal: PrincipalDep, request_id: RequestId
 ) -> SearchResponse:
     """The best chunks for a query; nothing is generated."""
     scope = scope_for(
-        state,
+        corpus,
         principal,
         collection_ids=body.collection_ids,
         document_ids=body.document_ids,

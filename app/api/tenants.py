@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep
+from app.api.dependencies import AccessDep, Cursor, Limit, PrincipalDep, RequestId
 from app.api.keys import expiry_of
 from app.api.schemas.keys import NewKeyBody
 from app.api.schemas.shape import Page, problems
@@ -14,53 +14,53 @@ router = APIRouter(prefix="/v1/admin/tenants", tags=["administration"])
 
 
 @router.post("", status_code=201, summary="Make a tenant", responses=problems(409, 422))
-def create_tenant(body: NewTenant, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> TenantBody:
+def create_tenant(body: NewTenant, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> TenantBody:
     """Its documents, keys and bills are its own. Make its first key next: POST /v1/admin/tenants/{id}/keys."""
-    record = state.audit.recording(principal, "tenant.created", request_id=request_id)
-    return TenantBody.of(state.tenants.create(body.id or new_id("tenant"), name=body.name, record=record))
+    record = access.audit.recording(principal, "tenant.created", request_id=request_id)
+    return TenantBody.of(access.tenants.create(body.id or new_id("tenant"), name=body.name, record=record))
 
 
 @router.get("", summary="List tenants", responses=problems(422))
-def list_tenants(state: StateDep, limit: Limit = 100, cursor: Cursor = None) -> Page[TenantBody]:
+def list_tenants(access: AccessDep, limit: Limit = 100, cursor: Cursor = None) -> Page[TenantBody]:
     """Oldest first, disabled ones too."""
-    found, following = state.tenants.list(limit=limit, cursor=cursor)
+    found, following = access.tenants.list(limit=limit, cursor=cursor)
     data = [TenantBody.of(tenant) for tenant in found]
     return Page(data=data, has_more=following is not None, next_cursor=following)
 
 
 @router.get("/{tenant_id}", summary="A tenant", responses=problems(404))
-def read_tenant(tenant_id: str, state: StateDep) -> TenantBody:
+def read_tenant(tenant_id: str, access: AccessDep) -> TenantBody:
     """Its name, and whether it is let in."""
-    return TenantBody.of(state.tenants.get(tenant_id))
+    return TenantBody.of(access.tenants.get(tenant_id))
 
 
 @router.patch("/{tenant_id}", summary="Change a tenant", responses=problems(404, 409, 422))
 def patch_tenant(
-    tenant_id: str, body: TenantPatch, state: StateDep, principal: PrincipalDep, request_id: RequestId
+    tenant_id: str, body: TenantPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> TenantBody:
     """Rename it, or refuse all its keys and sessions from now on; what it has stays."""
-    changed = state.tenants.update(
+    changed = access.tenants.update(
         tenant_id,
         name=body.name if body.name is not None else KEEP,
         disabled=body.disabled if body.disabled is not None else KEEP,
-        record=state.audit.recording(principal, "tenant.changed", request_id=request_id),
+        record=access.audit.recording(principal, "tenant.changed", request_id=request_id),
     )
     return TenantBody.of(changed)
 
 
 @router.post("/{tenant_id}/keys", status_code=201, summary="Make a tenant's key", responses=problems(404, 422))
 def create_tenant_key(
-    tenant_id: str, body: NewTenantKey, state: StateDep, principal: PrincipalDep, request_id: RequestId
+    tenant_id: str, body: NewTenantKey, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> NewKeyBody:
     """An administrator's, unless you say otherwise; the tenant makes its others itself. The secret is shown once."""
-    tenant = state.tenants.get(tenant_id)
-    key, secret = state.keys.create(
+    tenant = access.tenants.get(tenant_id)
+    key, secret = access.keys.create(
         tenant_id=tenant.id,
         user_id=body.user_id,
         name=body.name,
         role=body.role,
         collections=None,
         expires_at=expiry_of(body),
-        record=state.audit.recording(principal, "tenant.key_created", request_id=request_id),
+        record=access.audit.recording(principal, "tenant.key_created", request_id=request_id),
     )
     return NewKeyBody.created(key, secret)

@@ -17,7 +17,8 @@ from app.documents.originals import FileStore, Received, read_blocks
 from app.errors import InvalidRequest, UrlNotAllowed
 from app.ids import new_id
 from app.outbound.web_pages import WebPages
-from app.server.state import State
+from app.server.state import Corpus
+from app.settings import Settings
 
 _FIELDS = ("collection_id", "external_id", "metadata", "on_duplicate", "wait")
 _FIELD_BYTES = 1 << 20
@@ -91,7 +92,7 @@ class Upload:
     is_file: bool = True
 
 
-async def read_upload(request: Request, state: State) -> Upload:
+async def read_upload(request: Request, corpus: Corpus, settings: Settings) -> Upload:
     """Store the upload under a temporary name.
 
     Raises:
@@ -102,9 +103,9 @@ async def read_upload(request: Request, state: State) -> Upload:
         RequestValidationError: A field is wrong.
         Replay: The request has an idempotency key and was done before; let it pass.
     """
-    limit = state.settings.max_upload_mb << 20
+    limit = settings.max_upload_mb << 20
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        return await _read_form(request, state.files, limit=limit)
+        return await _read_form(request, corpus.files, limit=limit)
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
@@ -113,10 +114,10 @@ async def read_upload(request: Request, state: State) -> Upload:
         raise InvalidRequest("The body must be a JSON object with 'text' and 'filename', or with 'url'.")
     if "url" in body:
         page = _validated(WebDocument, body)
-        return await anyio.to_thread.run_sync(lambda: _fetch(page, state.web_pages, state.files, limit=limit))
+        return await anyio.to_thread.run_sync(lambda: _fetch(page, corpus.web_pages, corpus.files, limit=limit))
     document = _validated(TextDocument, body)
     data = document.text.encode("utf-8", errors="replace")
-    received = await anyio.to_thread.run_sync(lambda: state.files.receive([data], name=new_id("in"), limit=limit))
+    received = await anyio.to_thread.run_sync(lambda: corpus.files.receive([data], name=new_id("in"), limit=limit))
     return Upload(received, document.filename, document, is_file=False)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from app.api.dependencies import PrincipalDep, StateDep, request_id
+from app.api.dependencies import AccessDep, DatabaseDep, PrincipalDep, SettingsDep, UsageDep, request_id
 from app.api.exports import EXPORTS, exported
 from app.api.query_parameters import listed, refuse_unknown
 from app.api.schemas.budgets import OwnBudget
@@ -32,10 +32,10 @@ _SINGLE = ("start_time", "end_time", "bucket_width", "tz", "limit", "page")
 
 
 @router.get("/v1/usage", summary="Your own use", responses=problems())
-def own_usage(state: StateDep, principal: PrincipalDep) -> OwnUsage:
+def own_usage(usage: UsageDep, settings: SettingsDep, principal: PrincipalDep) -> OwnUsage:
     """Tokens of the calling key's user today, this month, and ever."""
-    own = state.reports.own(tenant_id=principal.tenant_id, user_id=principal.user_id)
-    budgets = [OwnBudget.of(budget, currency=state.settings.currency) for budget in state.budgets.of(principal)]
+    own = usage.reports.own(tenant_id=principal.tenant_id, user_id=principal.user_id)
+    budgets = [OwnBudget.of(budget, currency=settings.currency) for budget in usage.budgets.of(principal)]
     return OwnUsage.model_validate({**own, "budgets": budgets})
 
 
@@ -105,9 +105,9 @@ ReportQueryDep = Annotated[ReportQuery, Depends(report_query)]
     response_model=ReportPage[CompletionsResult],
     responses={**EXPORTS, **problems(422)},
 )
-def completions(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+def completions(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
     """Buckets by the time the books were closed: a closed bucket never changes."""
-    return exported(request, state.ledger, report_rows.COMPLETIONS, state.reports.completions, query)
+    return exported(request, usage.ledger, report_rows.COMPLETIONS, usage.reports.completions, query)
 
 
 @router.get(
@@ -116,9 +116,9 @@ def completions(request: Request, query: ReportQueryDep, state: StateDep) -> Res
     response_model=ReportPage[EmbeddingsResult],
     responses={**EXPORTS, **problems(422)},
 )
-def embeddings(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+def embeddings(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
     """Queries and documents that were embedded; `group_by=operation` tells them apart."""
-    return exported(request, state.ledger, report_rows.EMBEDDINGS, state.reports.embeddings, query)
+    return exported(request, usage.ledger, report_rows.EMBEDDINGS, usage.reports.embeddings, query)
 
 
 @router.get(
@@ -127,9 +127,9 @@ def embeddings(request: Request, query: ReportQueryDep, state: StateDep) -> Resp
     response_model=ReportPage[RerankResult],
     responses={**EXPORTS, **problems(422)},
 )
-def rerank(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+def rerank(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
     """Calls of the reranker."""
-    return exported(request, state.ledger, report_rows.RERANK, state.reports.rerank, query)
+    return exported(request, usage.ledger, report_rows.RERANK, usage.reports.rerank, query)
 
 
 @router.get(
@@ -138,9 +138,9 @@ def rerank(request: Request, query: ReportQueryDep, state: StateDep) -> Response
     response_model=ReportPage[JudgeResult],
     responses={**EXPORTS, **problems(422)},
 )
-def judge(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+def judge(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
     """Calls of what reads passages to find, keep or check an answer."""
-    return exported(request, state.ledger, report_rows.JUDGE, state.reports.judge, query)
+    return exported(request, usage.ledger, report_rows.JUDGE, usage.reports.judge, query)
 
 
 @router.get(
@@ -149,9 +149,9 @@ def judge(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
     response_model=ReportPage[CostsResult],
     responses={**EXPORTS, **problems(422)},
 )
-def costs(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
+def costs(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
     """What every call cost, adjustments with it; by line item and by document where that is asked."""
-    return exported(request, state.ledger, report_rows.COSTS, state.reports.costs, query)
+    return exported(request, usage.ledger, report_rows.COSTS, usage.reports.costs, query)
 
 
 @router.get(
@@ -162,7 +162,7 @@ def costs(request: Request, query: ReportQueryDep, state: StateDep) -> Response:
 )
 def documents(
     request: Request,
-    state: StateDep,
+    usage: UsageDep,
     principal: PrincipalDep,
     start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
     end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
@@ -197,17 +197,24 @@ def documents(
         limit=limit,
         page=page,
     )
-    return exported(request, state.ledger, report_rows.DOCUMENTS, state.reports.documents, query)
+    return exported(request, usage.ledger, report_rows.DOCUMENTS, usage.reports.documents, query)
 
 
 @router.post("/v1/admin/usage/rebuild", summary="Build the sums of a range again", responses=problems(404, 422, 503))
-def rebuild(body: RebuildBody, request: Request, state: StateDep, principal: PrincipalDep) -> RebuiltBody:
+def rebuild(
+    body: RebuildBody,
+    request: Request,
+    access: AccessDep,
+    usage: UsageDep,
+    database: DatabaseDep,
+    principal: PrincipalDep,
+) -> RebuiltBody:
     """From the ledger itself, for a tenant; where the sums were right nothing changes. Calls may go on meanwhile."""
-    tenant_id = state.tenants.get(body.tenant_id or principal.tenant_id).id
-    days = state.rollups.rebuild(tenant_id=tenant_id, start=body.start_time, end=body.end_time)
+    tenant_id = access.tenants.get(body.tenant_id or principal.tenant_id).id
+    days = usage.rollups.rebuild(tenant_id=tenant_id, start=body.start_time, end=body.end_time)
     detail = {"start_time": body.start_time, "end_time": body.end_time, "days": days}
-    with state.database.write() as connection:
-        state.audit.record_in(
+    with database.write() as connection:
+        access.audit.record_in(
             connection, principal, "usage.rebuilt", body.tenant_id or "usage", detail, request_id=request_id(request)
         )
     return RebuiltBody.model_validate(detail)

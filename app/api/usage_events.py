@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from app.api.dependencies import Cursor, PrincipalDep, StateDep
+from app.api.dependencies import Cursor, PrincipalDep, SettingsDep, UsageDep
 from app.api.exports import EXPORTS, ExportStream, closed_second, ndjson, wanted
 from app.api.query_parameters import listed, refuse_unknown
 from app.api.schemas.shape import Page, problems
@@ -65,7 +65,8 @@ def line_filter(
 )
 def list_events(
     request: Request,
-    state: StateDep,
+    usage: UsageDep,
+    settings: SettingsDep,
     principal: PrincipalDep,
     only: Annotated[LineFilter, Depends(line_filter)],
     start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
@@ -75,7 +76,7 @@ def list_events(
     cursor: Cursor = None,
 ) -> Response:
     """Settled calls and adjustments in the order they counted. A file has the whole range, as of one moment."""
-    zone = zone_named(state.settings.reporting_zone if tz is None else tz)
+    zone = zone_named(settings.reporting_zone if tz is None else tz)
     if not 0 <= start_time <= LATEST:
         raise InvalidRequest("start_time must be Unix seconds.", param="start_time")
     if end_time is not None and not start_time < end_time <= LATEST:
@@ -83,7 +84,7 @@ def list_events(
     form = wanted(request)
     if form is None:
         to_object = line_objects(zone)
-        lines, next_cursor = state.raw_ledger.page(
+        lines, next_cursor = usage.raw_ledger.page(
             tenant_id=principal.tenant_id,
             start=start_time * 1_000_000,
             # the default includes the second that runs: an answer is listed as soon as its client has it
@@ -99,8 +100,8 @@ def list_events(
     for param in ("limit", "cursor"):
         if param in request.query_params:
             raise InvalidRequest("A file has the whole range: leave limit and cursor out.", param=param)
-    end = closed_second(state.ledger, start_time, end_time)
-    batches = state.raw_ledger.batches(
+    end = closed_second(usage.ledger, start_time, end_time)
+    batches = usage.raw_ledger.batches(
         tenant_id=principal.tenant_id, start=start_time * 1_000_000, end=end * 1_000_000, only=only
     )
     if form == "csv":
@@ -116,13 +117,14 @@ def list_events(
 )
 def read_event(
     event_id: str,
-    state: StateDep,
+    usage: UsageDep,
+    settings: SettingsDep,
     principal: PrincipalDep,
     tz: Annotated[str | None, Query(description="IANA zone of local times; default: the reporting zone.")] = None,
 ) -> Response:
     """A settled call, the documents it read, the prices it was costed with and what was corrected since."""
-    zone = zone_named(state.settings.reporting_zone if tz is None else tz)
-    return JSONResponse(whole_object(state.raw_ledger.event(event_id, tenant_id=principal.tenant_id), zone))
+    zone = zone_named(settings.reporting_zone if tz is None else tz)
+    return JSONResponse(whole_object(usage.raw_ledger.event(event_id, tenant_id=principal.tenant_id), zone))
 
 
 def _check(param: str, given: Sequence[str] | None, known: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from app.api.dependencies import Cursor, Limit, PrincipalDep, RequestId, StateDep
+from app.api.dependencies import AccessDep, Cursor, Limit, PrincipalDep, RequestId
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.tenants import NewUser, UserBody, UserPatch
 from app.db.values import KEEP
@@ -14,56 +14,56 @@ router = APIRouter(prefix="/v1/admin/users", tags=["administration"])
 
 
 @router.post("", status_code=201, summary="Make a user", responses=problems(409, 422))
-def create_user(body: NewUser, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
+def create_user(body: NewUser, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
     """Keys make their users themselves; this is for those who come before their keys."""
     _unlimited(principal)
-    made = state.users.create(
+    made = access.users.create(
         body.id or new_id("user"),
         tenant_id=principal.tenant_id,
         name=body.name,
-        record=state.audit.recording(principal, "user.created", request_id=request_id),
+        record=access.audit.recording(principal, "user.created", request_id=request_id),
     )
     return UserBody.of(made)
 
 
 @router.get("", summary="List users", responses=problems(422))
-def list_users(state: StateDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None) -> Page[UserBody]:
+def list_users(access: AccessDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None) -> Page[UserBody]:
     """The tenant's, oldest first, disabled ones too."""
-    found, following = state.users.list(tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
+    found, following = access.users.list(tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
     return Page(data=[UserBody.of(user) for user in found], has_more=following is not None, next_cursor=following)
 
 
 @router.get("/{user_id}", summary="A user", responses=problems(404))
-def read_user(user_id: str, state: StateDep, principal: PrincipalDep) -> UserBody:
+def read_user(user_id: str, access: AccessDep, principal: PrincipalDep) -> UserBody:
     """Its name, and whether it is let in."""
-    return UserBody.of(state.users.get(user_id, tenant_id=principal.tenant_id))
+    return UserBody.of(access.users.get(user_id, tenant_id=principal.tenant_id))
 
 
 @router.patch("/{user_id}", summary="Change a user", responses=problems(404, 409, 422))
 def patch_user(
-    user_id: str, body: UserPatch, state: StateDep, principal: PrincipalDep, request_id: RequestId
+    user_id: str, body: UserPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> UserBody:
     """Rename it, or refuse its keys and sessions until you take them again."""
     _unlimited(principal)
     if body.disabled:
         _not_yourself(principal, user_id)
-    changed = state.users.update(
+    changed = access.users.update(
         user_id,
         tenant_id=principal.tenant_id,
         name=body.name if body.name is not None else KEEP,
         disabled=body.disabled if body.disabled is not None else KEEP,
-        record=state.audit.recording(principal, "user.changed", request_id=request_id),
+        record=access.audit.recording(principal, "user.changed", request_id=request_id),
     )
     return UserBody.of(changed)
 
 
 @router.delete("/{user_id}", summary="Remove a user", responses=problems(404, 409))
-def remove_user(user_id: str, state: StateDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
+def remove_user(user_id: str, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
     """Disable it and end its keys and sessions for good. Its usage stays, under its id."""
     _unlimited(principal)
     _not_yourself(principal, user_id)
-    record = state.audit.recording(principal, "user.removed", request_id=request_id)
-    return UserBody.of(state.users.remove(user_id, tenant_id=principal.tenant_id, record=record))
+    record = access.audit.recording(principal, "user.removed", request_id=request_id)
+    return UserBody.of(access.users.remove(user_id, tenant_id=principal.tenant_id, record=record))
 
 
 def _unlimited(principal: Principal) -> None:

@@ -114,10 +114,10 @@ def _floor(state: "State") -> "Reader | None":
     """The extractive reader, unless it is what answers anyway."""
     from app.answering.quoting.selection import ExtractiveReader
 
-    assert state.models is not None, "the scratch application has models"
+    assert state.serving.models is not None, "the scratch application has models"
     if state.settings.extractive:
         return None
-    return ExtractiveReader(state.models.embedder)
+    return ExtractiveReader(state.serving.models.embedder)
 
 
 def _write(run: "Run", out: Path, console: Console) -> None:

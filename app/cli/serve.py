@@ -57,8 +57,10 @@ def run(settings: "Settings") -> None:
         console.print("Footnote is ready.")
 
     with build_loading(settings, on_ready=ready, on_failure=lambda: drain.begin(at_once=True)) as state:
-        app = create_app(lambda: nullcontext(state), version=state.version, root_path=settings.root_path, drain=drain)
-        loading = state.loading
+        app = create_app(
+            lambda: nullcontext(state), version=state.serving.version, root_path=settings.root_path, drain=drain
+        )
+        loading = state.serving.loading
         assert loading is not None, "models load while it serves"
         server = Server(configuration(app, settings), drain, state=lambda: state, listening=loading.start)
         server.run(sockets=[_listen(settings, console)])

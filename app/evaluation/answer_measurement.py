@@ -28,7 +28,8 @@ from app.evaluation.said import Said, said_in
 from app.evaluation.scratch import PRINCIPAL, Ingested
 from app.evaluation.types import GoldSpan, Options, QuestionSet, SetQuestion
 from app.ids import new_id
-from app.server.state import Models, State
+from app.server.serving import Models
+from app.server.state import State
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Scope, SearchMode
 
@@ -87,8 +88,8 @@ class AnswerMeasurement:
         on_progress: OnProgress,
     ) -> None:
         """`floor` answers every question too, from the context the model read."""
-        assert state.models is not None, "an application that only keeps books answers nothing"
-        self._models: Models = state.models
+        assert state.serving.models is not None, "an application that only keeps books answers nothing"
+        self._models: Models = state.serving.models
         self._state = state
         self._set = question_set
         self._ingested = ingested
@@ -237,7 +238,7 @@ class AnswerMeasurement:
         )
 
     def _slice(self, citation: Citation) -> str:
-        return self._state.contents.text(
+        return self._state.corpus.contents.text(
             citation.document_id,
             tenant_id=PRINCIPAL.tenant_id,
             version=citation.version,

@@ -11,7 +11,8 @@ from app.evaluation.measures import Measured, OnProgress
 from app.evaluation.retrieval_metrics import context_scores, finds_span, locate, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, lead
 from app.evaluation.types import GoldSpan, Options, QuestionSet, SetQuestion
-from app.server.state import Models, State
+from app.server.serving import Models
+from app.server.state import State
 from retrieval.compress import compress
 from retrieval.types import Context, Hit, SearchMode
 
@@ -32,8 +33,8 @@ class Measurement:
         on_progress: OnProgress,
     ) -> None:
         """`floor` is what answers are compared with."""
-        assert state.models is not None, "an application that only keeps books answers nothing"
-        self._models: Models = state.models
+        assert state.serving.models is not None, "an application that only keeps books answers nothing"
+        self._models: Models = state.serving.models
         self._state = state
         self._set = question_set
         self._ingested = ingested
@@ -85,7 +86,7 @@ class Measurement:
                 total += 1
                 ours = self._ingested.document_ids.get(span.document_id)
                 if ours is not None and span.document_id not in texts:
-                    texts[span.document_id] = self._state.contents.text(ours, tenant_id=PRINCIPAL.tenant_id)
+                    texts[span.document_id] = self._state.corpus.contents.text(ours, tenant_id=PRINCIPAL.tenant_id)
                 text = texts.get(span.document_id, "")
                 place = locate(span, text, lead=len(lead(self._set.documents[span.document_id])))
                 if place is None:

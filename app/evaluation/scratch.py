@@ -91,7 +91,7 @@ def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[in
         if time.monotonic() > told + _POLL_SECONDS:  # looking is a query, as dear as an upload
             on_progress(_done(state, question_set), len(question_set.documents))
             told = time.monotonic()
-    while state.jobs.queued():
+    while state.corpus.jobs.queued():
         on_progress(_done(state, question_set), len(question_set.documents))
         time.sleep(_POLL_SECONDS)
     while not _settled(state, collection.id):
@@ -136,21 +136,23 @@ def claim(settings: Settings, data_dir: Path) -> None:
 
 def _collection(state: State, question_set: QuestionSet) -> Collection:
     """The set's collection; one of another corpus goes."""
-    for found in state.collections.list(DEFAULT_TENANT):
+    for found in state.corpus.collections.list(DEFAULT_TENANT):
         if found.name == question_set.name:
             if found.metadata.get("corpus") == question_set.fingerprint:
                 return found
-            state.intake.delete_collection(found.id, principal=PRINCIPAL, force=True)
-    return state.collections.create(DEFAULT_TENANT, question_set.name, metadata={"corpus": question_set.fingerprint})
+            state.corpus.intake.delete_collection(found.id, principal=PRINCIPAL, force=True)
+    return state.corpus.collections.create(
+        DEFAULT_TENANT, question_set.name, metadata={"corpus": question_set.fingerprint}
+    )
 
 
 def _upload(state: State, document: SetDocument, *, collection_id: str, name: str) -> None:
     head = lead(document)
     content = (head + document.text).encode()
-    received = state.files.receive(
+    received = state.corpus.files.receive(
         [content], name=hashlib.sha256(document.id.encode()).hexdigest(), limit=max(1, len(content))
     )
-    state.intake.accept(
+    state.corpus.intake.accept(
         received,
         filename=f"{name}.md" if head else f"{name}.txt",
         principal=PRINCIPAL,
@@ -162,14 +164,14 @@ def _upload(state: State, document: SetDocument, *, collection_id: str, name: st
 
 
 def _done(state: State, question_set: QuestionSet) -> int:
-    return max(0, len(question_set.documents) - state.jobs.queued())
+    return max(0, len(question_set.documents) - state.corpus.jobs.queued())
 
 
 def _settled(state: State, collection_id: str) -> bool:
     """Whether no document of the collection is on its way."""
     waiting = (DocumentStatus.QUEUED, DocumentStatus.EXTRACTING, DocumentStatus.CHUNKING, DocumentStatus.EMBEDDING)
     return not any(
-        state.documents.list(tenant_id=DEFAULT_TENANT, collection_id=collection_id, status=status, limit=1)[0]
+        state.corpus.documents.list(tenant_id=DEFAULT_TENANT, collection_id=collection_id, status=status, limit=1)[0]
         for status in waiting
     )
 
@@ -180,7 +182,7 @@ def _outcomes(state: State, collection_id: str) -> tuple[dict[str, str], dict[st
     failed: dict[str, str] = {}
     cursor: str | None = None
     while True:
-        page, cursor = state.documents.list(
+        page, cursor = state.corpus.documents.list(
             tenant_id=DEFAULT_TENANT, collection_id=collection_id, limit=_PAGE, cursor=cursor
         )
         for document in page:

@@ -31,7 +31,7 @@ from app.errors import SetupError
 from app.jobs.worker import Worker
 from app.models.loading import load_embedder, load_generator, load_reader
 from app.server.embedder_swap import EmbedderStack
-from app.server.state import Models
+from app.server.serving import Models
 from app.settings import Settings
 from app.telemetry.logs import logger
 from app.telemetry.stations import Instruments, station

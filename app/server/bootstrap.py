@@ -1,9 +1,9 @@
 """The composition root: builds every collaborator once, in dependency order, and closes them in reverse."""
 
 import gc
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version as distribution_version
 from zoneinfo import ZoneInfo
 
@@ -48,12 +48,14 @@ from app.outbound.webhooks import Webhooks
 from app.server.background_loading import BackgroundLoading
 from app.server.collectors import LedgerCollector
 from app.server.model_loading import STEPS, Foundation, extraction_limits, loaded
-from app.server.state import State, Stations
+from app.server.serving import Serving
+from app.server.state import Access, Corpus, History, Limits, State, Telemetry, Usage
 from app.settings import Settings
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 from app.telemetry.otel import open_tracer
 from app.telemetry.stations import Instruments
+from app.telemetry.tracing import Tracer
 from app.types import DEFAULT_TENANT
 from app.usage.budgets.alert_delivery import AlertDelivery
 from app.usage.budgets.alert_rows import AlertRepository
@@ -89,7 +91,7 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
             another currency, or the index belongs to another embedder that is not there any more.
         RetrievalError: The embedder cannot be used, or the index's device is not there.
     """
-    with _founded(settings, local_secret) as foundation:
+    with _without_models(settings, local_secret) as foundation:
         if not with_models:
             yield foundation.state
             return
@@ -101,21 +103,22 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
 def build_loading(
     settings: Settings, *, on_ready: Callable[[], None], on_failure: Callable[[], None]
 ) -> Iterator[State]:
-    """As `build`, but models load while the block runs, from when it calls `State.loading.start`.
+    """As `build`, but models load while the block runs, from when it calls `State.serving.loading.start`.
 
     Args:
         settings: From `load_settings`.
         on_ready: Called by the loading thread when they are there.
-        on_failure: Called by the loading thread when the models cannot be loaded; `State.loading.failure` says why.
+        on_failure: Called by the loading thread when the models cannot be loaded, for the reason
+            `State.serving.loading.failure`.
 
     Raises:
         SetupError: The data dir is in use, the database is too new, or prices are in another currency.
     """
-    with _founded(settings, None) as foundation:
+    with _without_models(settings, None) as foundation:
         loading = BackgroundLoading(
             lambda begin: loaded(foundation, begin=begin), steps=STEPS, on_ready=on_ready, on_failure=on_failure
         )
-        foundation.state.loading = loading
+        foundation.state.serving.loading = loading
         try:
             yield foundation.state
         finally:
@@ -123,147 +126,194 @@ def build_loading(
 
 
 @contextmanager
-def _founded(settings: Settings, local_secret: str | None) -> Iterator[Foundation]:
-    """An application that keeps books: what was left open is settled, and everything that needs no weights works."""
+def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Foundation]:
+    """The application without models, after crash recovery: calls left open are settled, cut-off jobs wait again."""
     with ExitStack() as stack:
-        stack.enter_context(data_dir_lock(settings.data_dir))
-        database = Database.open(settings.resolved_database_url)
-        stack.callback(database.close)
-        stack.enter_context(server_lock(database))
-        upgrade(database, copies=settings.data_dir / "backups")
-        boot_id = new_id("boot")
-        zone = ZoneInfo(settings.reporting_zone)
-        rollups = RollupBuilder(database, zone)
-        rollups.ensure_zone()  # before anything is settled
-        jobs, documents = JobRepository(database), DocumentRepository(database)
-        metrics, version = Metrics(), distribution_version("footnote-rag")
-        metrics.describe_build(version)
-        tracer = open_tracer(settings.otlp_endpoint, ratio=settings.trace_ratio, version=version)
-        stack.callback(tracer.close)
-        instruments = Instruments(metrics, tracer)
-        alerts, webhooks = AlertRepository(database), Webhooks(hosts=settings.webhook_hosts, tracer=tracer)
-        delivery = AlertDelivery(alerts, webhooks.post, currency=settings.currency)
-        audit = AuditLog(database)
-        quotas = QuotaRepository(database, audit, on_change=lambda: overridden.refresh())  # noqa: PLW0108 - made below
-        key_quota, tenant_quota = default_quotas(settings)
-        overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
-        stack.callback(overridden.close)
-        rates = Rates(overridden)
-        books = (Budgets(on_refusal=delivery.refused), Rollups(zone), TokenCounts(metrics), TokenLimiter(rates))
-        ledger = _open_ledger(settings, stack, database, jobs, boot_id=boot_id, books=books, metrics=metrics)
-        prices = PriceBook(database, audit, currency=settings.currency, clock=ledger.seconds)
-        prices.require_currency()
+        base = _base(settings, stack)
         known = KnownPrincipals()
-        keys, collections = KeyRepository(database, on_change=known.forget), CollectionRepository(database)
-        sessions = SessionRepository(database, hours=settings.session_hours, on_change=known.forget)
-        ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT, address=settings.address())
-        files = FileStore(settings.data_dir / "files")
-        files.clear_incoming()
-        remove_strays(files, documents)
-        stations = Stations()
+        serving = Serving(version=base.version)
+        jobs = JobRepository(base.database)
+        limits, rates = _limits(base, stack, serving)
+        usage, delivery = _usage(base, stack, jobs, rates)
+        access = _access(base, known, local_secret)
         passwords = Passwords()
-        intake = Intake(
-            documents=documents,
-            collections=collections,
-            files=files,
-            passwords=passwords,
-            wake=stations.wake,
-            forget=stations.forget,
-            on_queued=instruments.queued,
-            with_office=find_soffice() is not None,
-        )
-        lookup: KeyLookup = keys
-        if local_secret is not None:
-            lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
-        generations = GenerationRepository(database)
-        reconciler = Reconciler(database=database, files=files, metrics=metrics)
-        ledger_reconciliation = LedgerReconciliation(
-            database, boot_id=boot_id, zone=zone, metrics=metrics, clock=ledger.seconds
-        )
+        corpus = _corpus(base, stack, serving, jobs, passwords)
         gc.enable()  # the command line turns it off while it imports
-        # budgets hold what a call cost when it was settled: only the sums count adjustments
-        adjustments = Adjustments(
-            database, audit, books=(Rollups(zone),), currency=settings.currency, clock=ledger.seconds
-        )
         state = State(
             settings=settings,
-            database=database,
-            documents=documents,
-            collections=collections,
-            contents=ContentRepository(database),
-            passage_boxes=stack.enter_context(
-                PassageBoxes(ContentRepository(database), files, limits=extraction_limits(settings))
+            database=base.database,
+            idempotency=IdempotencyRepository(base.database, boot_id=base.boot_id),
+            corpus=corpus,
+            history=History(
+                conversations=ConversationRepository(base.database), feedback=FeedbackRepository(base.database)
             ),
-            conversations=ConversationRepository(database),
-            feedback=FeedbackRepository(database),
-            jobs=jobs,
-            generations=generations,
-            idempotency=IdempotencyRepository(database, boot_id=boot_id),
-            keys=keys,
-            tenants=TenantRepository(database, on_change=known.forget),
-            users=UserRepository(database, on_change=known.forget),
-            sessions=sessions,
-            openid=open_id(settings),
-            ledger=ledger,
-            raw_ledger=RawLedger(database),
-            reports=UsageReports(database, zone=zone, currency=settings.currency),
-            rollups=rollups,
-            audit=audit,
-            budgets=BudgetRepository(database, audit),
-            alerts=alerts,
-            webhooks=webhooks,
-            prices=prices,
-            adjustments=adjustments,
-            rerater=Rerater(database, adjustments, audit, clock=ledger.seconds),
-            files=files,
-            intake=intake,
-            openai_files=OpenAIFiles(
-                rows=OpenAIFileRepository(database), documents=documents, jobs=jobs, files=files, intake=intake
-            ),
-            reindexer=Reindexer(
-                reindexings=ReindexingRepository(database),
-                collections=collections,
-                jobs=jobs,
-                files=files,
-                intake=intake,
-                wake=stations.wake,
-            ),
-            web_pages=WebPages() if settings.web_pages else None,
-            authenticator=Authenticator(lookup, sessions, known=known),
-            admission=sized_admission(settings, quotas=overridden, rates=rates, waiting_tokens=stations.waiting_tokens),
-            quotas=quotas,
-            metrics=metrics,
-            instruments=instruments,
-            reconciler=reconciler,
-            ledger_reconciliation=ledger_reconciliation,
-            models=None,
-            embedder_swap=None,
-            started_at=time.time(),
-            version=version,
+            access=access,
+            usage=usage,
+            limits=limits,
+            telemetry=base.telemetry,
+            serving=serving,
         )
-        stations.state = state
-        yield Foundation(state=state, stations=stations, boot_id=boot_id, passwords=passwords, delivery=delivery)
+        yield Foundation(state=state, boot_id=base.boot_id, passwords=passwords, delivery=delivery)
 
 
-def _open_ledger(
-    settings: Settings,
-    stack: ExitStack,
-    database: Database,
-    jobs: JobRepository,
-    *,
-    boot_id: str,
-    books: tuple[Book, ...],
-    metrics: Metrics,
-) -> Ledger:
-    """The ledger, in which nothing is open any more that a process before this one began; its jobs wait again."""
-    journal = SettlementJournal(settings.data_dir / "settlements.jsonl")
-    ledger = Ledger(database, boot_id=boot_id, books=books, journal=journal, currency=settings.currency)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """What every part is built on."""
+
+    settings: Settings
+    database: Database
+    boot_id: str
+    zone: ZoneInfo
+    audit: AuditLog
+    telemetry: Telemetry
+    tracer: Tracer
+    rollups: RollupBuilder
+    version: str
+
+
+def _base(settings: Settings, stack: ExitStack) -> _Base:
+    """Lock the data dir, open the database and bring its schema up to date."""
+    stack.enter_context(data_dir_lock(settings.data_dir))
+    database = Database.open(settings.resolved_database_url)
+    stack.callback(database.close)
+    stack.enter_context(server_lock(database))
+    upgrade(database, copies=settings.data_dir / "backups")
+    zone = ZoneInfo(settings.reporting_zone)
+    rollups = RollupBuilder(database, zone)
+    rollups.ensure_zone()  # before anything is settled
+    metrics, version = Metrics(), distribution_version("footnote-rag")
+    metrics.describe_build(version)
+    tracer = open_tracer(settings.otlp_endpoint, ratio=settings.trace_ratio, version=version)
+    stack.callback(tracer.close)
+    return _Base(
+        settings=settings,
+        database=database,
+        boot_id=new_id("boot"),
+        zone=zone,
+        audit=AuditLog(database),
+        telemetry=Telemetry(metrics=metrics, instruments=Instruments(metrics, tracer)),
+        tracer=tracer,
+        rollups=rollups,
+        version=version,
+    )
+
+
+def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[Limits, Rates]:
+    """Quotas from the settings and the database, and the admission that enforces them."""
+    quotas = QuotaRepository(base.database, base.audit, on_change=lambda: overridden.refresh())  # noqa: PLW0108 - made below
+    key_quota, tenant_quota = default_quotas(base.settings)
+    overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
+    stack.callback(overridden.close)
+    rates = Rates(overridden)
+    admission = sized_admission(base.settings, quotas=overridden, rates=rates, waiting_tokens=serving.waiting_tokens)
+    return Limits(admission=admission, quotas=quotas), rates
+
+
+def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> tuple[Usage, AlertDelivery]:
+    """The ledger, recovered, and everything that is kept in step with it."""
+    database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
+    alerts, webhooks = AlertRepository(database), Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
+    delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
+    books = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenCounts(metrics), TokenLimiter(rates))
+    ledger = _open_ledger(base, stack, jobs, books)
+    prices = PriceBook(database, audit, currency=currency, clock=ledger.seconds)
+    prices.require_currency()
+    # budgets hold what a call cost when it was settled: only the sums count adjustments
+    adjustments = Adjustments(database, audit, books=(Rollups(base.zone),), currency=currency, clock=ledger.seconds)
+    usage = Usage(
+        ledger=ledger,
+        raw_ledger=RawLedger(database),
+        prices=prices,
+        adjustments=adjustments,
+        rerater=Rerater(database, adjustments, audit, clock=ledger.seconds),
+        budgets=BudgetRepository(database, audit),
+        alerts=alerts,
+        webhooks=webhooks,
+        rollups=base.rollups,
+        reports=UsageReports(database, zone=base.zone, currency=currency),
+        reconciliation=LedgerReconciliation(
+            database, boot_id=base.boot_id, zone=base.zone, metrics=metrics, clock=ledger.seconds
+        ),
+    )
+    return usage, delivery
+
+
+def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, books: tuple[Book, ...]) -> Ledger:
+    """The ledger after recovery: calls and jobs that an earlier process left open are settled and queued again."""
+    journal = SettlementJournal(base.settings.data_dir / "settlements.jsonl")
+    ledger = Ledger(base.database, boot_id=base.boot_id, books=books, journal=journal, currency=base.settings.currency)
     replayed = ledger.settle_journaled()  # exact counts first: what is open after them was cut off
-    recovered, requeued = ledger.recover(), jobs.requeue_orphans(boot_id)
+    recovered, requeued = ledger.recover(), jobs.requeue_orphans(base.boot_id)
     if recovered or requeued or replayed:
         logger().warning("start.recovered", ledger_rows=recovered, jobs=requeued, settled=replayed)
-    metrics.register(LedgerCollector(database, lambda: len(journal)))
+    base.telemetry.metrics.register(LedgerCollector(base.database, lambda: len(journal)))
     retry = SettlementRetry(ledger.settle_journaled)
     retry.start()
     stack.callback(retry.close)
     return ledger
+
+
+def _access(base: _Base, known: KnownPrincipals, local_secret: str | None) -> Access:
+    """Keys, sessions and users; at the first start of an installation its first key is made."""
+    database, settings = base.database, base.settings
+    keys = KeyRepository(database, on_change=known.forget)
+    sessions = SessionRepository(database, hours=settings.session_hours, on_change=known.forget)
+    ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT, address=settings.address())
+    lookup: KeyLookup = keys
+    if local_secret is not None:
+        lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
+    return Access(
+        authenticator=Authenticator(lookup, sessions, known=known),
+        keys=keys,
+        sessions=sessions,
+        openid=open_id(settings),
+        users=UserRepository(database, on_change=known.forget),
+        tenants=TenantRepository(database, on_change=known.forget),
+        audit=base.audit,
+    )
+
+
+def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords) -> Corpus:
+    """Documents and their files; files that no row of the database names are removed."""
+    database, settings = base.database, base.settings
+    documents, collections, contents = (
+        DocumentRepository(database),
+        CollectionRepository(database),
+        ContentRepository(database),
+    )
+    files = FileStore(settings.data_dir / "files")
+    files.clear_incoming()
+    remove_strays(files, documents)
+    intake = Intake(
+        documents=documents,
+        collections=collections,
+        files=files,
+        passwords=passwords,
+        wake=serving.wake,
+        forget=serving.forget,
+        on_queued=base.telemetry.instruments.queued,
+        with_office=find_soffice() is not None,
+    )
+    return Corpus(
+        documents=documents,
+        collections=collections,
+        contents=contents,
+        passage_boxes=stack.enter_context(PassageBoxes(contents, files, limits=extraction_limits(settings))),
+        files=files,
+        intake=intake,
+        web_pages=WebPages() if settings.web_pages else None,
+        jobs=jobs,
+        reindexer=Reindexer(
+            reindexings=ReindexingRepository(database),
+            collections=collections,
+            jobs=jobs,
+            files=files,
+            intake=intake,
+            wake=serving.wake,
+        ),
+        openai_files=OpenAIFiles(
+            rows=OpenAIFileRepository(database), documents=documents, jobs=jobs, files=files, intake=intake
+        ),
+        generations=GenerationRepository(database),
+        reconciler=Reconciler(database=database, files=files, metrics=base.telemetry.metrics),
+    )

@@ -16,7 +16,7 @@ from app.db.vectors import VectorRepository
 from app.documents.reembedding import Reembedder, Target, TextOf
 from app.documents.vector_index import LiveVectorIndex
 from app.errors import AppError, Conflict, StorageFull, StoreUnavailable
-from app.server.state import Building, Models, Stations
+from app.server.serving import Building, Models, Serving
 from app.telemetry.logs import logger
 from retrieval.errors import RetrievalError
 from retrieval.ports import Embedder
@@ -48,9 +48,9 @@ class EmbedderSwap:
         generations: GenerationRepository,
         vectors: VectorRepository,
         reembedder: Reembedder,
-        stations: Stations,
+        serving: Serving,
         load: Callable[[Generation], EmbedderStack],
-        serving: EmbedderStack,
+        stack: EmbedderStack,
         folder_of: Callable[[int], Path],
     ) -> None:
         """Take charge of the stations that `serving` made and `stations.models` holds.
@@ -67,9 +67,9 @@ class EmbedderSwap:
         self._generations = generations
         self._vectors = vectors
         self._reembedder = reembedder
-        self._stations = stations
-        self._load = load
         self._serving = serving
+        self._load = load
+        self._stack = stack
         self._folder_of = folder_of
         self._closing = threading.Event()
         self._wake = threading.Event()
@@ -180,8 +180,8 @@ class EmbedderSwap:
 
     def _mend(self) -> None:
         """Embed what the generation in use lacks: another process may have indexed it while it had another one."""
-        models = self._stations.current()
-        target = Target(models.index.generation, self._serving.embedder, self._serving.text_of)
+        models = self._serving.current()
+        target = Target(models.index.generation, self._stack.embedder, self._stack.text_of)
         filled = self._reembedder.fill(target, before=self._check, after=lambda _: None)
         if filled:
             logger().warning("generation.mended", generation=target.generation, chunks=filled)
@@ -203,8 +203,8 @@ class EmbedderSwap:
             pass
         self._generations.ready(generation.id)
         index = line.open_index(generation.id)
-        self._stations.incoming = index  # deletions reach both from here on
-        old = self._stations.current()
+        self._serving.incoming = index  # deletions reach both from here on
+        old = self._serving.current()
         self._swapping = True
         try:
             old.worker.stop()
@@ -217,19 +217,19 @@ class EmbedderSwap:
             models = line.assemble(index)
             self._generations.activate(generation.id)
         except BaseException:
-            self._stations.incoming = None
+            self._serving.incoming = None
             index.close()
             if not self._closing.is_set():
                 self._resume(old)
                 self._swapping = False
             raise
-        self._stations.install(models)
-        self._stations.incoming = None
+        self._serving.install(models)
+        self._serving.incoming = None
         models.worker.start()
         self._swapping = False
         logger().info("generation.swapped", generation=generation.id, before=old.index.generation)
         with self._lock:
-            self._serving, self._target, self._building, self._rejected = line, None, None, None
+            self._stack, self._target, self._building, self._rejected = line, None, None, None
         old.index.close()  # saved for the way back; a request that began before can still search it
 
     def _fill(self, target: Target) -> int:
@@ -242,8 +242,8 @@ class EmbedderSwap:
 
     def _resume(self, old: Models) -> None:
         """Ingest with the old embedder again, by a new worker: one that was stopped starts no more."""
-        models = self._serving.assemble(old.index)
-        self._stations.install(models)
+        models = self._stack.assemble(old.index)
+        self._serving.install(models)
         models.worker.start()
 
     def _clear(self) -> None:

@@ -72,15 +72,14 @@ class Server(uvicorn.Server):
 
     def _stop_ingestion(self) -> None:
         """Begin nothing more in the background; the step under way is ended."""
-        state = self._state()
-        if state.embedder_swap is not None:
-            state.embedder_swap.close()
-        if state.models is not None:
-            state.models.worker.stop()
+        serving = self._state().serving
+        if serving.embedder_swap is not None:
+            serving.embedder_swap.close()
+        serving.stop_worker()
 
     def _end_answers(self) -> None:
         """What is cancelled from here on is not the clients' doing."""
-        models = self._state().models
+        models = self._state().serving.models
         if models is not None:
             models.answerer.server_stops()
 

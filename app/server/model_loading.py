@@ -17,7 +17,7 @@ from app.server.assembly import Assembly
 from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderSwap
 from app.server.process import leave_loaded_alone
-from app.server.state import State, Stations
+from app.server.state import State
 from app.settings import Settings
 from app.usage.budgets.alert_delivery import AlertDelivery
 from app.usage.reconciliation.engine_counters import EngineCounters
@@ -38,7 +38,6 @@ class Foundation:
     """An application without models, and what only those who load them need of it."""
 
     state: State
-    stations: Stations
     boot_id: str
     passwords: Passwords
     delivery: AlertDelivery
@@ -59,8 +58,8 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         RetrievalError: The embedder cannot be used, or the index's device is not there.
         GenerationError: The generator cannot be used.
     """
-    state, stations = foundation.state, foundation.stations
-    settings, ledger = state.settings, state.ledger
+    state, serving = foundation.state, foundation.state.serving
+    settings, ledger = state.settings, state.usage.ledger
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
     os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
 
@@ -73,37 +72,37 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
             counters = EngineCounters(state.database, generator[2], boot_id=foundation.boot_id, clock=ledger.seconds)
             counters.start()
             stack.callback(counters.close)  # after the engine, which tells every observer first
-            state.ledger_reconciliation.watch_engine(counters)
+            state.usage.reconciliation.watch_engine(counters)
         stack.callback(generator[2].close)
 
-        stack.callback(stations.close_index)
+        stack.callback(serving.close_index)
         assembly = _assembly(foundation, stack, embedder, generator, begin=begin)
-        standing = state.generations.prepare(embedder.info, source=settings.embedder)
+        standing = state.corpus.generations.prepare(embedder.info, source=settings.embedder)
         begin("reader")
-        serving = assembly.line(standing.active)
+        embedder_stack = assembly.line(standing.active)
         begin("index")
-        index = serving.open_index(standing.active.id)
-        stations.incoming, stations.incoming_words = index, assembly.lexical  # deletions reach both from here on
+        index = embedder_stack.open_index(standing.active.id)
+        serving.incoming, serving.incoming_words = index, assembly.lexical  # deletions reach both from here on
         index.reconcile()  # some may have come while it was read
-        models = serving.assemble(index)
+        models = embedder_stack.assemble(index)
         embedder_swap = EmbedderSwap(
-            generations=state.generations,
+            generations=state.corpus.generations,
             vectors=(vectors := VectorRepository(state.database)),
             reembedder=Reembedder(vectors, ledger),
-            stations=stations,
-            load=assembly.line,
             serving=serving,
+            load=assembly.line,
+            stack=embedder_stack,
             folder_of=lambda generation: index_folder(settings.data_dir, generation),
         )
         models.worker.start()
-        stack.callback(stations.stop_worker)
+        stack.callback(serving.stop_worker)
         stack.callback(embedder_swap.close)
-        state.embedder_swap = embedder_swap
-        stations.install(models)
-        stations.incoming = stations.incoming_words = None
+        serving.embedder_swap = embedder_swap
+        serving.install(models)
+        serving.incoming = serving.incoming_words = None
         models.worker.wake()  # for what was uploaded meanwhile
-        state.metrics.register(EngineCollector(models.engine))
-        state.metrics.register(IndexCollector(stations.vectors))
+        state.telemetry.metrics.register(EngineCollector(models.engine))
+        state.telemetry.metrics.register(IndexCollector(serving.vectors))
         foundation.delivery.start()
         stack.callback(foundation.delivery.stop)
         _watch(foundation, stack)
@@ -139,10 +138,10 @@ def _assembly(
     return Assembly(
         settings=settings,
         database=state.database,
-        files=state.files,
-        ledger=state.ledger,
-        jobs=state.jobs,
-        instruments=state.instruments,
+        files=state.corpus.files,
+        ledger=state.usage.ledger,
+        jobs=state.corpus.jobs,
+        instruments=state.telemetry.instruments,
         boot_id=foundation.boot_id,
         chunks=chunks,
         lexical=lexical,
@@ -167,14 +166,14 @@ def extraction_limits(settings: Settings) -> ExtractionLimits:
 
 def _watch(foundation: Foundation, stack: ExitStack) -> None:
     """Reconcile the ledger every few minutes, and everything else every night."""
-    state, stations = foundation.state, foundation.stations
-    ledger_watch = LedgerWatch(state.ledger_reconciliation.run)
+    state, serving = foundation.state, foundation.state.serving
+    ledger_watch = LedgerWatch(state.usage.reconciliation.run)
     ledger_watch.start()
     stack.callback(ledger_watch.stop)
     if state.settings.reconcile_hour == "off":
         return
     nightly = NightlyReconciliation(
-        lambda: state.reconciler.run(stations.current().index, repair=True), hour=state.settings.reconcile_hour
+        lambda: state.corpus.reconciler.run(serving.current().index, repair=True), hour=state.settings.reconcile_hour
     )
     nightly.start()
     stack.callback(nightly.stop)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from generation.sequence import SequenceState
 from generation.step import Sample
 from generation.types import ModelInfo
 from tests.app.evaluation.application import Unconstrained
-from tests.app.server.stations import LIMITS, stations
+from tests.app.server.stations import LIMITS, state_with, stations
 from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
 from tests.server import ADMIN_KEY
 
@@ -92,20 +91,20 @@ def metered(
     settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with build(settings, with_models=False) as bare:
         engine = engine or scripted()
-        counters = EngineCounters(bare.database, engine, boot_id=bare.ledger.boot_id, seconds=0.5)
+        counters = EngineCounters(bare.database, engine, boot_id=bare.usage.ledger.boot_id, seconds=0.5)
         counters.start()
         reconciliation = LedgerReconciliation(
             bare.database,
-            boot_id=bare.ledger.boot_id,
+            boot_id=bare.usage.ledger.boot_id,
             zone=ZoneInfo(settings.reporting_zone),
-            metrics=bare.metrics,
+            metrics=bare.telemetry.metrics,
             counters=counters,
         )
-        watching = replace(bare, ledger=watched(bare.ledger))
+        watching = state_with(bare, ledger=watched(bare.usage.ledger))
         models = stations(watching, engine, tokenizer=tokenizer, limits=limits, passwords=passwords)
         models.worker.start()
         try:
-            yield replace(bare, models=models, ledger_reconciliation=reconciliation)
+            yield state_with(bare, models=models, reconciliation=reconciliation)
         finally:
             models.worker.stop()
             engine.close()

@@ -31,7 +31,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[State]:
 
 @pytest.fixture(scope="module")
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.version)
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
         yield client
 
@@ -41,7 +41,9 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 def key_of(state: State, tenant: str, role: Role = Role.ADMIN, **limits: Any) -> dict[str, str]:
-    return bearer(state.keys.create(tenant_id=tenant, user_id=f"{tenant}-user", name="k", role=role, **limits)[1])
+    return bearer(
+        state.access.keys.create(tenant_id=tenant, user_id=f"{tenant}-user", name="k", role=role, **limits)[1]
+    )
 
 
 @pytest.mark.parametrize("headers", [{"Authorization": ""}, bearer("fn_unknown"), {"Authorization": "Basic eDp5"}])
@@ -183,8 +185,8 @@ def test_e10_a_keys_life_from_its_making_to_its_end(client, state):
     assert made["prefix"] == secret[: len(made["prefix"])]
     assert allowed(bearer(secret)) == {True}
     assert allowed(cookie) == {True}
-    state.ledger.reserve(reservation("req_e10:1", tenant_id="default", user_id="ada", key_id=made["id"]))
-    state.ledger.settle("req_e10:1", Settlement(status=UsageStatus.COMPLETED))
+    state.usage.ledger.reserve(reservation("req_e10:1", tenant_id="default", user_id="ada", key_id=made["id"]))
+    state.usage.ledger.settle("req_e10:1", Settlement(status=UsageStatus.COMPLETED))
 
     rotated = client.post(f"/v1/admin/keys/{made['id']}/rotate", json={"overlap_s": 60}).json()
     assert (rotated["id"], rotated["rotated_from"]) == (made["id"], made["prefix"])
@@ -199,7 +201,7 @@ def test_e10_a_keys_life_from_its_making_to_its_end(client, state):
 
 
 def test_e10_a_change_by_another_process_counts_within_a_second(client, state):
-    key, secret = state.keys.create(user_id="u", name="k", role=Role.READER)
+    key, secret = state.access.keys.create(user_id="u", name="k", role=Role.READER)
     assert client.get("/v1/usage", headers=bearer(secret)).status_code == 200
     elsewhere = KeyRepository(state.database)  # tells this process nothing
 
@@ -283,8 +285,8 @@ def test_nobody_locks_themselves_out(client):
 
 def test_a_removed_user_is_out_and_its_usage_stays(client, state):
     key = client.post("/v1/admin/keys", json={"name": "k", "user_id": "gone"}).json()
-    state.ledger.reserve(reservation("req_gone:1", tenant_id="default", user_id="gone", key_id=key["id"]))
-    state.ledger.settle("req_gone:1", Settlement(status=UsageStatus.COMPLETED))
+    state.usage.ledger.reserve(reservation("req_gone:1", tenant_id="default", user_id="gone", key_id=key["id"]))
+    state.usage.ledger.settle("req_gone:1", Settlement(status=UsageStatus.COMPLETED))
 
     assert client.delete("/v1/admin/users/gone").json()["disabled_at"] is not None
     assert client.get("/v1/documents", headers=bearer(key["secret"])).status_code == 401
@@ -293,10 +295,10 @@ def test_a_removed_user_is_out_and_its_usage_stays(client, state):
 
 def test_e10_a_documents_events_end_with_the_key(client, state):
     upload = client.post("/v1/documents", json={"text": "Waits for a worker.", "filename": "w.txt"}).json()
-    key, secret = state.keys.create(user_id="u", name="k", role=Role.READER)
+    key, secret = state.access.keys.create(user_id="u", name="k", role=Role.READER)
     with client.stream("GET", f"/v1/documents/{upload['id']}/events", headers=bearer(secret)) as stream:
         assert stream.status_code == 200
-        state.keys.revoke(key.id, tenant_id="default")
+        state.access.keys.revoke(key.id, tenant_id="default")
         events = [line for line in stream.iter_lines() if line.startswith("event:")]
 
     assert events[-1] == "event: error"

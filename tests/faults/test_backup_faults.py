@@ -265,5 +265,5 @@ def test_a5_a_torn_upload_is_gone_at_the_next_start(tmp_path):
     (placed / "1").write_bytes(b"")
 
     with build(settings_of(tmp_path), with_models=False) as state:
-        assert state.files.document_versions() == set()
+        assert state.corpus.files.document_versions() == set()
         assert list(incoming.iterdir()) == []

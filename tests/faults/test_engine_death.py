@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from app.usage.ledger.ledger import Ledger
 from generation.engine import LocalEngine
 from generation.step import DeviceLost, OutOfMemory
 from generation.supervisor import Backoff, SupervisedEngine
-from tests.app.server.stations import stations
+from tests.app.server.stations import state_with, stations
 from tests.generation.fakes import Plan, ScriptedRunner, scripted_engine
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
@@ -63,8 +63,8 @@ def service(tmp_path: Path) -> Iterator[Service]:
     engine = SupervisedEngine(device.engine, backoff=Backoff(first_s=2.0))
     with build(settings, with_models=False) as bare:
         models = stations(bare, engine)
-        bare.metrics.register(EngineCollector(engine))
-        state = replace(bare, models=models)
+        bare.telemetry.metrics.register(EngineCollector(engine))
+        state = state_with(bare, models=models)
         app = create_app(lambda: nullcontext(state), version="0")
         models.worker.start()
         try:

@@ -99,10 +99,10 @@ def state(tmp_path: Path) -> Iterator[State]:
 def test_f7_a_closed_period_is_the_same_bytes_twice_while_calls_settle(state):
     """Invariant 16: every file."""
     for number in range(3):
-        state.ledger.reserve(reservation(f"req_{number}:1", tenant_id="default"))
-        state.ledger.settle(f"req_{number}:1", DONE)
-    app = create_app(lambda: nullcontext(state), version=state.version)
-    end = state.ledger.moment() // 10**6 + 1
+        state.usage.ledger.reserve(reservation(f"req_{number}:1", tenant_id="default"))
+        state.usage.ledger.settle(f"req_{number}:1", DONE)
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
+    end = state.usage.ledger.moment() // 10**6 + 1
     params = {"start_time": end - 86_400, "end_time": end}
     paths = ("usage/events", "usage/completions", "usage/documents", "costs")
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
@@ -115,8 +115,8 @@ def test_f7_a_closed_period_is_the_same_bytes_twice_while_calls_settle(state):
             ]
 
         once = files()
-        state.ledger.reserve(reservation("req_late:1", tenant_id="default"))
-        state.ledger.settle("req_late:1", DONE)
+        state.usage.ledger.reserve(reservation("req_late:1", tenant_id="default"))
+        state.usage.ledger.settle("req_late:1", DONE)
         again = files()
 
     assert once == again

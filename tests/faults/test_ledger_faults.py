@@ -78,9 +78,9 @@ def test_f4_a_database_that_is_away_when_a_call_begins_is_503_and_the_engine_nev
 
             assert (refused.status_code, refused.headers["content-type"]) == (503, "application/problem+json")
             assert refused.headers["retry-after"]
-            assert state.models is not None
-            assert state.models.engine.stats().requests == 1
-            assert state.ledger.usage(refused.headers["x-request-id"]) == ()
+            assert state.serving.models is not None
+            assert state.serving.models.engine.stats().requests == 1
+            assert state.usage.ledger.usage(refused.headers["x-request-id"]) == ()
             assert http.post("/v1/ask", json=QUESTION).status_code == 200
             assert http.get("/v1/admin/usage/reconciliation").json()["ok"]
 

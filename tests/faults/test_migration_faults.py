@@ -185,7 +185,7 @@ def test_b7_a_second_server_on_a_data_dir_is_refused_and_the_first_goes_on(tmp_p
     with build(settings, with_models=False) as state:
         with pytest.raises(SetupError, match="Another Footnote process is using this data dir"), build(settings):
             pass
-        assert state.jobs.queued() == 0
+        assert state.corpus.jobs.queued() == 0
         result = CliRunner().invoke(cli, ["serve"], env={"FOOTNOTE_DATA_DIR": str(tmp_path), "FOOTNOTE_PORT": "0"})
         assert result.exit_code != 0
     with data_dir_lock(tmp_path):

@@ -31,7 +31,7 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 @pytest.fixture
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.version)
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
         yield client
 
@@ -67,7 +67,7 @@ def total(client: TestClient) -> dict[str, Any]:
 
 def chat_cost(state: State, request_id: str) -> int | None:
     """The one completion's cost."""
-    (event,) = [event for event in state.ledger.usage(request_id) if event.operation.generates]
+    (event,) = [event for event in state.usage.ledger.usage(request_id) if event.operation.generates]
     return event.cost_pico
 
 

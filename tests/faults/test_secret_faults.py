@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -33,7 +32,7 @@ from generation.ports import Engine, Observer
 from generation.types import GenerationRequest
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.test_conversations import TalkingEngine
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 
 CANARY = "canary7f3a"
 TEXT = f"Two ships passed the {CANARY}text light house in March."
@@ -65,14 +64,14 @@ class Watched:
     """An application of which everything that leaves it is kept: log, responses, metrics, traces."""
 
     def __init__(self, state: State, *, log: io.StringIO, engine: TalkingEngine) -> None:
-        self.state, self.log, self.answers = state, log, list[str]()
+        self.log, self.answers = log, list[str]()
         self.spans = InMemorySpanExporter()
-        state.instruments = Instruments(
-            state.metrics, OtelTracer(SimpleSpanProcessor(self.spans), ratio=1.0, version="1")
-        )
+        tracer = OtelTracer(SimpleSpanProcessor(self.spans), ratio=1.0, version="1")
+        state = state_with(state, instruments=Instruments(state.telemetry.metrics, tracer))
+        self.state = state
         models = stations(state, cast(Engine, engine), tokenizer=CharacterTokenizer(), limits=ANY_EVIDENCE)
         self.models = models
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version="1")
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version="1")
         self.client = TestClient(app, headers={"Authorization": f"Bearer {SECRETS['admin_key']}"})
 
     def send(self, method: str, path: str, **options: object) -> int:

@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext, suppress
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from app.settings import Settings
 from app.types import Role
 from tests.app.evaluation.application import application
 from tests.app.outbound.test_web_pages import PUBLIC, Names, Wire, answer, redirect
+from tests.app.server.stations import state_with
 from tests.faults.forked import ForkedServer, KillPoint
 from tests.server import ADMIN_KEY
 
@@ -147,7 +147,7 @@ def test_b2_the_same_bytes_under_another_name_cost_nothing_and_name_the_first(cl
 
 def test_b2_another_tenant_has_a_copy_of_its_own_and_no_hint_of_the_first(client, state):
     first = settled(client, "a.txt", TEXT.encode())
-    _, secret = state.keys.create(
+    _, secret = state.access.keys.create(
         tenant_id="rival", user_id="u", name="n", role=Role.MEMBER, collections=None, expires_at=None
     )
     theirs = settled(client, "a.txt", TEXT.encode(), Authorization=f"Bearer {secret}")
@@ -415,7 +415,7 @@ ADDRESSES = [
 
 def fetching(state: State, names: Names, wire: Wire, **settings: Any) -> TestClient:
     pages = WebPages(resolve=names, backend=wire)
-    return client_of(replace(state, web_pages=pages, settings=state.settings.model_copy(update=settings)))
+    return client_of(state_with(state, web_pages=pages, settings=state.settings.model_copy(update=settings)))
 
 
 def test_d12_an_address_that_is_not_public_is_never_connected_to(bare_state):

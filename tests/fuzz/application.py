@@ -21,7 +21,7 @@ from app.db.chunks import ChunkRepository
 from app.server.state import State
 from app.types import Principal, Role
 from retrieval.search import Search
-from tests.app.server.stations import ANY_EVIDENCE
+from tests.app.server.stations import ANY_EVIDENCE, state_with
 from tests.faults.metered import metered, scripted
 from tests.server import ADMIN_KEY
 
@@ -43,7 +43,7 @@ class Served:
         if role is Role.ADMIN and tenant_id is None:
             return ADMIN_KEY
         tenant = tenant_id or self._principal(ADMIN_KEY).tenant_id
-        _, secret = self.state.keys.create(
+        _, secret = self.state.access.keys.create(
             tenant_id=tenant, user_id="ann", name="fuzz", role=role, collections=None, expires_at=None
         )
         return secret
@@ -54,7 +54,7 @@ class Served:
         return frozenset({principal.key_id, principal.user_id, principal.tenant_id})
 
     def _principal(self, secret: str) -> Principal:
-        principal = self.state.keys.authenticate(secret)
+        principal = self.state.access.keys.authenticate(secret)
         assert principal is not None, "the key was just made"
         return principal
 
@@ -89,21 +89,23 @@ def served(data_dir: Path) -> Iterator[Served]:
 
 def _conversing(state: State) -> State:
     """`state` with answers that remember conversations and what they cited, as `serve` has them."""
-    models = state.models
+    models = state.serving.models
     assert models is not None, "metered() loads them"
     search = Search(models.embedder, models.index.current, models.lexical, ChunkRepository(state.database))
     answerer = Answerer(
-        finder=Finder(search=search, embedder=models.embedder, ledger=state.ledger),
+        finder=Finder(search=search, embedder=models.embedder, ledger=state.usage.ledger),
         engine=models.engine,
         tokenizer=models.tokenizer,
         tokenizer_revision="0",
-        contents=state.contents,
-        ledger=state.ledger,
+        contents=state.corpus.contents,
+        ledger=state.usage.ledger,
         limits=ANY_EVIDENCE,
-        conversations=Conversations(state.conversations, count_tokens=models.tokenizer.count, history_tokens=500),
-        citations=AnswerCitationRepository(state.database, clock=state.ledger.seconds),
+        conversations=Conversations(
+            state.history.conversations, count_tokens=models.tokenizer.count, history_tokens=500
+        ),
+        citations=AnswerCitationRepository(state.database, clock=state.usage.ledger.seconds),
     )
-    return replace(state, models=replace(models, answerer=answerer))
+    return state_with(state, models=replace(models, answerer=answerer))
 
 
 def _fill(url: str) -> None:

@@ -25,7 +25,7 @@ from app.documents.intake import Intake
 from app.documents.passwords import Passwords
 from app.server.drain import Drain
 from app.server.http_server import Server, configuration
-from app.server.state import State, Stations
+from app.server.state import State
 from app.settings import Settings
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
@@ -35,6 +35,7 @@ from generation.types import ModelInfo
 from retrieval.ports import Vectors
 from retrieval.search import Search
 from tests.app.evaluation.application import Unconstrained
+from tests.app.server.stations import state_with
 from tests.faults.metered import MODEL, metered
 from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
 from tests.retrieval.fakes import HashingEmbedder
@@ -102,17 +103,15 @@ def application(data_dir: Path) -> Iterator[State]:
         constraints=Unconstrained(),
     )
     with metered(data_dir, engine=engine, limits=LIMITS, passwords=passwords) as state:
-        models, ledger = state.models, state.ledger
+        models, ledger = state.serving.models, state.usage.ledger
         assert models is not None
-        stations = Stations()
-        stations.install(models)
-        state.intake = Intake(
-            documents=state.documents,
-            collections=state.collections,
-            files=state.files,
+        intake = Intake(
+            documents=state.corpus.documents,
+            collections=state.corpus.collections,
+            files=state.corpus.files,
             passwords=passwords,
-            wake=stations.wake,
-            forget=stations.forget,
+            wake=state.serving.wake,
+            forget=state.serving.forget,
         )
         search = Search(embedder, models.index.current, models.lexical, ChunkRepository(state.database))
         answerer = Answerer(
@@ -120,7 +119,7 @@ def application(data_dir: Path) -> Iterator[State]:
             engine=engine,
             tokenizer=tokenizer,
             tokenizer_revision="0",
-            contents=state.contents,
+            contents=state.corpus.contents,
             ledger=ledger,
             limits=LIMITS,
             conversations=Conversations(
@@ -128,8 +127,8 @@ def application(data_dir: Path) -> Iterator[State]:
             ),
             citations=AnswerCitationRepository(state.database, clock=ledger.seconds),
         )
-        state.models = replace(models, answerer=answerer)
-        yield state
+        state.serving.models = replace(models, answerer=answerer)
+        yield state_with(state, intake=intake)
 
 
 def main() -> None:

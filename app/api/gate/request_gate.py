@@ -84,7 +84,7 @@ class RequestGate:
         state: State = scope["app"].state.footnote
         request_id = new_id("req")
         scope.setdefault("state", {}).update(request_id=request_id, arrived=time.monotonic())
-        observation, status = Observation(scope, state.instruments, request_id), _UNSENT
+        observation, status = Observation(scope, state.telemetry.instruments, request_id), _UNSENT
 
         async def send_named(message: Message) -> None:
             nonlocal status
@@ -94,7 +94,7 @@ class RequestGate:
                 headers["X-Request-Id"] = request_id
                 headers.update(rate_limit_headers(_standings(scope)))
                 if status == _UNAUTHENTICATED and (address := _guesses_from(scope)) is not None:
-                    state.admission.failed_logins.failed(address)
+                    state.limits.admission.failed_logins.failed(address)
             try:
                 # The server's buffer is bounded: it takes nothing more while a slow reader leaves it full.
                 async with asyncio.timeout(state.settings.write_timeout_s):
@@ -105,20 +105,20 @@ class RequestGate:
         try:
             with station("authenticate"):
                 await _admit(scope, state)
-            allowed = while_allowed(send_named, state.authenticator, scope)
+            allowed = while_allowed(send_named, state.access.authenticator, scope)
             await self._let_in(scope, bounded(receive, limit=_limit(scope, state)), allowed, state)
         except (ClientGone, ClientDisconnect, NoLongerAllowed):
             status = _CLIENT_CLOSED
         except Exception as error:
             if status != _UNSENT:
                 raise  # the status line is sent; the connection is all that can still be closed
-            await _refuse(scope, receive, send_named, error, request_id, openid=state.openid is not None)
+            await _refuse(scope, receive, send_named, error, request_id, openid=state.access.openid is not None)
         finally:
             observation.end(status)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send, state: State) -> None:
         """Pass a request on when it may be worked for."""
-        told, admission = scope["state"], state.admission
+        told, admission = scope["state"], state.limits.admission
         told["deadline"] = told["arrived"] + _seconds(scope, state)
         how = admitted(scope["method"], scope["path"])
         if how is Admitted.FREELY:
@@ -145,13 +145,13 @@ class RequestGate:
 async def _admit(scope: Scope, state: State) -> None:
     headers = Headers(scope=scope)
     path, method = scope["path"], scope["method"]
-    address, failed_logins = _guesses_from(scope), state.admission.failed_logins
+    address, failed_logins = _guesses_from(scope), state.limits.admission.failed_logins
     if address is not None:
         scope["state"]["limit_states"] = partial(_login_states, failed_logins, address)
         failed_logins.check(address, headers.get("authorization", ""))
         del scope["state"]["limit_states"]
     if not is_public(path, method):
-        caller = await state.authenticator.caller(headers, method)
+        caller = await state.access.authenticator.caller(headers, method)
         scope["state"].update(principal=caller.principal, caller=caller)
         if address is not None:
             failed_logins.succeeded(address, headers.get("authorization", ""))

@@ -13,7 +13,16 @@ from app.answering.followup.rules import exchanges_of, stand_alone
 from app.answering.formats import ANY_OBJECT, schema_text
 from app.answering.prompt import Message
 from app.answering.question import Question
-from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.dependencies import (
+    AnswerDeadline,
+    CorpusDep,
+    ModelsDep,
+    PrincipalDep,
+    RequestId,
+    ServingDep,
+    SettingsDep,
+    scope_for,
+)
 from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
 from app.api.openai.chat_choices import choice_of
@@ -29,7 +38,8 @@ from app.api.openai.schemas.chat import (
 from app.api.schemas.shape import problems
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest, UnsupportedParameter
-from app.server.state import State
+from app.server.state import Corpus
+from app.settings import Settings
 from app.types import Principal
 
 router = APIRouter(tags=["openai"])
@@ -50,7 +60,9 @@ router = APIRouter(tags=["openai"])
 async def create_chat_completion(
     body: ChatCompletionRequest,
     request: Request,
-    state: StateDep,
+    corpus: CorpusDep,
+    serving: ServingDep,
+    settings: SettingsDep,
     models: ModelsDep,
     principal: PrincipalDep,
     request_id: RequestId,
@@ -58,7 +70,7 @@ async def create_chat_completion(
 ) -> Response:
     """The last user message is the question; earlier turns are history; usage counts all of it."""
     answerer = models.answerer
-    asked = await anyio.to_thread.run_sync(_question, body, state, principal, request_id)
+    asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
     if question.logprobs is not None:
         await anyio.to_thread.run_sync(models.tokenizer.piece, 0)  # the first time it spells the whole vocabulary
@@ -71,7 +83,7 @@ async def create_chat_completion(
         chat = ChatStream(
             choices,
             model=body.model,
-            fingerprint=fingerprint(state, models),
+            fingerprint=fingerprint(serving, models),
             tokenizer=models.tokenizer,
             options=body.stream_options,
         )
@@ -92,7 +104,7 @@ async def create_chat_completion(
         id=request_id,
         created=int(time.time()),
         model=body.model,
-        system_fingerprint=fingerprint(state, models),
+        system_fingerprint=fingerprint(serving, models),
         choices=[
             choice_of(answer, index=index, in_json=in_json, tokenizer=models.tokenizer)
             for index, answer in enumerate(answers)
@@ -102,14 +114,16 @@ async def create_chat_completion(
     return JSONResponse(completion.model_dump())
 
 
-def _question(body: ChatCompletionRequest, state: State, principal: Principal, request_id: str) -> Question:
+def _question(
+    body: ChatCompletionRequest, corpus: Corpus, settings: Settings, principal: Principal, request_id: str
+) -> Question:
     options = body.footnote
-    collection_id = collection_of(body.model, state, principal)
+    collection_id = collection_of(body.model, corpus, principal)
     instructions = "\n".join(message.text for message in body.messages if message.role in {"system", "developer"})
     turns = [message for message in body.messages if message.role in {"user", "assistant"}]
     if not turns or turns[-1].role != "user" or not turns[-1].text.strip():
         raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
-    if state.settings.strict and body.logprobs:
+    if settings.strict and body.logprobs:
         raise UnsupportedParameter(
             "logprobs: this server shows verified sentences only, and log probabilities would tell the others.",
             param="logprobs",
@@ -123,7 +137,7 @@ def _question(body: ChatCompletionRequest, state: State, principal: Principal, r
         principal=principal,
         text=turns[-1].text,
         scope=scope_for(
-            state,
+            corpus,
             principal,
             collection_ids=[collection_id] if collection_id is not None else options.collection_ids,
             document_ids=options.document_ids,
@@ -142,7 +156,7 @@ def _question(body: ChatCompletionRequest, state: State, principal: Principal, r
         stop=tuple(text for text in stop if text),
         history=history,
         instructions=instructions,
-        strict=state.settings.strict,
+        strict=settings.strict,
         format="markdown" if schema is None else "json",
         json_schema=schema,
     )

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from app.answering.text_embedding import Embedded, TextEmbedding, text_of
-from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, StateDep
+from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, UsageDep
 from app.api.event_stream import unless_disconnected
 from app.api.openai.models import NAME
 from app.api.openai.schemas.embeddings import EmbeddingBody, EmbeddingList, EmbeddingRequest, EmbeddingUsage
@@ -28,7 +28,7 @@ router = APIRouter(tags=["openai"])
 async def create_embeddings(
     body: EmbeddingRequest,
     request: Request,
-    state: StateDep,
+    usage: UsageDep,
     models: ModelsDep,
     principal: PrincipalDep,
     request_id: RequestId,
@@ -37,7 +37,7 @@ async def create_embeddings(
     """Vectors of the model that finds passages; every text is read whole or the request is refused."""
     embedder = models.embedder
     _check(body, embedder.info)
-    embedding = TextEmbedding(embedder, state.ledger, request_id=request_id, principal=principal, deadline=deadline)
+    embedding = TextEmbedding(embedder, usage.ledger, request_id=request_id, principal=principal, deadline=deadline)
 
     def run() -> bytes:
         embedded = embedding.run(_texts(body, embedder), input_type=body.footnote.input_type)

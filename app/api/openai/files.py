@@ -6,7 +6,7 @@ import anyio
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 
-from app.api.dependencies import PrincipalDep, StateDep
+from app.api.dependencies import CorpusDep, PrincipalDep, SettingsDep
 from app.api.openai.schemas.files import FileBody, FileDeleted
 from app.api.openai.schemas.listed import ListBody
 from app.api.schemas.shape import problems
@@ -44,9 +44,9 @@ _FORM = {
     openapi_extra=_FORM,
     responses=problems(400, 413, 415, 422, 503),
 )
-async def create_file(request: Request, state: StateDep, principal: PrincipalDep) -> FileBody:
+async def create_file(request: Request, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep) -> FileBody:
     """Keep a file. It is searched once it is put into a vector store, whose document has the same id."""
-    fields, filename, received = await received_form(request, state.files, limit=state.settings.max_upload_mb << 20)
+    fields, filename, received = await received_form(request, corpus.files, limit=settings.max_upload_mb << 20)
     try:
         for name in fields:
             if name != "purpose":
@@ -57,17 +57,17 @@ async def create_file(request: Request, state: StateDep, principal: PrincipalDep
         if purpose not in _PURPOSES:
             raise UnsupportedParameter("Files are for 'assistants' or 'user_data' here.", param="purpose")
     except BaseException:
-        state.files.discard(received)
+        corpus.files.discard(received)
         raise
     file = await anyio.to_thread.run_sync(
-        lambda: state.openai_files.upload(received, filename=filename, purpose=str(purpose), principal=principal)
+        lambda: corpus.openai_files.upload(received, filename=filename, purpose=str(purpose), principal=principal)
     )
     return FileBody.of(file)
 
 
 @router.get("/v1/files", summary="List files", responses=problems(422))
 def list_files(
-    state: StateDep,
+    corpus: CorpusDep,
     principal: PrincipalDep,
     purpose: Annotated[str | None, Query(max_length=100, description="Only those for this purpose.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000, description="Most items on a page.")] = 1000,
@@ -76,20 +76,20 @@ def list_files(
 ) -> ListBody[FileBody]:
     """Every document this key reaches, and files that are in no vector store."""
     place = Place(limit=limit, order=order, after=after)
-    listed = state.openai_files.rows.files(principal, place, purpose=purpose, of_documents=PURPOSE)
+    listed = corpus.openai_files.rows.files(principal, place, purpose=purpose, of_documents=PURPOSE)
     return ListBody[FileBody].of(listed, FileBody.of)
 
 
 @router.get("/v1/files/{file_id}", summary="A file", responses=problems(404))
-def read_file_object(file_id: str, state: StateDep, principal: PrincipalDep) -> FileBody:
+def read_file_object(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileBody:
     """What a citation's `file_id` names."""
-    return FileBody.of(state.openai_files.find(file_id, principal=principal))
+    return FileBody.of(corpus.openai_files.find(file_id, principal=principal))
 
 
 @router.delete("/v1/files/{file_id}", summary="Delete a file", responses=problems(404))
-def delete_file(file_id: str, state: StateDep, principal: PrincipalDep) -> FileDeleted:
+def delete_file(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileDeleted:
     """Remove the file, also from its vector store; no search sees it once this answers."""
-    state.openai_files.delete(file_id, principal=principal)
+    corpus.openai_files.delete(file_id, principal=principal)
     return FileDeleted(id=file_id)
 
 
@@ -99,12 +99,12 @@ def delete_file(file_id: str, state: StateDep, principal: PrincipalDep) -> FileD
     response_class=FileResponse,
     responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
 )
-def read_file_content(file_id: str, state: StateDep, principal: PrincipalDep) -> FileResponse:
+def read_file_content(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileResponse:
     """The original, as an attachment."""
-    file = state.openai_files.find(file_id, principal=principal)
+    file = corpus.openai_files.find(file_id, principal=principal)
     unattached = isinstance(file, UnattachedFile)
     version = KEPT if isinstance(file, UnattachedFile) else file.live_version or file.version
-    path = state.files.path(file_id, version)
+    path = corpus.files.path(file_id, version)
     if not path.is_file():
         raise NotFound("There is no such file.")
     return FileResponse(

@@ -6,10 +6,11 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from app.api.dependencies import ModelsDep, PrincipalDep, StateDep
+from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep
 from app.api.schemas.shape import ResponseBody, problems
 from app.errors import NotFound
-from app.server.state import Models, State
+from app.server.serving import Models, Serving
+from app.server.state import Corpus
 from app.types import Principal
 
 
@@ -42,23 +43,25 @@ NAME = "footnote"
 
 
 @router.get("/v1/models", summary="Models that can be asked", responses=problems())
-def list_models(state: StateDep, models: ModelsDep, principal: PrincipalDep) -> ModelList:
+def list_models(corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep) -> ModelList:
     """`footnote` asks every collection of the key, `footnote:NAME` one; the embedder makes vectors."""
-    found = state.collections.list(principal.tenant_id, allowed=principal.collections)
+    found = corpus.collections.list(principal.tenant_id, allowed=principal.collections)
     names = [NAME, *(f"{NAME}:{collection.name}" for collection in found)]
-    return ModelList(data=[*(_model(name, state, models) for name in names), _embedder(state, models)])
+    return ModelList(data=[*(_model(name, serving, models) for name in names), _embedder(serving, models)])
 
 
 @router.get("/v1/models/{model:path}", summary="One model", responses=problems(404))
-def read_model(model: str, state: StateDep, models: ModelsDep, principal: PrincipalDep) -> ModelBody:
+def read_model(
+    model: str, corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep
+) -> ModelBody:
     """Whether a model can be asked, and what is behind it."""
     if model == models.embedder.info.model:
-        return _embedder(state, models)
-    collection_of(model, state, principal)
-    return _model(model, state, models)
+        return _embedder(serving, models)
+    collection_of(model, corpus, principal)
+    return _model(model, serving, models)
 
 
-def collection_of(model: str, state: State, principal: Principal) -> str | None:
+def collection_of(model: str, corpus: Corpus, principal: Principal) -> str | None:
     """The collection a model name asks, None for all.
 
     Raises:
@@ -69,17 +72,17 @@ def collection_of(model: str, state: State, principal: Principal) -> str | None:
         raise NotFound(f"There is no model '{model[:100]}'; ask 'footnote' or 'footnote:COLLECTION'.")
     if not collection:
         return None
-    for found in state.collections.list(principal.tenant_id, allowed=principal.collections):
+    for found in corpus.collections.list(principal.tenant_id, allowed=principal.collections):
         if collection in {found.name, found.id}:
             return found.id
     raise NotFound("There is no such collection.")
 
 
-def fingerprint(state: State, models: Models) -> str:
+def fingerprint(serving: Serving, models: Models) -> str:
     """OpenAI's `system_fingerprint`: the same seed and request give the same answer while it and the documents stay."""
     engine, embedder = models.engine.info, models.embedder.info
     parts = (
-        state.version,
+        serving.version,
         engine.model,
         engine.revision,
         engine.device,
@@ -90,22 +93,22 @@ def fingerprint(state: State, models: Models) -> str:
     return f"fp_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
 
-def _model(name: str, state: State, models: Models) -> ModelBody:
+def _model(name: str, serving: Serving, models: Models) -> ModelBody:
     info = models.engine.info
     return ModelBody(
         id=name,
-        created=int(state.started_at),
+        created=int(serving.started_at),
         generator=info.model,
         embedder=models.embedder.info.model,
         context_window=info.context_window,
     )
 
 
-def _embedder(state: State, models: Models) -> ModelBody:
+def _embedder(serving: Serving, models: Models) -> ModelBody:
     info = models.embedder.info
     return ModelBody(
         id=info.model,
-        created=int(state.started_at),
+        created=int(serving.started_at),
         generator=None,
         embedder=info.model,
         context_window=info.max_tokens,

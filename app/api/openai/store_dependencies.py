@@ -4,24 +4,24 @@ from typing import Annotated, Literal
 
 from fastapi import Depends, Query
 
-from app.api.dependencies import PrincipalDep, StateDep, visible_collection
+from app.api.dependencies import CorpusDep, PrincipalDep, visible_collection
 from app.db.paging import Place
 from app.errors import NotFound
 from app.types import Collection, Document
 
 
-def store_in_path(vector_store_id: str, state: StateDep, principal: PrincipalDep) -> Collection:
+def store_in_path(vector_store_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Collection:
     """The collection a route's path names."""
-    return visible_collection(state, principal, vector_store_id)
+    return visible_collection(corpus, principal, vector_store_id)
 
 
-def file_in_path(file_id: str, store: "StoreDep", state: StateDep, principal: PrincipalDep) -> Document:
+def file_in_path(file_id: str, store: "StoreDep", corpus: CorpusDep, principal: PrincipalDep) -> Document:
     """The document of the collection a route's path names.
 
     Raises:
         NotFound: It is not in this collection, or does not exist.
     """
-    document = state.documents.get(file_id, tenant_id=principal.tenant_id, collections=principal.collections)
+    document = corpus.documents.get(file_id, tenant_id=principal.tenant_id, collections=principal.collections)
     if document.collection_id != store.id:
         raise NotFound("There is no such file in this vector store.")
     return document

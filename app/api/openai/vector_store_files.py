@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from app.api.dependencies import PrincipalDep, StateDep
+from app.api.dependencies import CorpusDep, PrincipalDep
 from app.api.openai.schemas.listed import ListBody
 from app.api.openai.schemas.vector_store_files import (
     BatchBody,
@@ -20,7 +20,7 @@ from app.api.openai.store_dependencies import PlaceDep, StoreDep, StoreFileDep
 from app.api.schemas.shape import problems
 from app.db.openai_files import FileBatch, FileState
 from app.errors import NotFound
-from app.server.state import State
+from app.server.state import Corpus
 
 router = APIRouter(tags=["openai"])
 
@@ -34,10 +34,10 @@ StateFilter = Annotated[FileState | None, Query(alias="filter", description="Onl
     responses=problems(400, 404, 409, 422, 503),
 )
 def create_store_file(
-    store: StoreDep, body: NewStoreFile, response: Response, state: StateDep, principal: PrincipalDep
+    store: StoreDep, body: NewStoreFile, response: Response, corpus: CorpusDep, principal: PrincipalDep
 ) -> StoreFileBody:
     """Queue the file's ingestion; it is a document of the collection from now on."""
-    document = state.openai_files.attach(body.file_id, store.id, attributes=body.attributes, principal=principal)
+    document = corpus.openai_files.attach(body.file_id, store.id, attributes=body.attributes, principal=principal)
     shown = StoreFileBody.of(document)
     _ask_again_soon(response, shown.status)
     return shown
@@ -47,10 +47,10 @@ def create_store_file(
     "/v1/vector_stores/{vector_store_id}/files", summary="List a vector store's files", responses=problems(404, 422)
 )
 def list_store_files(
-    store: StoreDep, state: StateDep, place: PlaceDep, status: StateFilter = None
+    store: StoreDep, corpus: CorpusDep, place: PlaceDep, status: StateFilter = None
 ) -> ListBody[StoreFileBody]:
     """Its documents."""
-    listed = state.openai_files.rows.documents(store.id, place, state=status)
+    listed = corpus.openai_files.rows.documents(store.id, place, state=status)
     return ListBody[StoreFileBody].of(listed, StoreFileBody.of)
 
 
@@ -70,10 +70,10 @@ def read_store_file(document: StoreFileDep, response: Response) -> StoreFileBody
     responses=problems(400, 404, 422),
 )
 def patch_store_file(
-    document: StoreFileDep, body: StoreFilePatch, state: StateDep, principal: PrincipalDep
+    document: StoreFileDep, body: StoreFilePatch, corpus: CorpusDep, principal: PrincipalDep
 ) -> StoreFileBody:
     """Replace the document's metadata; nothing is embedded again."""
-    changed = state.documents.update_metadata(document.id, body.attributes or {}, tenant_id=principal.tenant_id)
+    changed = corpus.documents.update_metadata(document.id, body.attributes or {}, tenant_id=principal.tenant_id)
     return StoreFileBody.of(changed)
 
 
@@ -82,20 +82,20 @@ def patch_store_file(
     summary="Take a file out of a vector store",
     responses=problems(404),
 )
-def delete_store_file(document: StoreFileDep, state: StateDep, principal: PrincipalDep) -> StoreFileDeleted:
+def delete_store_file(document: StoreFileDep, corpus: CorpusDep, principal: PrincipalDep) -> StoreFileDeleted:
     """No search sees it once this answers. The file is kept; delete it by `DELETE /v1/files/{id}`."""
-    state.openai_files.detach(document, principal=principal)
+    corpus.openai_files.detach(document, principal=principal)
     return StoreFileDeleted(id=document.id)
 
 
 @router.get(
     "/v1/vector_stores/{vector_store_id}/files/{file_id}/content", summary="A file's text", responses=problems(404)
 )
-def read_store_file_content(document: StoreFileDep, state: StateDep, principal: PrincipalDep) -> ContentPage:
+def read_store_file_content(document: StoreFileDep, corpus: CorpusDep, principal: PrincipalDep) -> ContentPage:
     """The canonical text, which offsets of citations refer to."""
     if document.live_version is None:
         raise NotFound("The file has no text yet.")
-    text = state.contents.text(document.id, tenant_id=principal.tenant_id, version=document.live_version)
+    text = corpus.contents.text(document.id, tenant_id=principal.tenant_id, version=document.live_version)
     return ContentPage(data=[TextContent(text=text)])
 
 
@@ -105,19 +105,19 @@ def read_store_file_content(document: StoreFileDep, state: StateDep, principal: 
     responses=problems(400, 404, 409, 422, 503),
 )
 def create_batch(
-    store: StoreDep, body: NewBatch, response: Response, state: StateDep, principal: PrincipalDep
+    store: StoreDep, body: NewBatch, response: Response, corpus: CorpusDep, principal: PrincipalDep
 ) -> BatchBody:
     """Queue the ingestion of all of them, or of none where one is missing."""
-    batch = state.openai_files.attach_batch(body.wanted, store.id, principal=principal)
-    return _body(state, batch, response)
+    batch = corpus.openai_files.attach_batch(body.wanted, store.id, principal=principal)
+    return _body(corpus, batch, response)
 
 
 @router.get(
     "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}", summary="A batch of files", responses=problems(404)
 )
-def read_batch(batch_id: str, store: StoreDep, response: Response, state: StateDep) -> BatchBody:
+def read_batch(batch_id: str, store: StoreDep, response: Response, corpus: CorpusDep) -> BatchBody:
     """How far its files are."""
-    return _body(state, state.openai_files.rows.batch(batch_id, collection_id=store.id), response)
+    return _body(corpus, corpus.openai_files.rows.batch(batch_id, collection_id=store.id), response)
 
 
 @router.post(
@@ -126,12 +126,12 @@ def read_batch(batch_id: str, store: StoreDep, response: Response, state: StateD
     responses=problems(404),
 )
 def cancel_batch(
-    batch_id: str, store: StoreDep, response: Response, state: StateDep, principal: PrincipalDep
+    batch_id: str, store: StoreDep, response: Response, corpus: CorpusDep, principal: PrincipalDep
 ) -> BatchBody:
     """Stop what is not ingested yet; what is, stays."""
-    rows = state.openai_files.rows
-    state.openai_files.cancel(rows.batch(batch_id, collection_id=store.id), principal=principal)
-    return _body(state, rows.batch(batch_id, collection_id=store.id), response)
+    rows = corpus.openai_files.rows
+    corpus.openai_files.cancel(rows.batch(batch_id, collection_id=store.id), principal=principal)
+    return _body(corpus, rows.batch(batch_id, collection_id=store.id), response)
 
 
 @router.get(
@@ -140,17 +140,17 @@ def cancel_batch(
     responses=problems(404, 422),
 )
 def list_batch_files(
-    batch_id: str, store: StoreDep, state: StateDep, place: PlaceDep, status: StateFilter = None
+    batch_id: str, store: StoreDep, corpus: CorpusDep, place: PlaceDep, status: StateFilter = None
 ) -> ListBody[StoreFileBody]:
     """Those of its files that are still in the vector store."""
-    rows = state.openai_files.rows
+    rows = corpus.openai_files.rows
     batch = rows.batch(batch_id, collection_id=store.id)
     listed = rows.documents(store.id, place, state=status, among=batch.file_ids)
     return ListBody[StoreFileBody].of(listed, StoreFileBody.of)
 
 
-def _body(state: State, batch: FileBatch, response: Response) -> BatchBody:
-    size = state.openai_files.rows.sizes([batch.collection_id], among=batch.file_ids)[batch.collection_id]
+def _body(corpus: Corpus, batch: FileBatch, response: Response) -> BatchBody:
+    size = corpus.openai_files.rows.sizes([batch.collection_id], among=batch.file_ids)[batch.collection_id]
     body = BatchBody.of(batch, size)
     _ask_again_soon(response, body.status)
     return body

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fastapi import APIRouter
 
 from app.answering.question import Question
-from app.api.dependencies import ModelsDep, PrincipalDep, RequestId, StateDep, scope_for
+from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for
 from app.api.openai.schemas.listed import ListBody
 from app.api.openai.schemas.vector_stores import (
     NewVectorStore,
@@ -24,7 +24,7 @@ from app.api.schemas.shape import problems
 from app.db.values import KEEP
 from app.errors import Forbidden
 from app.ids import new_id
-from app.server.state import State
+from app.server.state import Corpus
 from app.types import Collection
 from retrieval.errors import InvalidFilter
 from retrieval.filters import MAX_DEPTH
@@ -63,56 +63,56 @@ router = APIRouter(tags=["openai"])
 
 
 @router.post("/v1/vector_stores", summary="Make a vector store", responses=problems(400, 404, 409, 422))
-def create_vector_store(body: NewVectorStore, state: StateDep, principal: PrincipalDep) -> VectorStoreBody:
+def create_vector_store(body: NewVectorStore, corpus: CorpusDep, principal: PrincipalDep) -> VectorStoreBody:
     """A collection, with files in it if some are named."""
     if principal.collections is not None:
         raise Forbidden("A key that is limited to collections cannot make new ones.")
     metadata = {**(body.metadata or {}), **({"description": body.description} if body.description else {})}
     for file_id in body.file_ids or ():
-        state.openai_files.find(file_id, principal=principal)
-    made = state.collections.create(principal.tenant_id, body.name or new_id("vector_store"), metadata=metadata)
+        corpus.openai_files.find(file_id, principal=principal)
+    made = corpus.collections.create(principal.tenant_id, body.name or new_id("vector_store"), metadata=metadata)
     if body.file_ids:
         wanted = [(file_id, None) for file_id in body.file_ids]
-        state.openai_files.attach_batch(wanted, made.id, principal=principal)
-    return _body(state, made)
+        corpus.openai_files.attach_batch(wanted, made.id, principal=principal)
+    return _body(corpus, made)
 
 
 @router.get("/v1/vector_stores", summary="List vector stores", responses=problems(422))
-def list_vector_stores(state: StateDep, principal: PrincipalDep, place: PlaceDep) -> ListBody[VectorStoreBody]:
+def list_vector_stores(corpus: CorpusDep, principal: PrincipalDep, place: PlaceDep) -> ListBody[VectorStoreBody]:
     """The collections this key reaches."""
-    rows = state.openai_files.rows
+    rows = corpus.openai_files.rows
     listed = rows.stores(principal, place)
     sizes = rows.sizes([store.id for store in listed.items])
     return ListBody[VectorStoreBody].of(listed, lambda store: VectorStoreBody.of(store, sizes[store.id]))
 
 
 @router.get("/v1/vector_stores/{vector_store_id}", summary="A vector store", responses=problems(404))
-def read_vector_store(store: StoreDep, state: StateDep) -> VectorStoreBody:
+def read_vector_store(store: StoreDep, corpus: CorpusDep) -> VectorStoreBody:
     """Its name, metadata, and how far its files are."""
-    return _body(state, store)
+    return _body(corpus, store)
 
 
 @router.post(
     "/v1/vector_stores/{vector_store_id}", summary="Change a vector store", responses=problems(400, 404, 409, 422)
 )
 def patch_vector_store(
-    store: StoreDep, body: VectorStorePatch, state: StateDep, principal: PrincipalDep
+    store: StoreDep, body: VectorStorePatch, corpus: CorpusDep, principal: PrincipalDep
 ) -> VectorStoreBody:
     """Rename it or replace its metadata."""
-    changed = state.collections.update(
+    changed = corpus.collections.update(
         store.id,
         tenant_id=principal.tenant_id,
         allowed=principal.collections,
         name=body.name if body.name is not None else KEEP,
         metadata=body.metadata if body.metadata is not None else KEEP,
     )
-    return _body(state, changed)
+    return _body(corpus, changed)
 
 
 @router.delete("/v1/vector_stores/{vector_store_id}", summary="Delete a vector store", responses=problems(404))
-def delete_vector_store(store: StoreDep, state: StateDep, principal: PrincipalDep) -> VectorStoreDeleted:
+def delete_vector_store(store: StoreDep, corpus: CorpusDep, principal: PrincipalDep) -> VectorStoreDeleted:
     """Remove the collection from search. Its files are kept, in none; delete them by `DELETE /v1/files/{id}`."""
-    state.openai_files.delete_store(store.id, principal=principal)
+    corpus.openai_files.delete_store(store.id, principal=principal)
     return VectorStoreDeleted(id=store.id)
 
 
@@ -124,7 +124,7 @@ def delete_vector_store(store: StoreDep, state: StateDep, principal: PrincipalDe
 def search_vector_store(
     store: StoreDep,
     body: StoreSearchRequest,
-    state: StateDep,
+    corpus: CorpusDep,
     models: ModelsDep,
     principal: PrincipalDep,
     request_id: RequestId,
@@ -133,7 +133,7 @@ def search_vector_store(
     queries = [body.query] if isinstance(body.query, str) else body.query
     ranking, limit = body.ranking_options or RankingOptions(), body.max_num_results or 10
     scope = scope_for(
-        state,
+        corpus,
         principal,
         collection_ids=[store.id],
         document_ids=None,
@@ -165,7 +165,7 @@ def search_vector_store(
         hits.sort(key=score_of, reverse=True)
     least = ranking.score_threshold
     shown = [hit for hit in hits if least is None or score_of(hit) >= least][:limit]
-    documents = state.openai_files.rows.metadata_of({hit.chunk.document_id for hit in shown})
+    documents = corpus.openai_files.rows.metadata_of({hit.chunk.document_id for hit in shown})
     return StoreSearchPage(
         search_query=queries,
         data=[StoreHit.of(hit, documents.get(hit.chunk.document_id, {})) for hit in shown],
@@ -173,5 +173,5 @@ def search_vector_store(
     )
 
 
-def _body(state: State, store: Collection) -> VectorStoreBody:
-    return VectorStoreBody.of(store, state.openai_files.rows.sizes([store.id])[store.id])
+def _body(corpus: Corpus, store: Collection) -> VectorStoreBody:
+    return VectorStoreBody.of(store, corpus.openai_files.rows.sizes([store.id])[store.id])

@@ -93,7 +93,7 @@ def measure_injections(
         QuestionSetMalformed: The set has no such question.
         ContextLengthExceeded: The context window is too small for the documents.
     """
-    assert state.models is not None, "an application that only keeps books answers nothing"
+    assert state.serving.models is not None, "an application that only keeps books answers nothing"
     questions = sample(
         question_set,
         limit=options.answer_questions,
@@ -177,8 +177,8 @@ class _Asker:
         gold: Mapping[str, str],
         beside: int,
     ) -> None:
-        assert state.models is not None, "who measures has models"
-        self._answerer = state.models.answerer
+        assert state.serving.models is not None, "who measures has models"
+        self._answerer = state.serving.models.answerer
         self._options = options
         self._ingested = ingested
         self._questions = questions

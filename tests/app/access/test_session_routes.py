@@ -41,7 +41,7 @@ def state(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Itera
 
 @pytest.fixture(scope="module")
 def app_client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.version)
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
     with TestClient(app, follow_redirects=False) as client:
         yield client
 
@@ -105,7 +105,7 @@ def test_another_site_signs_nobody_in(client):
 def test_two_sessions_with_one_idempotency_key_never_meet(client, state):
     answers = []
     for name in ("one", "two"):
-        _, secret = state.keys.create(tenant_id=name, user_id="u", name=name, role="member")
+        _, secret = state.access.keys.create(tenant_id=name, user_id="u", name=name, role="member")
         client.cookies.clear()
         token = client.post("/v1/session", json={"key": secret}).json()["csrf_token"]
         headers = {"X-Footnote-CSRF": token, "Idempotency-Key": "the same"}
@@ -116,7 +116,7 @@ def test_two_sessions_with_one_idempotency_key_never_meet(client, state):
 
 
 def test_behind_a_proxys_path_the_login_comes_back_there(state, provider):
-    app = create_app(lambda: nullcontext(state), version=state.version, root_path="/notes")
+    app = create_app(lambda: nullcontext(state), version=state.serving.version, root_path="/notes")
     with TestClient(app, follow_redirects=False) as proxied:
         begun = proxied.get("/v1/session/oidc/login")
         login = SimpleCookie(begun.headers["Set-Cookie"])["footnote_login"]
@@ -186,6 +186,6 @@ def test_who_is_refused_or_signed_out_learns_whether_there_is_a_provider(client,
     settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=KEY, _env_file=None)
     with (
         build(settings, with_models=False) as alone,
-        TestClient(create_app(lambda: nullcontext(alone), version=alone.version)) as without,
+        TestClient(create_app(lambda: nullcontext(alone), version=alone.serving.version)) as without,
     ):
         assert told(without) == [False, False, False]

@@ -26,7 +26,7 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 @pytest.fixture
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.version)
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
         yield client
 

@@ -29,7 +29,7 @@ from retrieval.search import Search
 from retrieval.types import Hit
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.server.stations import LIMITS, stations
+from tests.app.server.stations import LIMITS, state_with, stations
 from tests.generation.tiny import tiny_model, tiny_tokenizer
 from tests.retrieval.fakes import chunk, hit
 
@@ -97,7 +97,7 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             search=cast(Search, FixedSearch(found(cosine=0.8) if hits is None else hits)),
             limits=replace(LIMITS, abstention_threshold=threshold),
         )
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
         client.__enter__()
         closing.append(lambda: client.__exit__(None, None, None))

@@ -216,7 +216,7 @@ RANKS = [Role.READER, Role.MEMBER, Role.ADMIN]
 def key_of(
     state: State, role: Role, *, tenant: str = "default", collections: tuple[str, ...] | None = None
 ) -> dict[str, str]:
-    _, secret = state.keys.create(
+    _, secret = state.access.keys.create(
         tenant_id=tenant, user_id=f"{tenant}-{role}", name=role, role=role, collections=collections, expires_at=None
     )
     return {"Authorization": f"Bearer {secret}"}
@@ -232,7 +232,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[State]:
 
 @pytest.fixture(scope="module")
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.version)
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
         yield client
 
@@ -252,8 +252,8 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
     files = {"file_ids": [document["id"]]}
     batch = client.post(f"/v1/vector_stores/{collection['id']}/file_batches", json=files).json()
     budget = client.post("/v1/admin/budgets", json={"limit": 10**9, "period": "day"}).json()
-    state.ledger.reserve(reservation(f"{mark}:1", tenant_id="default"))
-    state.ledger.settle(f"{mark}:1", Settlement(status=UsageStatus.COMPLETED))
+    state.usage.ledger.reserve(reservation(f"{mark}:1", tenant_id="default"))
+    state.usage.ledger.settle(f"{mark}:1", Settlement(status=UsageStatus.COMPLETED))
     return {
         "collection_id": collection["id"],
         "document_id": document["id"],
@@ -291,8 +291,8 @@ def call(client: TestClient, method: str, template: str, ids: dict[str, str], he
 def session_of(state: State, role: Role, *, tenant: str = "default") -> dict[str, str]:
     """The headers of our own page, signed in."""
     user_id = f"{tenant}-{role}"
-    key, _ = state.keys.create(tenant_id=tenant, user_id=user_id, name=role, role=role)
-    _, secret = state.sessions.open(Principal(tenant, user_id, key.id, role), with_key=True)
+    key, _ = state.access.keys.create(tenant_id=tenant, user_id=user_id, name=role, role=role)
+    _, secret = state.access.sessions.open(Principal(tenant, user_id, key.id, role), with_key=True)
     return {"Cookie": f"{COOKIE}={secret}", CSRF_HEADER: csrf_token(secret), "Sec-Fetch-Site": "same-origin"}
 
 

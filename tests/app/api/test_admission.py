@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -25,6 +24,7 @@ from generation.engine import LocalEngine
 from tests.app.api.caller import QUESTION, Caller, slow_engine
 from tests.app.api.test_access_matrix import key_of
 from tests.app.api.unhurried import Finding, Service, served
+from tests.app.server.stations import state_with
 from tests.generation.fakes import Gate, wait_until
 
 
@@ -41,7 +41,7 @@ def admitting(
     finding: Finding | None = None,
 ) -> Iterator[tuple[Service, Admission]]:
     """Serve with admission of these sizes, over an engine that is closed at the end; afterwards nothing is held."""
-    quotas = OverriddenQuotas(state.quotas.all, key=key, tenant=tenant)
+    quotas = OverriddenQuotas(state.limits.quotas.all, key=key, tenant=tenant)
     admission = Admission(
         quotas=quotas,
         rates=Rates(quotas),
@@ -50,7 +50,7 @@ def admitting(
         turns=Line(turns, waiting=waiting),
     )
     try:
-        with served(replace(state, admission=admission), engine, search=finding) as service:
+        with served(state_with(state, admission=admission), engine, search=finding) as service:
             yield service, admission
             wait_until(lambda: not admission.seats.held and not admission.turns.held)
             for line in (admission.seats, admission.turns):

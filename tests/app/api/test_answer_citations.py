@@ -33,7 +33,7 @@ from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_access_matrix import key_of
 from tests.app.api.test_conversations import TalkingEngine
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import HashingEmbedder, ranked
 
 PASSAGES = ("Two ships passed the light house in March.", "Nine whales were seen there in the spring of 1905.")
@@ -56,20 +56,20 @@ class Served:
         tokenizer, embedder = CharacterTokenizer(), HashingEmbedder(max_tokens=64)
         self.answerer = Answerer(
             finder=Finder(
-                search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), embedder=embedder, ledger=state.ledger
+                search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), embedder=embedder, ledger=state.usage.ledger
             ),
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
             tokenizer_revision="0",
-            contents=state.contents,
-            ledger=state.ledger,
+            contents=state.corpus.contents,
+            ledger=state.usage.ledger,
             limits=ANY_EVIDENCE,
-            quoter=Quoter(embedder=embedder, ledger=state.ledger) if quotes else None,
-            conversations=Conversations(state.conversations, count_tokens=tokenizer.count, history_tokens=500),
+            quoter=Quoter(embedder=embedder, ledger=state.usage.ledger) if quotes else None,
+            conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
             citations=record,
         )
         models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
         self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 
     def post(self, path: str, body: Mapping[str, object], **headers: str) -> str:
@@ -94,7 +94,7 @@ def serve(state: State) -> Iterator[Serve]:
             served = Served(
                 state,
                 engine=engine or TalkingEngine(says=SAYS),
-                record=record or AnswerCitationRepository(state.database, clock=state.ledger.seconds),
+                record=record or AnswerCitationRepository(state.database, clock=state.usage.ledger.seconds),
                 quotes=quotes,
             )
             stack.enter_context(served.client)

@@ -26,12 +26,12 @@ def upload(client: TestClient, name: str, content: bytes, **fields: str) -> str:
 
 def index_next(state: State) -> None:
     """Do a worker's work on the next job."""
-    claimed = state.jobs.claim("boot-test")
+    claimed = state.corpus.jobs.claim("boot-test")
     assert claimed is not None
     job, document = claimed
-    path = state.files.path(document.id, document.version)
+    path = state.corpus.files.path(document.id, document.version)
     extraction = LocalExtractor().extract(path, filename=document.filename, password="hunter2")
-    state.jobs.commit(
+    state.corpus.jobs.commit(
         job.id,
         extraction=extraction,
         passages=[Passage(0, 0, len(extraction.text), None, None, (), extraction.text, extraction.text, 9)],
@@ -84,7 +84,7 @@ def test_how_many_of_the_words_have_a_box_is_told(client: TestClient, state: Sta
 def test_a_page_that_is_not_in_the_file_any_more_has_no_words(
     client: TestClient, state: State, document_id: str
 ) -> None:
-    path = state.files.path(document_id, 1)
+    path = state.corpus.files.path(document_id, 1)
     path.chmod(0o600)
     path.write_bytes(pdf_bytes(PAGES[:1]))
 
@@ -130,7 +130,7 @@ def test_a_document_that_is_not_indexed_has_none(client: TestClient) -> None:
 
 
 def test_a_document_of_another_tenant_is_not_there(client: TestClient, state: State, document_id: str) -> None:
-    _, secret = state.keys.create(
+    _, secret = state.access.keys.create(
         tenant_id="rival", user_id="u", name="k", role=Role.ADMIN, collections=None, expires_at=None
     )
 
@@ -149,7 +149,7 @@ def test_what_is_no_passage_is_refused(client: TestClient, document_id: str, que
 
 
 def test_too_many_at_once_are_sent_away(client: TestClient, state: State, document_id: str) -> None:
-    waiting = state.passage_boxes._waiting
+    waiting = state.corpus.passage_boxes._waiting
     while waiting.acquire(blocking=False):
         pass
 

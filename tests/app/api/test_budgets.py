@@ -22,7 +22,7 @@ from retrieval.search import Search
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_extractive import QUESTION, hits
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.app.usage.samples import reservation
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import HashingEmbedder
@@ -135,7 +135,7 @@ def test_a_budget_is_raised_reset_and_removed_and_all_of_it_is_on_record(client,
     assert [(window["series"], window["used"]) for window in windows] == [(1, 61)]
     assert removed == {"id": made["id"], "object": "budget", "deleted": True}
     assert client.get(f"/v1/admin/budgets/{made['id']}").status_code == 404
-    entries, _ = state.audit.list(tenant_id="default", limit=10)
+    entries, _ = state.access.audit.list(tenant_id="default", limit=10)
     assert [entry.action for entry in entries] == ["budget.delete", "budget.reset", "budget.update", "budget.create"]
     assert all(entry.request_id and entry.target == made["id"] for entry in entries)
 
@@ -218,13 +218,13 @@ def asked(state: State) -> TestClient:
         engine=engine,
         tokenizer=LetterTokenizer(),
         tokenizer_revision="1",
-        contents=state.contents,
+        contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE,
         quoter=Quoter(embedder=embedder, ledger=ledger),
     )
-    running = replace(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
-    app = create_app(lambda: nullcontext(running), version=state.version)
+    running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
+    app = create_app(lambda: nullcontext(running), version=state.serving.version)
     return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 
 

@@ -33,7 +33,7 @@ from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import HITS, FinishedStream
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.test_access_matrix import key_of
-from tests.app.server.stations import stations
+from tests.app.server.stations import state_with, stations
 from tests.retrieval.fakes import HashingEmbedder
 
 ANSWER = "Every ship of the northern line was painted blue."
@@ -95,16 +95,16 @@ class Served:
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
             tokenizer_revision="0",
-            contents=state.contents,
+            contents=state.corpus.contents,
             ledger=ledger,
             limits=Limits(max_context_tokens=900, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
             conversations=Conversations(
-                repository or state.conversations, count_tokens=tokenizer.count, history_tokens=history_tokens
+                repository or state.history.conversations, count_tokens=tokenizer.count, history_tokens=history_tokens
             ),
             rewriter=rewriter if model else None,
         )
         models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
         self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 
     def begin(self, **body: object) -> str:
@@ -401,7 +401,7 @@ def test_a_turn_of_before_that_was_kept_tells_nothing_of_it(serve: Callable[...,
     served = serve()
     conversation = served.begin()
     old = Turn(request_id="req_old", question=FIRST, standalone=None, answer="Blue.", answered=True, citations=())
-    state.conversations.append(conversation, old)
+    state.history.conversations.append(conversation, old)
 
     assert [turn["making"] for turn in served.turns(conversation)] == [None]
 

@@ -32,8 +32,8 @@ CSV, NDJSON = {"Accept": "text/csv"}, {"Accept": "application/x-ndjson"}
 @pytest.fixture
 def settled(state):
     """A call of Ada's."""
-    state.ledger.reserve(reservation("req_1:1", tenant_id="default", user_id="ada"))
-    state.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, output_tokens=7))
+    state.usage.ledger.reserve(reservation("req_1:1", tenant_id="default", user_id="ada"))
+    state.usage.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, output_tokens=7))
 
 
 def request_that(accepts: str) -> Request:

@@ -24,7 +24,7 @@ from retrieval.types import Hit
 from tests.app.answering.quoting.test_selection import PASSAGES
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
-from tests.app.server.stations import ANY_EVIDENCE, LIMITS, stations
+from tests.app.server.stations import ANY_EVIDENCE, LIMITS, state_with, stations
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
 
@@ -62,14 +62,14 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
         engine=engine,
         tokenizer=LetterTokenizer(),
         tokenizer_revision="1",
-        contents=state.contents,
+        contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE if found else LIMITS,
         quoter=Quoter(embedder=embedder, ledger=ledger),
     )
-    running = replace(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
-    running.metrics.register(EngineCollector(engine))
-    app = create_app(lambda: nullcontext(running), version=state.version)
+    running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
+    running.telemetry.metrics.register(EngineCollector(engine))
+    app = create_app(lambda: nullcontext(running), version=state.serving.version)
     return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 
 

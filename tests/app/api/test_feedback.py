@@ -32,7 +32,7 @@ def asked(served: Served, headers: dict[str, str] | None = None, **fields: objec
 
 def counted(served: Served) -> dict[str, float]:
     """How often each verdict was given."""
-    samples = [sample for family in served.state.metrics.registry.collect() for sample in family.samples]
+    samples = [sample for family in served.state.telemetry.metrics.registry.collect() for sample in family.samples]
     return {one.labels["verdict"]: one.value for one in samples if one.name == "footnote_feedback_total"}
 
 

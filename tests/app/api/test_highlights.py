@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -15,7 +14,7 @@ from retrieval.search import Search
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import CountingEmbedder, FixedSearch, ScriptedEngine
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import chunk, hit
 
 HITS = (
@@ -34,7 +33,7 @@ def client(state: State) -> Iterator[TestClient]:
         search=cast(Search, FixedSearch(HITS)),
         limits=ANY_EVIDENCE,
     )
-    app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+    app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
         yield client
 

@@ -10,8 +10,8 @@ from tests.app.usage.samples import reservation
 
 
 def spend(state: State) -> None:
-    state.ledger.reserve(reservation(tenant_id="default"))
-    state.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, output_tokens=7))
+    state.usage.ledger.reserve(reservation(tenant_id="default"))
+    state.usage.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, output_tokens=7))
 
 
 def test_the_books_agree(client: TestClient, state: State) -> None:

@@ -24,8 +24,8 @@ _EXPORTED_BY_PROMETHEUS = {"up"}
 @pytest.fixture
 def exported(client, state) -> set[str]:
     """Every sample name of an application in use: a histogram has its suffixes, a counter its own."""
-    state.metrics.register(EngineCollector(CountingEngine(COUNTED)))
-    state.metrics.register(IndexCollector(lambda: 1))
+    state.telemetry.metrics.register(EngineCollector(CountingEngine(COUNTED)))
+    state.telemetry.metrics.register(IndexCollector(lambda: 1))
     names = set()
     for family in text_string_to_metric_families(client.get("/metrics").text):
         names |= {family.name, *(sample.name for sample in family.samples)}

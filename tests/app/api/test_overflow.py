@@ -31,7 +31,7 @@ from tests.app.answering.test_summaries import HITS, QUESTION, FinishedStream, S
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.evaluation.application import Unconstrained
-from tests.app.server.stations import stations
+from tests.app.server.stations import state_with, stations
 from tests.generation.fakes import EOS, LetterTokenizer, ScriptedRunner
 from tests.retrieval.fakes import HashingEmbedder
 
@@ -77,7 +77,7 @@ def serve(state: State) -> Iterator[Callable[..., TestClient]]:
                 stations(state, engine, tokenizer=tokenizer),
                 answerer=answerer_of(state, engine, tokenizer, summarise=summarise),
             )
-            app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+            app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
             return clients.enter_context(TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}))
 
         yield start

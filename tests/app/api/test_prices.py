@@ -49,7 +49,7 @@ def test_a_price_begins_now_and_is_listed(client, state):
         "created_at": body["effective_from"],
     }
     assert client.get("/v1/admin/prices").json()["data"] == [body]
-    (entry,) = state.audit.list(tenant_id="default", action="price.added", limit=9)[0]
+    (entry,) = state.access.audit.list(tenant_id="default", action="price.added", limit=9)[0]
     assert entry.request_id == made.headers["X-Request-Id"]
 
 

@@ -26,7 +26,7 @@ from retrieval.types import Hit
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.server.stations import ANY_EVIDENCE, LIMITS, stations
+from tests.app.server.stations import ANY_EVIDENCE, LIMITS, state_with, stations
 from tests.generation.fakes import LetterTokenizer
 from tests.generation.tiny import tiny_tokenizer
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
@@ -87,7 +87,7 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             guided=guided,
             limits=replace(LIMITS, **limits),
         )
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
         client.__enter__()
         closing.append(lambda: client.__exit__(None, None, None))
@@ -243,15 +243,15 @@ def quoting(state: State) -> Iterator[Callable[[PointingReader], Service]]:
             engine=engine,
             tokenizer=LetterTokenizer(),
             tokenizer_revision="1",
-            contents=state.contents,
+            contents=state.corpus.contents,
             ledger=ledger,
             limits=ANY_EVIDENCE,
             quoter=Quoter(embedder=embedder, ledger=ledger),
             locator=Locator(reader, ledger=ledger),
         )
-        running = replace(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
-        running.metrics.register(EngineCollector(engine))
-        app = create_app(lambda: nullcontext(running), version=state.version)
+        running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
+        running.telemetry.metrics.register(EngineCollector(engine))
+        app = create_app(lambda: nullcontext(running), version=state.serving.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
         client.__enter__()
         closing.append(lambda: client.__exit__(None, None, None))

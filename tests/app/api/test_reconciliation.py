@@ -14,7 +14,7 @@ def test_a_sound_installation_is_consistent(client: TestClient) -> None:
 
 def test_what_is_wrong_is_told_and_counted(client: TestClient, state: State) -> None:
     document = client.post("/v1/documents", json={"text": "Some text.", "filename": "a.txt"}).json()
-    state.files.remove(document["id"], 1)
+    state.corpus.files.remove(document["id"], 1)
 
     body = client.post("/v1/admin/reconcile", json={"repair": True}).json()
 

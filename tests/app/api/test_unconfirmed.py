@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -18,7 +17,7 @@ from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.api.test_reader import Service, hits
-from tests.app.server.stations import stations
+from tests.app.server.stations import state_with, stations
 from tests.generation.tiny import tiny_tokenizer
 
 CLAIM = "Ninety zeppelins [1]."
@@ -49,7 +48,7 @@ def serve(state: State) -> Iterator[Serve]:
             reader=PointingReader(points_at, probabilities=probabilities) if points_at is not None else None,
             quotes_unconfirmed=quotes,
         )
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version=state.version)
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
         client.__enter__()
         closing.append(lambda: client.__exit__(None, None, None))

@@ -5,7 +5,6 @@ import json
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from app.types import Role
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.db.samples import EMBEDDER, extraction_of, vectors_of
 from tests.app.outbound.test_web_pages import Wire, answer
+from tests.app.server.stations import state_with
 
 PUBLIC = "93.184.215.14"
 
@@ -50,11 +50,11 @@ def incoming(state: State) -> list[Path]:
 
 def index_next(state: State) -> str:
     """Do a worker's work on the next job; the document's id."""
-    claimed = state.jobs.claim("boot-test")
+    claimed = state.corpus.jobs.claim("boot-test")
     assert claimed is not None
     job, document = claimed
     extraction, passages = extraction_of([f"passage {n} of version {document.version}" for n in range(3)])
-    state.jobs.commit(
+    state.corpus.jobs.commit(
         job.id,
         extraction=extraction,
         passages=passages,
@@ -66,15 +66,15 @@ def index_next(state: State) -> str:
 
 
 def fail_next(state: State, code: str) -> str:
-    claimed = state.jobs.claim("boot-test")
+    claimed = state.corpus.jobs.claim("boot-test")
     assert claimed is not None
-    state.jobs.fail(claimed[0].id, code=code, detail="It needs a password.")
+    state.corpus.jobs.fail(claimed[0].id, code=code, detail="It needs a password.")
     return claimed[1].id
 
 
 def with_state(state: State, **changes: Any) -> Iterator[tuple[TestClient, State]]:
-    changed = replace(state, **changes)
-    app = create_app(lambda: nullcontext(changed), version=state.version)
+    changed = state_with(state, **changes)
+    app = create_app(lambda: nullcontext(changed), version=state.serving.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
         yield client, changed
 
@@ -191,9 +191,9 @@ def kept(state: State) -> Iterator[tuple[TestClient, State, Passwords]]:
     """The application, and the passwords it holds."""
     passwords = Passwords()
     intake = Intake(
-        documents=state.documents,
-        collections=state.collections,
-        files=state.files,
+        documents=state.corpus.documents,
+        collections=state.corpus.collections,
+        files=state.corpus.files,
         passwords=passwords,
         wake=lambda: None,
         forget=lambda keys: None,
@@ -278,7 +278,7 @@ def test_a_web_page_becomes_a_document_that_names_its_address(state: State):
         assert response.status_code == 202, body
         assert body["filename"] == "ships.html"
         assert body["metadata"] == {"url": "http://example.com/a/ships.html?x", "year": 2025}
-        assert changed.files.path(body["id"], 1).read_bytes() == b"<html><body><p>Forty ships.</p></body></html>"
+        assert changed.corpus.files.path(body["id"], 1).read_bytes() == b"<html><body><p>Forty ships.</p></body></html>"
 
 
 def test_a_web_page_is_read_by_its_bytes_and_capped_like_any_upload(state: State):
@@ -393,7 +393,7 @@ def test_metadata_change_without_a_new_version_or_job(client: TestClient, state:
     assert after["metadata"] == {"year": 2025}
     unchanged = {"version", "live_version", "job_id", "counts", "usage", "status"}
     assert {name: after[name] for name in unchanged} == {name: before[name] for name in unchanged}
-    assert state.jobs.claim("boot-test") is None
+    assert state.corpus.jobs.claim("boot-test") is None
 
 
 def test_deleting_by_filter_says_what_went_and_takes_nothing_else(client: TestClient, state: State):
@@ -406,7 +406,7 @@ def test_deleting_by_filter_says_what_went_and_takes_nothing_else(client: TestCl
 
     assert body == {"deleted": True, "documents": 3, "chunks_removed": 9, "vectors_removed": 9}
     assert sorted(item["metadata"]["year"] for item in documents(client)) == [2023, 2024]
-    assert len(state.files.document_versions()) == 2
+    assert len(state.corpus.files.document_versions()) == 2
     again = client.post("/v1/documents/delete", json={"filter": {"year": {"$lt": 2023}}}).json()
     assert again["documents"] == 0
 
@@ -414,9 +414,9 @@ def test_deleting_by_filter_says_what_went_and_takes_nothing_else(client: TestCl
 def test_deleting_by_filter_goes_through_more_than_one_batch_and_forgets_every_vector(client: TestClient, state: State):
     forgotten: list[int] = []
     intake = Intake(
-        documents=state.documents,
-        collections=state.collections,
-        files=state.files,
+        documents=state.corpus.documents,
+        collections=state.corpus.collections,
+        files=state.corpus.files,
         passwords=Passwords(),
         wake=lambda: None,
         forget=lambda keys: forgotten.extend(np.asarray(keys).tolist()),
@@ -436,7 +436,7 @@ def test_a_key_limited_to_a_collection_deletes_only_there(client: TestClient, st
     other = client.post("/v1/collections", json={"name": "other"}).json()["id"]
     send(client, "a.txt", b"Here.", metadata='{"old": true}')
     send(client, "b.txt", b"There.", metadata='{"old": true}', collection_id=other)
-    _, secret = state.keys.create(
+    _, secret = state.access.keys.create(
         tenant_id="default", user_id="u", name="n", role=Role.MEMBER, collections=(other,), expires_at=None
     )
 

@@ -44,7 +44,7 @@ def spend(state: State) -> Spend:
         event_id: str, *, user_id: str = "u1", operation: Operation = Operation.CHAT, collection: str = ""
     ) -> None:
         components = Components(2, 3, 4, 5, 6) if operation.generates else Components()
-        state.ledger.reserve(
+        state.usage.ledger.reserve(
             Reservation(
                 event_id=event_id,
                 request_id=event_id.partition(":")[0],
@@ -60,7 +60,7 @@ def spend(state: State) -> Spend:
                 collection_ids=(collection,) if collection else (),
             )
         )
-        state.ledger.settle(event_id, Settlement(status=UsageStatus.COMPLETED))
+        state.usage.ledger.settle(event_id, Settlement(status=UsageStatus.COMPLETED))
 
     return write
 
@@ -166,7 +166,7 @@ def test_documents_that_no_answer_cites_can_be_asked_for(
     client: TestClient, state: State, spend: Spend, accept: str
 ) -> None:
     spend("req_1:1")
-    citations = AnswerCitationRepository(state.database, clock=state.ledger.seconds)
+    citations = AnswerCitationRepository(state.database, clock=state.usage.ledger.seconds)
     citations.record("req_2", tenant_id="default", citations={"d2": 3})
 
     def found(cited: str) -> list[tuple[str, int, int]]:
@@ -236,7 +236,7 @@ def test_a_rebuild_changes_nothing_and_is_written_down(client: TestClient, state
         "days": 1,
     }
     assert results(client, "/v1/admin/usage/completions", group_by="user_id") == before
-    (entry,), _ = state.audit.list(tenant_id="default", action="usage.rebuilt", limit=5)
+    (entry,), _ = state.access.audit.list(tenant_id="default", action="usage.rebuilt", limit=5)
     assert entry.detail == {"start_time": today, "end_time": today + 86_400, "days": 1}
     assert entry.request_id == answer.headers["x-request-id"]
 

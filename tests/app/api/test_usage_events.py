@@ -17,8 +17,8 @@ ADMIN = Principal("default", "root", "key_root", Role.ADMIN)
 
 
 def settle(state: State, event_id: str, **reserved) -> None:
-    state.ledger.reserve(reservation(event_id, tenant_id="default", **reserved))
-    state.ledger.settle(event_id, Settlement(status=UsageStatus.COMPLETED, output_tokens=7, delivered_tokens=5))
+    state.usage.ledger.reserve(reservation(event_id, tenant_id="default", **reserved))
+    state.usage.ledger.settle(event_id, Settlement(status=UsageStatus.COMPLETED, output_tokens=7, delivered_tokens=5))
 
 
 def listed(client: TestClient, **params: Any) -> Any:
@@ -70,15 +70,15 @@ def test_filters_choose_and_are_written_in_every_way_clients_write_them(client, 
 
 
 def test_a_call_comes_with_its_documents_prices_and_adjustments(client, state):
-    state.prices.add(ADMIN, model="m1", meter="input", price_per_million="2", source="contract")
-    state.prices.add(ADMIN, model="m1", meter="output", price_per_million="10", source="contract")
+    state.usage.prices.add(ADMIN, model="m1", meter="input", price_per_million="2", source="contract")
+    state.usage.prices.add(ADMIN, model="m1", meter="output", price_per_million="10", source="contract")
     settle(
         state,
         "req_1:1",
         components=Components(template=2, system=3, history=4, question=5, context=6),
         documents=[DocumentShare("doc_1", 1, 4), DocumentShare("doc_2", 1, 2)],
     )
-    corrected = state.adjustments.correct(ADMIN, "req_1:1", Counts(output_tokens=-2), reason="counted twice")
+    corrected = state.usage.adjustments.correct(ADMIN, "req_1:1", Counts(output_tokens=-2), reason="counted twice")
 
     found = client.get(f"{EVENTS}/req_1:1").json()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from anyio.from_thread import BlockingPortal
@@ -13,7 +13,8 @@ from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.api.application import create_app
 from app.db.contents import ContentRepository
-from app.server.state import Models, State
+from app.server.serving import Models
+from app.server.state import State
 from app.types import Operation
 from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
@@ -23,6 +24,7 @@ from retrieval.search import Search
 from retrieval.types import EmbedderInfo, SearchResult
 from tests.app.answering.test_footnote_writer import SOURCES
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.server.stations import state_with
 from tests.generation.fakes import LetterTokenizer
 
 EMBEDDING_TOKENS = 3
@@ -100,7 +102,7 @@ def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: A
         worker=unused,
     )
     settings = state.settings.model_copy(update={"answer_deadline_s": deadline_s})
-    running = replace(state, models=models, settings=settings)
-    app = create_app(lambda: nullcontext(running), version=state.version)
+    running = state_with(state, models=models, settings=settings)
+    app = create_app(lambda: nullcontext(running), version=state.serving.version)
     with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
         yield Service(http, ledger)

@@ -57,7 +57,7 @@ class Terminal:
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as state:
-        app = create_app(lambda: nullcontext(state), version=state.version)
+        app = create_app(lambda: nullcontext(state), version=state.serving.version)
         with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
             yield Terminal(Client(cast(httpx.Client, http)), Ledger(state.database, "b"))  # the same methods
 

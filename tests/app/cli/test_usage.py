@@ -55,9 +55,9 @@ class Terminal:
         return cast(io.StringIO, console.file).getvalue()
 
     def settle(self, event_id: str, *, output: int, **reserved: Any) -> None:
-        self.state.ledger.reserve(reservation(event_id, tenant_id="default", max_output_tokens=10**7, **reserved))
+        self.state.usage.ledger.reserve(reservation(event_id, tenant_id="default", max_output_tokens=10**7, **reserved))
         settlement = Settlement(status=UsageStatus.COMPLETED, output_tokens=output, delivered_tokens=output)
-        self.state.ledger.settle(event_id, settlement)
+        self.state.usage.ledger.settle(event_id, settlement)
 
     def cite(self, request_id: str, citations: dict[str, int]) -> None:
         AnswerCitationRepository(self.state.database).record(request_id, tenant_id="default", citations=citations)
@@ -67,7 +67,7 @@ class Terminal:
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as state:
-        app = create_app(lambda: nullcontext(state), version=state.version)
+        app = create_app(lambda: nullcontext(state), version=state.serving.version)
         with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
             yield Terminal(http, state)
 
@@ -77,8 +77,8 @@ def rows_of(said: str) -> list[list[str]]:
 
 
 def test_a_report_is_a_row_a_group_the_dearest_first_and_a_total(terminal):
-    terminal.state.prices.add(ADMIN, model="m1", meter="input", price_per_million="1")
-    terminal.state.prices.add(ADMIN, model="m1", meter="output", price_per_million="2")
+    terminal.state.usage.prices.add(ADMIN, model="m1", meter="input", price_per_million="1")
+    terminal.state.usage.prices.add(ADMIN, model="m1", meter="output", price_per_million="2")
     terminal.settle("req_1:1", user_id="ada", output=1_000_000)
     terminal.settle("req_2:1", user_id="bob", output=2_000_000)
     terminal.settle("req_3:1", user_id="ada", output=234_567)
@@ -104,8 +104,8 @@ def test_alone_it_is_the_report_by_day(terminal):
 
 
 def test_costs_can_be_read_by_line_item(terminal):
-    terminal.state.prices.add(ADMIN, model="m1", meter="input", price_per_million="1")
-    terminal.state.prices.add(ADMIN, model="m1", meter="output", price_per_million="2")
+    terminal.state.usage.prices.add(ADMIN, model="m1", meter="input", price_per_million="1")
+    terminal.state.usage.prices.add(ADMIN, model="m1", meter="output", price_per_million="2")
     terminal.settle("req_1:1", output=1_000_000)
 
     said = terminal.said(show_report, of="costs", by="item", period="1mo")

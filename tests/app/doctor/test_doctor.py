@@ -48,12 +48,12 @@ def codes(report: Report) -> set[str]:
 
 
 def test_an_installation_in_use_is_looked_at_without_disturbing_it(state, settings):
-    state.ledger.reserve(reservation("req_1:1", tenant_id="default"))
+    state.usage.ledger.reserve(reservation("req_1:1", tenant_id="default"))
     before = {path.name for path in settings.data_dir.iterdir()}
 
     report = examine(settings)
 
-    state.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED))
+    state.usage.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED))
     assert report.sections["database"]["schema"] == report.sections["database"]["schema_wanted"]
     assert report.sections["ledger"]["reserved"] == 1
     assert report.sections["reconciliation"]["failed"] == []
@@ -62,7 +62,7 @@ def test_an_installation_in_use_is_looked_at_without_disturbing_it(state, settin
 
 
 def test_the_report_has_neither_secrets_nor_passwords_nor_names(state, settings):
-    state.collections.create("default", f"a {SECRET} collection", metadata={})
+    state.corpus.collections.create("default", f"a {SECRET} collection", metadata={})
 
     assert SECRET not in examine(settings).to_json()
 

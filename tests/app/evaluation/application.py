@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from app.server.bootstrap import build
@@ -12,7 +11,7 @@ from generation.config import EngineConfig
 from generation.constraints import TokenConstraint
 from generation.engine import LocalEngine
 from generation.types import Constraint, ModelInfo
-from tests.app.server.stations import stations
+from tests.app.server.stations import state_with, stations
 from tests.generation.fakes import EOS, LetterTokenizer, ScriptedRunner
 
 
@@ -59,7 +58,7 @@ def application(data_dir: Path) -> Iterator[State]:
         models = stations(bare, engine)
         models.worker.start()
         try:
-            yield replace(bare, models=models)
+            yield state_with(bare, models=models)
         finally:
             models.worker.stop()
             engine.close()

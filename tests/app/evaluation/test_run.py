@@ -53,9 +53,13 @@ def test_a_smaller_budget_costs_less_and_never_more_than_it_may(measured) -> Non
 
 def test_titles_became_headings_and_spans_were_found_behind_them(measured) -> None:
     run, _, state = measured
-    documents, _ = state.documents.list(tenant_id="default", limit=50)
-    texts = {document.external_id: state.contents.text(document.id, tenant_id="default") for document in documents}
-    titles = {document.external_id: state.contents.title(document.id, tenant_id="default") for document in documents}
+    documents, _ = state.corpus.documents.list(tenant_id="default", limit=50)
+    texts = {
+        document.external_id: state.corpus.contents.text(document.id, tenant_id="default") for document in documents
+    }
+    titles = {
+        document.external_id: state.corpus.contents.title(document.id, tenant_id="default") for document in documents
+    }
 
     assert texts["lighthouse"].startswith("# Lighthouse\n\nThe lighthouse keeper")
     assert titles["lighthouse"] == "Lighthouse"
@@ -131,7 +135,7 @@ def test_a_corpus_ingested_before_is_used_again_and_a_changed_one_replaces_it(tm
         assert first.unread.keys() == {"empty", "bad"}
         assert other.collection_id != first.collection_id
         assert len(other.document_ids) == 10
-        assert [found.documents for found in state.collections.list("default")] == [10]
+        assert [found.documents for found in state.corpus.collections.list("default")] == [10]
 
 
 def test_two_sets_of_one_name_and_unknown_metadata_are_refused(tmp_path: Path) -> None:

@@ -15,8 +15,6 @@ from app.api.application import create_app
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
 from app.db.vectors import VectorRepository
-from app.documents.intake import Intake
-from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
 from app.documents.vector_index import LiveVectorIndex, index_folder
 from app.documents.word_index import LiveWordIndex
@@ -25,7 +23,8 @@ from app.jobs.worker import Worker
 from app.models.extractive import NoEngine
 from app.server.bootstrap import build
 from app.server.embedder_swap import EmbedderStack, EmbedderSwap
-from app.server.state import Models, State, Stations
+from app.server.serving import Models, Serving
+from app.server.state import State
 from app.settings import Settings
 from app.usage.ledger.ledger import Ledger
 from ingestion.chunking import Chunker
@@ -64,8 +63,8 @@ class GatedEmbedder(HashingEmbedder):
 class Served:
     """One running application, spoken to over HTTP."""
 
-    def __init__(self, state: State, stations: Stations, client: TestClient, embedder_swap: EmbedderSwap) -> None:
-        self.state, self.stations, self.http, self.embedder_swap = state, stations, client, embedder_swap
+    def __init__(self, state: State, serving: Serving, client: TestClient, embedder_swap: EmbedderSwap) -> None:
+        self.state, self.serving, self.http, self.embedder_swap = state, serving, client, embedder_swap
 
     def upload(self, *texts: str) -> list[str]:
         """Ids of documents, one a text, once all of them are indexed."""
@@ -88,7 +87,7 @@ class Served:
 
     def serves(self, embedder: Embedder) -> bool:
         """Whether requests are answered with it."""
-        return self.stations.current().embedder is embedder
+        return self.serving.current().embedder is embedder
 
     def generations(self) -> dict[int, str]:
         """Status by number."""
@@ -106,30 +105,21 @@ def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[
 
     `configured` is what its settings ask for, `others` are on the machine, too.
     """
-    with running(data_dir, configured, *others) as (state, stations, embedder_swap):
-        app = create_app(lambda: nullcontext(state), version=state.version)
+    with running(data_dir, configured, *others) as (state, serving, embedder_swap):
+        app = create_app(lambda: nullcontext(state), version=state.serving.version)
         with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
-            yield Served(state, stations, client, embedder_swap)
+            yield Served(state, serving, client, embedder_swap)
 
 
 @contextmanager
 def running(
     data_dir: Path, configured: Embedder, *others: Embedder, **settings_of_its_own: Any
-) -> Iterator[tuple[State, Stations, EmbedderSwap]]:
+) -> Iterator[tuple[State, Serving, EmbedderSwap]]:
     """As `served`, spoken to by nobody yet."""
     settings = Settings(data_dir=installed(data_dir), admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with ExitStack() as stack:
         state = stack.enter_context(build(settings, with_models=False))
-        stations = Stations()
-        stations.state = state
-        state.intake = Intake(
-            documents=state.documents,
-            collections=state.collections,
-            files=state.files,
-            passwords=Passwords(),
-            wake=stations.wake,
-            forget=stations.forget,
-        )
+        serving = state.serving
         chunks, ledger = ChunkRepository(state.database), Ledger(state.database, boot_id="boot-1")
         lexical = LiveWordIndex(data_dir / "lexical", database=state.database, chunks=chunks)
 
@@ -139,26 +129,26 @@ def running(
                     return _line(embedder, state, chunks, ledger, lexical)
             raise SetupError("The embedder is not on this machine.")
 
-        standing = state.generations.prepare(configured.info, source="configured")
-        serving = line(standing.active)
-        stations.install(serving.assemble(serving.open_index(standing.active.id)))
-        stack.callback(stations.close_index)
-        stations.current().worker.start()
-        stack.callback(stations.stop_worker)
+        standing = state.corpus.generations.prepare(configured.info, source="configured")
+        first = line(standing.active)
+        serving.install(first.assemble(first.open_index(standing.active.id)))
+        stack.callback(serving.close_index)
+        serving.current().worker.start()
+        stack.callback(serving.stop_worker)
         vectors = VectorRepository(state.database)
         embedder_swap = EmbedderSwap(
-            generations=state.generations,
+            generations=state.corpus.generations,
             vectors=vectors,
             reembedder=Reembedder(vectors, ledger, block=BLOCK),
-            stations=stations,
-            load=line,
             serving=serving,
+            load=line,
+            stack=first,
             folder_of=lambda generation: index_folder(data_dir, generation),
         )
-        state.embedder_swap = embedder_swap
+        serving.embedder_swap = embedder_swap
         embedder_swap.start(standing)
         stack.callback(embedder_swap.close)
-        yield state, stations, embedder_swap
+        yield state, serving, embedder_swap
 
 
 def wait_until(true: Callable[[], bool], *, seconds: float = 60.0) -> None:
@@ -180,14 +170,14 @@ def _line(
     def assemble(index: LiveVectorIndex) -> Models:
         engine = NoEngine(revision="1", context_window=2000)
         worker = Worker(
-            jobs=state.jobs,
-            files=state.files,
+            jobs=state.corpus.jobs,
+            files=state.corpus.files,
             pipeline=Pipeline(LocalExtractor(), chunker, embedder),
             embedder=embedder,
             index=index,
             lexical=lexical,
             ledger=ledger,
-            metrics=state.metrics,
+            metrics=state.telemetry.metrics,
             boot_id="boot-1",
         )
         answerer = Answerer(
@@ -195,7 +185,7 @@ def _line(
             engine=engine,
             tokenizer=LetterTokenizer(),
             tokenizer_revision="0",
-            contents=state.contents,
+            contents=state.corpus.contents,
             ledger=ledger,
             limits=ANY_EVIDENCE,
         )

@@ -1,5 +1,8 @@
 """The stations that need model weights, assembled over a state without: real ones around a small embedder."""
 
+from dataclasses import replace
+from typing import Any
+
 from app.answering.answerer import Answerer
 from app.answering.fallback import Fallback
 from app.answering.finder import Finder
@@ -12,7 +15,8 @@ from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.jobs.worker import Worker
-from app.server.state import Models, State
+from app.server.serving import Models
+from app.server.state import State
 from app.telemetry.stations import station
 from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
@@ -26,6 +30,8 @@ from tests.retrieval.fakes import HashingEmbedder
 
 LIMITS = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8)
 ANY_EVIDENCE = Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4)
+
+_PARTS = ("corpus", "history", "access", "usage", "limits", "telemetry", "serving")
 
 
 def stations(
@@ -58,7 +64,7 @@ def stations(
         passwords: Where the worker finds what protected files are opened with; none come to it by default.
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
-    chunks, ledger = ChunkRepository(state.database), state.ledger
+    chunks, ledger = ChunkRepository(state.database), state.usage.ledger
     index = LiveVectorIndex(
         state.settings.data_dir / "index",
         embedder=embedder.info,
@@ -67,17 +73,17 @@ def stations(
     )
     lexical = LiveWordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
     worker = Worker(
-        jobs=state.jobs,
-        files=state.files,
+        jobs=state.corpus.jobs,
+        files=state.corpus.files,
         pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station),
         embedder=embedder,
         index=index,
         lexical=lexical,
         ledger=ledger,
-        metrics=state.metrics,
+        metrics=state.telemetry.metrics,
         boot_id="boot-1",
         passwords=passwords,
-        instruments=state.instruments,
+        instruments=state.telemetry.instruments,
     )
     found = search or Search(embedder, index.current, lexical, chunks, station=station)
     answerer = Answerer(
@@ -85,7 +91,7 @@ def stations(
         engine=engine,
         tokenizer=tokenizer,
         tokenizer_revision="0",
-        contents=state.contents,
+        contents=state.corpus.contents,
         ledger=ledger,
         limits=limits,
         locator=Locator(reader, ledger=ledger) if reader is not None else None,
@@ -101,3 +107,13 @@ def stations(
         answerer=answerer,
         worker=worker,
     )
+
+
+def state_with(state: State, **changes: Any) -> State:
+    """A copy of `state` in which fields of it or of its parts are others, such as `models` or `intake`."""
+    for name, value in changes.items():
+        part = next((part for part in _PARTS if hasattr(getattr(state, part), name)), None)
+        state = replace(
+            state, **({name: value} if part is None else {part: replace(getattr(state, part), **{name: value})})
+        )
+    return state

@@ -50,7 +50,7 @@ def settings_with(data_dir: Path, embedder: Path) -> Settings:
 
 
 def client_of(state: State) -> TestClient:
-    app = create_app(lambda: nullcontext(state), version=state.version)
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
     return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 
 
@@ -66,11 +66,11 @@ def test_a_new_embedder_in_the_settings_takes_over_while_the_old_one_serves(tmp_
     with build(settings_with(tmp_path / "data", first)) as state:
         document_id = upload(state)
     with build(settings_with(tmp_path / "data", second)) as state:
-        embedder_swap = state.embedder_swap
+        embedder_swap = state.serving.embedder_swap
         assert embedder_swap is not None
         wait_until(lambda: embedder_swap.building is None)
-        assert state.models is not None
-        assert state.models.embedder.info.model == "tiny-2"
+        assert state.serving.models is not None
+        assert state.serving.models.embedder.info.model == "tiny-2"
         with client_of(state) as client:
             found = client.post("/v1/search", json={"query": "revenue", "mode": "dense"})
             assert [hit["document_id"] for hit in found.json()["data"]] == [document_id]

@@ -121,7 +121,7 @@ def test_a_start_in_another_currency_than_that_of_the_prices_is_refused(tmp_path
     dollars = Settings(data_dir=tmp_path, _env_file=None)
     with build(dollars, with_models=False) as state:
         admin = Principal("default", "root", "k0", Role.ADMIN)
-        state.prices.add(admin, model="m1", meter="input", price_per_million="1")
+        state.usage.prices.add(admin, model="m1", meter="input", price_per_million="1")
 
     with (
         pytest.raises(SetupError, match="FOOTNOTE_CURRENCY"),

@@ -46,7 +46,7 @@ def vectors(state: State) -> Counter[int]:
 
 def assert_mirrors(application: Served) -> None:
     """The index in use holds the visible chunks, with the vectors that SQL has in its generation."""
-    index, chunks = application.stations.current().index, ChunkRepository(application.state.database)
+    index, chunks = application.serving.current().index, ChunkRepository(application.state.database)
     wanted = chunks.visible_keys()
     assert index.current().keys().tolist() == wanted.tolist()
     assert chunks.vectors(wanted.tolist(), generation=index.generation)[0].tolist() == wanted.tolist()
@@ -116,7 +116,9 @@ def test_confirming_deletes_what_was_before_and_nothing_else(data_dir, old, new)
         assert application.http.post("/v1/admin/generations/2/confirm").json()["status"] == "active"
         assert application.http.post("/v1/admin/generations/2/rollback").status_code == 409
     with served(data_dir, new) as application:  # the old embedder is needed no more
-        wait_until(lambda: all(found.purged_at or found.id == 2 for found in application.state.generations.list()))
+        wait_until(
+            lambda: all(found.purged_at or found.id == 2 for found in application.state.corpus.generations.list())
+        )
         assert vectors(application.state) == {2: len(TEXTS)}
         assert not kept.exists()
         assert application.generations() == {1: "retired", 2: "active"}
@@ -156,7 +158,7 @@ def test_a_way_back_that_was_interrupted_goes_on_at_the_next_start(data_dir, old
         old.gate.clear()
         application.http.post("/v1/admin/generations/2/rollback")
         wait_until(old.reading.is_set)
-        application.state.generations.ready(1)  # even then
+        application.state.corpus.generations.ready(1)  # even then
         application.embedder_swap._closing.set()
         old.gate.set()
     with served(data_dir, new, old) as application:
@@ -172,7 +174,7 @@ def test_settings_set_back_give_the_building_up_and_delete_its_vectors(data_dir,
         application.embedder_swap._closing.set()
         new.gate.set()
     with served(data_dir, old) as application:
-        wait_until(lambda: application.state.generations.get(2).purged_at is not None)
+        wait_until(lambda: application.state.corpus.generations.get(2).purged_at is not None)
         assert application.generations() == {1: "active", 2: "retired"}
         assert vectors(application.state) == {1: len(TEXTS)}
         assert_mirrors(application)
@@ -201,6 +203,6 @@ def test_a_generation_in_use_that_lacks_vectors_is_mended_at_the_start(data_dir,
         connection.execute(sa.delete(chunk_vector).where(chunk_vector.c.key % 2 == 0))
     with served(data_dir, old) as application:
         wait_until(lambda: vectors(application.state) == {1: len(TEXTS)})
-        wait_until(lambda: len(application.stations.current().index) == len(TEXTS))
+        wait_until(lambda: len(application.serving.current().index) == len(TEXTS))
         assert_mirrors(application)
         assert np.unique(old.documents).size == len(old.documents) == len(TEXTS) // 2

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import cast
@@ -33,7 +32,7 @@ from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.test_conversations import TalkingEngine
 from tests.app.outbound.test_web_pages import PUBLIC, Names, Wire
 from tests.app.outbound.test_web_pages import answer as reply
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.generation.completion_server import CompletionServerStandIn, like_vllm
 from tests.generation.fakes import LetterTokenizer
 from tests.installation import installed
@@ -155,10 +154,10 @@ def test_the_trace_of_a_question_goes_on_at_the_server_that_generates(tmp_path: 
     engine = RemoteEngine(config, LetterTokenizer(), context_window=8192, traceparent=traceparent)
     settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     traced = Traced()
-    with build(settings, with_models=False) as state:
-        state.instruments = traced.instruments
+    with build(settings, with_models=False) as bare:
+        state = state_with(bare, instruments=traced.instruments)
         models = stations(state, engine, limits=ANY_EVIDENCE)
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version="1")
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version="1")
         models.worker.start()
         with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
             client.post("/v1/documents", json={"text": TEXT, "filename": "a.txt", "wait": 30})
@@ -210,7 +209,7 @@ def test_the_whole_path_is_sent_to_a_collector_without_a_word_of_what_was_said(t
     engine = cast(Engine, TalkingEngine(says="Two ships passed the canary light house [1]."))
     with build(settings, with_models=False) as state:
         models = stations(state, engine, tokenizer=CharacterTokenizer(), limits=ANY_EVIDENCE)
-        app = create_app(lambda: nullcontext(replace(state, models=models)), version="1")
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version="1")
         headers = {"Authorization": f"Bearer {ADMIN_KEY}", "traceparent": CALLER}
         models.worker.start()
         with TestClient(app, headers=headers) as client:

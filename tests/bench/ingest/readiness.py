@@ -72,15 +72,15 @@ def _fill(data_dir: Path, documents: int, rng: np.random.Generator, *, first: in
     """Documents as ingestion leaves them, without the reading."""
     settings = load_settings(data_dir=data_dir, generator=EXTRACTIVE, reader="none")
     with build(settings) as state:
-        assert state.models is not None
-        state.models.worker.stop()
-        generation, info = state.models.index.generation, state.models.embedder.info
+        assert state.serving.models is not None
+        state.serving.models.worker.stop()
+        generation, info = state.serving.models.index.generation, state.serving.models.embedder.info
         for start in track(range(0, documents, _TOGETHER), description="Filling"):
             numbers = range(first + start, first + min(start + _TOGETHER, documents))
             versions = [
                 _version(state, number, generation, _unit(rng, info.dim), _prose(rng, words)) for number in numbers
             ]
-            for result in state.jobs.commit_all(versions):
+            for result in state.corpus.jobs.commit_all(versions):
                 assert result.written
 
 
@@ -89,17 +89,17 @@ def _version(state: State, number: int, generation: int, vectors: Vectors, prose
         f"Record {number}-{place}: the warden counted {number * place} ships.{prose[place]}" for place in range(_CHUNKS)
     ]
     data = "\n\n".join(texts).encode()
-    received = state.files.receive([data], name=f"bench-{number}", limit=len(data))
-    state.intake.accept(
+    received = state.corpus.files.receive([data], name=f"bench-{number}", limit=len(data))
+    state.corpus.intake.accept(
         received,
         filename=f"{number}.txt",
         principal=_PRINCIPAL,
-        collection_id=state.collections.default(DEFAULT_TENANT).id,
+        collection_id=state.corpus.collections.default(DEFAULT_TENANT).id,
         external_id=None,
         metadata={},
         on_duplicate="error",
     )
-    claimed = state.jobs.claim("bench")
+    claimed = state.corpus.jobs.claim("bench")
     assert claimed is not None
     extraction, passages = extraction_of(texts)
     return Version(

@@ -23,8 +23,8 @@ def measure(folder: Path) -> dict[str, object]:
     question_set = read_question_set(folder)
     settings = load_settings(generator=EXTRACTIVE, reader="none")
     with tempfile.TemporaryDirectory() as scratch, scratch_application(settings, data_dir=Path(scratch)) as state:
-        assert state.models is not None
-        embedder = state.models.embedder
+        assert state.serving.models is not None
+        embedder = state.serving.models.embedder
         _rate(state, [document.text[:600] for document in list(question_set.documents.values())[:BLOCK_PASSAGES]])
         ingested = ingest(state, question_set, on_progress=lambda done, total: None)
         texts = _texts(state, ingested.document_ids.values())
@@ -49,7 +49,7 @@ def _texts(state: State, document_ids: Iterable[str]) -> list[str]:
     for document_id in document_ids:
         cursor: str | None = None
         while True:
-            chunks, cursor = state.contents.chunks(document_id, tenant_id="default", limit=500, cursor=cursor)
+            chunks, cursor = state.corpus.contents.chunks(document_id, tenant_id="default", limit=500, cursor=cursor)
             found += ["\n".join((*chunk.heading_path, chunk.text)) for chunk in chunks]
             if cursor is None:
                 break
@@ -58,8 +58,8 @@ def _texts(state: State, document_ids: Iterable[str]) -> list[str]:
 
 def _rate(state: State, texts: list[str]) -> float:
     """Tokens a second of the embedder alone, block by block."""
-    assert state.models is not None
-    embedder = state.models.embedder
+    assert state.serving.models is not None
+    embedder = state.serving.models.embedder
     tokens = sum(embedder.count_tokens(text) for text in texts)
     began = time.perf_counter()
     for start in range(0, len(texts), BLOCK_PASSAGES):

@@ -23,7 +23,8 @@ from app.evaluation.intervals import estimate
 from app.evaluation.retrieval_metrics import context_scores, finds_span, locate, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, ingest, lead, scratch_application
 from app.evaluation.types import GoldSpan, QuestionSet, SetQuestion
-from app.server.state import Models, State
+from app.server.serving import Models
+from app.server.state import State
 from app.settings import load_settings
 from retrieval.compress import compress
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
@@ -58,12 +59,12 @@ class Corpus:
 
 def measure(state: State, question_set: QuestionSet, *, questions: int, seed: int) -> dict[str, Any]:
     """One set: estimates by measure and variant, and differences from the first variant."""
-    assert state.models is not None, "the application has models"
+    assert state.serving.models is not None, "the application has models"
     ingested = ingest(state, question_set, on_progress=lambda done, total: None)
     store = ChunkRepository(state.database)
     scope = Scope(tenant_id=PRINCIPAL.tenant_id, collection_ids=(ingested.collection_id,))
     keys = store.keys_in(scope).keys.tolist()
-    corpus = Corpus(store.chunks(keys, scope=scope), scope, state.models, store)
+    corpus = Corpus(store.chunks(keys, scope=scope), scope, state.serving.models, store)
     asked = sample(
         question_set,
         limit=questions,
@@ -73,11 +74,11 @@ def measure(state: State, question_set: QuestionSet, *, questions: int, seed: in
     rankings: dict[str, dict[str, dict[str, list[str]]]] = {"fusion": {}, "headings": {}}
     values: Values = {}
     with tempfile.TemporaryDirectory() as folder:
-        headings = Headings(corpus.chunks, state.models.embedder, Path(folder))
+        headings = Headings(corpus.chunks, state.serving.models.embedder, Path(folder))
         for question in asked:
-            vector = state.models.embedder.embed_query(question.text)
-            dense = state.models.index.current().search(vector, k=CANDIDATES, allowed=corpus.keys)
-            words = state.models.lexical.search_text(question.text, scope=scope, k=CANDIDATES)
+            vector = state.serving.models.embedder.embed_query(question.text)
+            dense = state.serving.models.index.current().search(vector, k=CANDIDATES, allowed=corpus.keys)
+            words = state.serving.models.lexical.search_text(question.text, scope=scope, k=CANDIDATES)
             fused = _fusions(dense, words)
             spans = _spans(state, question_set, ingested, question)
             for part, variants in (
@@ -93,7 +94,7 @@ def measure(state: State, question_set: QuestionSet, *, questions: int, seed: in
                             question.id
                         ] = value
             hits = corpus.hits(fused["scores"], TOP_K)
-            _measure_contexts(values, question, hits, count=state.models.tokenizer.count, spans=spans,
+            _measure_contexts(values, question, hits, count=state.serving.models.tokenizer.count, spans=spans,
                               relevant=question_set.relevant(question.id))  # fmt: skip
         headings.close()
     for part, by_variant in rankings.items():
@@ -126,7 +127,7 @@ def _spans(state: State, question_set: QuestionSet, ingested: Ingested, question
     found = []
     for span in question_set.spans.get(question.id, ()):
         ours = ingested.document_ids.get(span.document_id)
-        text = state.contents.text(ours, tenant_id=PRINCIPAL.tenant_id) if ours is not None else ""
+        text = state.corpus.contents.text(ours, tenant_id=PRINCIPAL.tenant_id) if ours is not None else ""
         found.append(locate(span, text, lead=len(lead(question_set.documents[span.document_id]))))
     return tuple(span for span in found if span is not None)
 

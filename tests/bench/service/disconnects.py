@@ -134,7 +134,7 @@ async def _leaks(state: State, engine: Ends, *, threads: int) -> dict[str, int]:
     """What is still held ten seconds after the last client left, at most; looked at until nothing is."""
     held: dict[str, int] = {}
     for _ in range(200):
-        stats, admission = engine.stats(), state.admission
+        stats, admission = engine.stats(), state.limits.admission
         with state.database.read() as connection:
             reserved = connection.execute(
                 sa.select(sa.func.count()).where(usage_event.c.status == "reserved")
@@ -146,13 +146,13 @@ async def _leaks(state: State, engine: Ends, *, threads: int) -> dict[str, int]:
             "seats": admission.seats.held + admission.seats.waiting,
             "turns": admission.turns.held + admission.turns.waiting,
             "rows": reserved,
-            "cancellable": len(state.models.answerer._open) if state.models is not None else 0,
+            "cancellable": len(state.serving.models.answerer._open) if state.serving.models is not None else 0,
             "threads": max(0, threading.active_count() - threads - _SPARE),
         }
         if not any(held.values()):
             break
         await asyncio.sleep(0.05)
-    for line in (state.admission.seats, state.admission.turns):
+    for line in (state.limits.admission.seats, state.limits.admission.turns):
         line.check_integrity()
     return held
 

@@ -18,7 +18,7 @@ Paragraph = tuple[str, str]
 def fill(state: State, embedder: Embedder, paragraphs: Iterator[Paragraph], *, tenant_id: str) -> int:
     """Index the paragraphs, one a chunk and ten a document; how many chunks that made."""
     library, chunks = Library(state.database, tenant_id=tenant_id), 0
-    generation = state.generations.ensure(embedder.info)
+    generation = state.corpus.generations.ensure(embedder.info)
     number = 0
     while some := tuple(islice(paragraphs, CHUNKS_A_DOCUMENT)):
         number += 1

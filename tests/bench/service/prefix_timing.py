@@ -95,7 +95,7 @@ class Tenant:
     """A key of one, and its copies of the documents."""
 
     def __init__(self, client: TestClient, state: State, name: str) -> None:
-        _, secret = state.keys.create(tenant_id=name, user_id=name, name=name, role=Role.ADMIN)
+        _, secret = state.access.keys.create(tenant_id=name, user_id=name, name=name, role=Role.ADMIN)
         self._client, self._headers = client, {"Authorization": f"Bearer {secret}"}
         self._documents: dict[int, str] = {}
 

@@ -37,7 +37,7 @@ from app.telemetry.logs import configure_logging
 from app.types import DEFAULT_TENANT
 from generation.ports import Tokenizer
 from retrieval.search import Search
-from tests.app.server.stations import stations
+from tests.app.server.stations import state_with, stations
 from tests.bench.service.library import fill, paragraphs_of
 from tests.bench.service.stations import LoopLag, Statements, Stopwatch
 from tests.bench.service.stub_engine import StubEngine
@@ -69,12 +69,12 @@ def serving(
         if not filled:
             fill(state, embedder, paragraphs_of(corpus, chunks), tenant_id=DEFAULT_TENANT)
         engine = StubEngine(tokenizer, context_window=32_768 if small else 8192)
-        ledger = state.ledger
+        ledger = state.usage.ledger
         if watch is not None:
             ledger = watch.timed(ledger, "ledger", "reserve", "settle", "bill")
             tokenizer = watch.timed(tokenizer, "tokenizer", "encode", "count")
-            state = replace(  # noqa: PLW2901 - the same one, watched
-                state, authenticator=watch.timed(state.authenticator, "authenticate", "caller"), ledger=ledger
+            state = state_with(  # noqa: PLW2901 - the same one, watched
+                state, authenticator=watch.timed(state.access.authenticator, "authenticate", "caller"), ledger=ledger
             )
         models = stations(state, engine, tokenizer=tokenizer, embedder=embedder)
         store, index, lexical = ChunkRepository(state.database), models.index.current, models.lexical
@@ -93,7 +93,7 @@ def serving(
             engine=engine,
             tokenizer=tokenizer,
             tokenizer_revision="0",
-            contents=state.contents,
+            contents=state.corpus.contents,
             ledger=ledger,
             limits=_limits(settings, small=small),
             verification=Verification(ledger=ledger, embedder=embedder),
@@ -107,7 +107,7 @@ def serving(
         if watch is not None:
             _watch_inside(answerer, watch)
         try:
-            yield replace(state, models=replace(models, answerer=answerer))
+            yield state_with(state, models=replace(models, answerer=answerer))
         finally:
             engine.close()
 

@@ -28,7 +28,7 @@ from app.server.state import State
 from app.settings import Settings
 from app.types import Role
 from retrieval.search import Search
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.bench.service.stub_engine import StubEngine
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import HashingEmbedder
@@ -168,17 +168,17 @@ def tenancies(
         models = stations(bare, engine, tokenizer=tokenizer, embedder=embedder, limits=ANY_EVIDENCE)
         search = Search(embedder, models.index.current, models.lexical, ChunkRepository(bare.database))
         answerer = Answerer(
-            finder=Finder(search=search, embedder=embedder, ledger=bare.ledger),
+            finder=Finder(search=search, embedder=embedder, ledger=bare.usage.ledger),
             engine=engine,
             tokenizer=tokenizer,
             tokenizer_revision="0",
-            contents=bare.contents,
-            ledger=bare.ledger,
+            contents=bare.corpus.contents,
+            ledger=bare.usage.ledger,
             limits=ANY_EVIDENCE,
-            conversations=Conversations(bare.conversations, count_tokens=tokenizer.count, history_tokens=500),
-            citations=AnswerCitationRepository(bare.database, clock=bare.ledger.seconds),
+            conversations=Conversations(bare.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
+            citations=AnswerCitationRepository(bare.database, clock=bare.usage.ledger.seconds),
         )
-        state = replace(bare, models=replace(models, answerer=answerer))
+        state = state_with(bare, models=replace(models, answerer=answerer))
         models.worker.start()
         try:
             app = create_app(lambda: nullcontext(state), version="0")
@@ -218,7 +218,7 @@ def _settle_in(made: Tenancies, number: int, documents: int) -> None:
 
 
 def _key(made: Tenancies, owner: Owner, role: Role, part: str | None, collections: dict[str, str]) -> Caller:
-    key, secret = made.state.keys.create(
+    key, secret = made.state.access.keys.create(
         tenant_id=owner.tenant,
         user_id=made.canary(owner, "user", role, part),
         name=made.canary(owner, "key", role, part),

@@ -302,7 +302,7 @@ def test_the_secret_of_a_new_key_is_kept_nowhere(client: TestClient, state: Stat
 
 
 def test_one_callers_key_tells_another_nothing(client: TestClient, state: State):
-    _, secret = state.keys.create(
+    _, secret = state.access.keys.create(
         tenant_id="rival", user_id="u", name="n", role=Role.ADMIN, collections=None, expires_at=None
     )
     mine = client.post("/v1/collections", json={"name": "mine"}, headers=keyed("k"))

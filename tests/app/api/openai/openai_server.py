@@ -71,7 +71,7 @@ class Service:
 
     def key(self, role: Role, *, tenant: str = "default", collections: tuple[str, ...] | None = None) -> str:
         """The secret of a new key."""
-        _, secret = self.state.keys.create(
+        _, secret = self.state.access.keys.create(
             tenant_id=tenant, user_id=f"{tenant}-{role}", name=role, role=role, collections=collections, expires_at=None
         )
         return secret

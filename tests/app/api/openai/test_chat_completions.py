@@ -40,7 +40,7 @@ def ask(client: Any, harbour: str, content: str = QUESTION, **fields: Any) -> An
 
 def billed(service: Service, request_id: str) -> tuple[int, int, int]:
     """What the ledger has of a request: its chat rows, their input and output tokens."""
-    rows = [row for row in service.state.ledger.usage(request_id) if row.operation == "chat"]
+    rows = [row for row in service.state.usage.ledger.usage(request_id) if row.operation == "chat"]
     return len(rows), sum(row.input_tokens for row in rows), sum(row.output_tokens for row in rows)
 
 
@@ -48,7 +48,7 @@ def settled(service: Service, request_id: str) -> list[str]:
     """How a request's answers ended, once none is open: a choice that is cancelled ends a step later."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        rows = service.state.ledger.usage(request_id)
+        rows = service.state.usage.ledger.usage(request_id)
         statuses = [str(row.status) for row in rows if row.operation == "chat"]
         if "reserved" not in statuses:
             return statuses
@@ -82,7 +82,9 @@ def test_several_choices_are_generated_from_one_search_and_billed_exactly(openai
     usage = completion.usage
     assert billed(openai_service, completion.id) == (3, usage.prompt_tokens, usage.completion_tokens)
     assert usage.prompt_tokens == 3 * len(requests[0].prompt)
-    embeddings = [row for row in openai_service.state.ledger.usage(completion.id) if row.operation == "embed_query"]
+    embeddings = [
+        row for row in openai_service.state.usage.ledger.usage(completion.id) if row.operation == "embed_query"
+    ]
     assert len(embeddings) <= 1  # a question that is remembered costs nothing
 
 

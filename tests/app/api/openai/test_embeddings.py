@@ -61,7 +61,7 @@ def test_vectors_are_those_of_the_embedder_in_either_encoding(client):
 def test_usage_is_the_ledgers(openai_service, client):
     raw = client.embeddings.with_raw_response.create(model="footnote", input=TEXTS)
     tokens = sum(HashingEmbedder().count_tokens(text) for text in TEXTS)
-    [row] = openai_service.state.ledger.usage(raw.headers["x-request-id"])
+    [row] = openai_service.state.usage.ledger.usage(raw.headers["x-request-id"])
 
     assert raw.parse().usage.prompt_tokens == tokens == row.input_tokens
     assert (row.operation, row.status) == ("embed_doc", "completed")
@@ -71,7 +71,9 @@ def test_questions_are_embedded_as_questions_where_that_is_asked(openai_service,
     body = {"footnote": {"input_type": "query"}}
     raw = client.embeddings.with_raw_response.create(model="footnote", input="rye", extra_body=body)
 
-    assert [row.operation for row in openai_service.state.ledger.usage(raw.headers["x-request-id"])] == ["embed_query"]
+    assert [row.operation for row in openai_service.state.usage.ledger.usage(raw.headers["x-request-id"])] == [
+        "embed_query"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -123,11 +125,13 @@ def test_what_was_read_is_billed_where_nobody_waits_any_more(state, leaves):
     embedding: list[TextEmbedding] = []
     embedder = Counting(lambda: embedding[0].abandon() if leaves else None)
     deadline = float("inf") if leaves else float("-inf")
-    embedding.append(TextEmbedding(embedder, state.ledger, request_id="req_1", principal=CALLER, deadline=deadline))
+    embedding.append(
+        TextEmbedding(embedder, state.usage.ledger, request_id="req_1", principal=CALLER, deadline=deadline)
+    )
 
     with pytest.raises(DeadlinePassed):
         embedding[0].run(["x " * 6000, "y " * 6000], input_type="document")
 
-    [row] = state.ledger.usage("req_1")
+    [row] = state.usage.ledger.usage("req_1")
     assert row.input_tokens == (6002 if leaves else 0)
     assert row.status == ("client_abort" if leaves else "server_abort")

@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -31,7 +30,7 @@ from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_footnote_writer import CONTENT, SOURCES
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.generation.tiny import tiny_tokenizer
 
 DOCUMENT = '{"claim": "Revenue rose 12 percent. [1] [9]",\n "parts": [1, 7]}'
@@ -134,8 +133,8 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             search=cast(Search, FixedSearch(hits)),
             limits=ANY_EVIDENCE,
         )
-        running = replace(state, models=models)
-        app = create_app(lambda: nullcontext(running), version=state.version)
+        running = state_with(state, models=models)
+        app = create_app(lambda: nullcontext(running), version=state.serving.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
         clients.append(client.__enter__())
         return Service(client, engine)

@@ -46,7 +46,7 @@ def test_a_file_is_kept_unsearched_until_it_is_attached_and_again_after(openai_s
 
     assert client.vector_stores.files.delete(file_id, vector_store_id=store.id).deleted
     assert client.vector_stores.search(store.id, query="rye mill").data == []
-    assert remove_strays(openai_service.state.files, openai_service.state.documents) == 0
+    assert remove_strays(openai_service.state.corpus.files, openai_service.state.corpus.documents) == 0
     assert client.files.content(file_id).read() == MILL
 
     assert client.files.delete(file_id).deleted

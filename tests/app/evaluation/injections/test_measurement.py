@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from generation.step import Sample
 from generation.types import ModelInfo
 from tests.app.evaluation.application import Unconstrained
 from tests.app.evaluation.small_set import write_set
-from tests.app.server.stations import ANY_EVIDENCE, stations
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
 
 HONEST = "The keeper counted forty ships [1]."
@@ -59,7 +58,7 @@ def application(data_dir: Path, runner: ScriptedRunner) -> Iterator[State]:
         models = stations(bare, engine, limits=ANY_EVIDENCE)
         models.worker.start()
         try:
-            yield replace(bare, models=models)
+            yield state_with(bare, models=models)
         finally:
             models.worker.stop()
             engine.close()

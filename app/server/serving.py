@@ -1,0 +1,138 @@
+"""The models one process serves, which change while it runs: loaded late, and replaced when the embedder changes."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.answering.answerer import Answerer
+from app.db.audit import Record
+from app.db.generations import Generation
+from app.documents.vector_index import LiveVectorIndex
+from app.documents.word_index import LiveWordIndex
+from app.jobs.worker import Worker
+from app.server.background_loading import BackgroundLoading
+from generation.ports import Engine, Tokenizer
+from retrieval.ports import Embedder, Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Everything that needs model weights; absent in a process that only reads and writes the database."""
+
+    embedder: Embedder
+    engine: Engine
+    tokenizer: Tokenizer
+    index: LiveVectorIndex
+    lexical: LiveWordIndex
+    answerer: Answerer
+    worker: Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """Progress of the generation being built: `done` of `total` visible chunks; `error` is set where it failed."""
+
+    generation: int
+    done: int
+    total: int
+    error: str | None = None
+
+
+class EmbedderSwapControl(Protocol):
+    """The change from one embedder to another, as requests see it and steer it.
+
+    Example:
+        >>> swap.building  # while the new vectors are made
+        Building(generation=2, done=4000, total=9000, error=None)
+        >>> swap.confirm(2)  # when the new embedder has proved itself: deletes the old vectors
+    """
+
+    @property
+    def building(self) -> Building | None:
+        """Progress of the generation being built; None where none is."""
+        ...
+
+    @property
+    def swapping(self) -> bool:
+        """Whether ingestion pauses while one generation takes another's place."""
+        ...
+
+    def confirm(self, generation_id: int, *, record: Record | None = None) -> None:
+        """Keep the generation in use, and delete earlier ones in the background."""
+        ...
+
+    def roll_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
+        """Return to the generation before the one in use."""
+        ...
+
+    def close(self) -> None:
+        """Stop its thread."""
+        ...
+
+
+@dataclass(slots=True)
+class Serving:
+    """The models in use, and what replaces them. The one part of the state that changes while requests are served.
+
+    `models` is None until they are loaded. `embedder_swap` is set before `models`, so a request that sees models sees
+    the swap too. `loading` is set where models are loaded while requests are served. `incoming` is the index that is
+    about to replace the one in use, `incoming_words` the word index before the first models are installed: deletions
+    must reach them too.
+
+    Example:
+        >>> serving = Serving(version="1.0")
+        >>> serving.install(models)
+        >>> serving.current().answerer
+    """
+
+    version: str = ""
+    started_at: float = field(default_factory=time.time)  # Unix seconds
+    models: Models | None = None
+    embedder_swap: EmbedderSwapControl | None = None
+    loading: BackgroundLoading | None = None
+    incoming: LiveVectorIndex | None = None
+    incoming_words: LiveWordIndex | None = None
+
+    def install(self, models: Models) -> None:
+        """Answer requests that arrive from now on with `models`."""
+        self.models = models
+
+    def stop_worker(self) -> None:
+        """Take no more jobs."""
+        if self.models is not None:
+            self.models.worker.stop()
+
+    def close_index(self) -> None:
+        """Save and close the index in use."""
+        if self.models is not None:
+            self.models.index.close()
+
+    def current(self) -> Models:
+        """The models in use. Only for callers that run after the models were installed."""
+        assert self.models is not None, "models are installed"
+        return self.models
+
+    def waiting_tokens(self) -> int:
+        """Prompt tokens that wait for the generator."""
+        return 0 if self.models is None else self.models.engine.stats().waiting_tokens
+
+    def vectors(self) -> int:
+        """Number of vectors in the index in use."""
+        return 0 if self.models is None else len(self.models.index)
+
+    def wake(self) -> None:
+        """Wake the ingestion worker: a job was queued."""
+        if self.models is not None:
+            self.models.worker.wake()
+
+    def forget(self, keys: Keys) -> None:
+        """Remove deleted chunks from the indexes in use and from those about to be used."""
+        incoming, words = self.incoming, self.incoming_words  # read first: both reconcile after they are set
+        models = self.models
+        if models is not None:
+            models.index.forget(keys)
+            models.lexical.forget(keys)
+        elif words is not None:
+            words.forget(keys)
+        if incoming is not None:
+            incoming.forget(keys)
