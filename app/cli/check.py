@@ -63,7 +63,7 @@ def _check_documents(console: Console, settings: Settings, *, repair: bool) -> b
 
     try:
         with build(settings, with_models=False) as state:
-            found = state.reconciler.run(None, repair=repair)
+            found = state.corpus.reconciler.run(None, repair=repair)
     except AppError as error:
         console.print(Text.assemble(("error ", "red"), str(error)), soft_wrap=True)
         return False
