@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.answering.answerer import Answerer
-from app.answering.cached_tokenizer import RememberedTokens
+from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.conversations import Conversations
 from app.answering.fallback import Fallback
 from app.answering.finder import Finder
@@ -150,7 +150,7 @@ class Assembly:
         from retrieval.search import Search
 
         settings, ledger, (serving, revision, engine) = self.settings, self.ledger, generator
-        tokenizer = RememberedTokens(serving)
+        tokenizer = CachedTokenizer(serving)
         summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         return Answerer(
