@@ -13,6 +13,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 
 from app import errors as app_errors
+from app.access.routes import speaks_openai
 from app.answering.answer import Answer
 from app.api.schemas.unsupported import UNSUPPORTED
 from app.telemetry.logs import logger
@@ -24,7 +25,6 @@ from ingestion import errors as ingestion_errors
 from retrieval import errors as retrieval_errors
 
 PROBLEM = "application/problem+json"
-_OPENAI_ROUTES = ("/v1/chat/completions", "/v1/embeddings", "/v1/files", "/v1/models", "/v1/vector_stores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +173,9 @@ def problem_response(
     status: HTTPStatus, body: dict[str, object], headers: Mapping[str, str], *, path: str
 ) -> JSONResponse:
     """The response; on OpenAI-shaped routes the body also has OpenAI's `error` member."""
-    if path.startswith(_OPENAI_ROUTES):
+    if speaks_openai(path):
         body = {**body, "error": openai_error(body)}
     return JSONResponse(body, status_code=status.value, headers=dict(headers), media_type=PROBLEM)
-
-
-def is_openai(path: str) -> bool:
-    """Whether a route speaks OpenAI's protocol, errors included."""
-    return path.startswith(_OPENAI_ROUTES)
 
 
 def openai_error(body: Mapping[str, object]) -> dict[str, object]:
@@ -260,7 +255,7 @@ def _validation_response(request: Request, error: RequestValidationError) -> JSO
         detail, slug = "; ".join(f"{item['field']}: {item['message']}" for item in problems), "invalid-request"
     unknown = [item for item in error.errors() if item["type"] in {"extra_forbidden", UNSUPPORTED}]
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    if unknown and request.url.path.startswith(_OPENAI_ROUTES):
+    if unknown and speaks_openai(request.url.path):
         # OpenAI's protocol: a parameter we do not know is refused by name, never ignored.
         status, slug = HTTPStatus.BAD_REQUEST, "unsupported-parameter"
         first = unknown[0]

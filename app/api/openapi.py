@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from app.access.cookie import COOKIE, CSRF_HEADER, SAFE_METHODS
-from app.access.policy import is_public
+from app.access.routes import is_public
 from app.api.gate.idempotency import PARAMETER
 from app.api.schemas.shape import PROBLEMS, Problem
 

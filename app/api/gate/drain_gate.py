@@ -9,7 +9,8 @@ import json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.errors import is_openai, openai_error, problem_of, problem_response
+from app.access.routes import speaks_openai
+from app.api.errors import openai_error, problem_of, problem_response
 from app.api.event_stream import sse
 from app.errors import ServerShutdown
 from app.ids import new_id
@@ -87,7 +88,7 @@ class _Reply:
                 await self.refuse()
             elif self._events and not self._whole:
                 _, body, _ = problem_of(ServerShutdown(), str(self._scope["state"]["request_id"]))
-                openai = is_openai(self._scope["path"])
+                openai = speaks_openai(self._scope["path"])
                 event = (
                     sse(None, json.dumps({"error": openai_error(body)})) if openai else sse("error", json.dumps(body))
                 )

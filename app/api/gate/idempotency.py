@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.authenticator import Caller
+from app.access.routes import rule_for
 from app.api.gate.request_body import replayed, whole
 from app.db.idempotency import IdempotencyRepository, KeptAnswer
 from app.errors import AppError, Malformed
@@ -45,7 +46,6 @@ PARAMETER = {
 """The header as an OpenAPI parameter."""
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
-_SECRETS = re.compile(r"/v1/admin/(tenants/[^/]+/)?keys(/|$)")  # answers that hold a secret; it is in no database
 _KEPT_BYTES = 8 << 20  # of an answer; one that is larger is not kept, and its request is done again
 _FAILED_EVENTS = (b"event: error\n", b'data: {"error"')  # how a stream says that it failed, ours and OpenAI's
 
@@ -103,7 +103,7 @@ class Claim:
         caller: Caller = scope["state"]["caller"]
         self._secret = caller.secret.encode("utf-8", "surrogatepass")
         self._query = scope["query_string"]
-        self._holds_secret = bool(_SECRETS.match(scope["path"]))
+        self._holds_secret = rule_for(scope["method"], scope["path"]).secret
         self._id = self._digest(b"request", scope["path"].encode("utf-8", "surrogatepass"), key.encode())
         self._held = False
 

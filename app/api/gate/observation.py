@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
-from app.access.policy import is_public
+from app.access.routes import is_public
 from app.telemetry.logs import logger
 from app.telemetry.stations import Instruments
 from app.types import Principal

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.authenticator import NoLongerAllowed, while_allowed
-from app.access.policy import Admitted, admitted, is_public, refusal
+from app.access.routes import AdmissionControl, Reach, is_public, refusal, rule_for
 from app.admission.failed_logins import FailedLogins
 from app.admission.sliding_windows import RateLimitState
 from app.api.errors import problem_of, problem_response
@@ -120,21 +120,21 @@ class RequestGate:
         """Pass a request on when it may be worked for."""
         told, admission = scope["state"], state.limits.admission
         told["deadline"] = told["arrived"] + _seconds(scope, state)
-        how = admitted(scope["method"], scope["path"])
-        if how is Admitted.FREELY:
+        control = rule_for(scope["method"], scope["path"]).admission
+        if control is AdmissionControl.NONE:
             await self._app(scope, receive, send)
             return
         principal = told["principal"]
         with station("quotas"):
             await admission.refresh()
         told["limit_states"] = partial(admission.limit_states, principal)
-        if how is Admitted.COUNTED:
+        if control is AdmissionControl.RATE_LIMITS:
             with admission.counted(principal):
                 await self._app(scope, receive, send)
             return
         async with admission.entered(
             principal,
-            generates=how is Admitted.GENERATING,
+            generates=control is AdmissionControl.GENERATION,
             deadline=told["deadline"],
             body=partial(whole, receive),
             gone=partial(hang_up, receive),
@@ -164,12 +164,14 @@ async def _admit(scope: Scope, state: State) -> None:
 
 
 def _limit(scope: Scope, state: State) -> int:
-    """Bytes a body may have: the file limit and a little framing for multipart, less for JSON."""
-    multipart = Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")
-    multipart = multipart and admitted(scope["method"], scope["path"]) in {Admitted.COUNTED, Admitted.FREELY}
-    if is_public(scope["path"], scope["method"]):
+    """The largest allowed body in bytes: of a multipart upload the file limit and 1 MiB of framing, of JSON less."""
+    rule = rule_for(scope["method"], scope["path"])
+    if rule.reach is Reach.PUBLIC:
         return _LOGIN_LIMIT
-    return (state.settings.max_upload_mb << 20) + (1 << 20) if multipart else _JSON_LIMIT
+    multipart = Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")
+    if multipart and rule.admission in {AdmissionControl.RATE_LIMITS, AdmissionControl.NONE}:
+        return (state.settings.max_upload_mb << 20) + (1 << 20)
+    return _JSON_LIMIT
 
 
 def _seconds(scope: Scope, state: State) -> float:

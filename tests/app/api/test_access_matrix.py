@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.access.cookie import COOKIE, CSRF_HEADER, csrf_token
-from app.access.policy import is_public, needs_operator
+from app.access.routes import Reach, is_public, rule_for
 from app.api.application import create_app
 from app.ids import new_id
 from app.server.bootstrap import build
@@ -346,8 +346,8 @@ def test_what_concerns_every_tenant_is_the_operators(client, state, owned, metho
         assert "Secret" not in response.text
 
 
-def test_the_policy_names_the_operators_routes_and_no_other():
-    assert {route for route in MATRIX if needs_operator(*route)} == OPERATOR
+def test_the_route_table_names_the_operators_routes_and_no_other():
+    assert {route for route in MATRIX if rule_for(*route).reach is Reach.INSTALLATION} == OPERATOR
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from app.access.policy import is_public
+from app.access.routes import is_public
 from app.api.application import create_app
 
 

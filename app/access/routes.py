@@ -1,0 +1,258 @@
+"""The route table: for every route the role it needs, its reach, its admission control and its error format.
+
+The request gate looks a request up here by method and path, before anything of its body is read. Paths are matched
+with the router's own patterns. A request that no row covers reaches no route, and is denied by default. Every new
+route needs a row; `tests/app/access/test_routes.py` fails without one.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from starlette.routing import compile_path
+
+from app.types import Principal, Role
+
+
+class Reach(Enum):
+    """The data that a route reads or changes, which decides the keys it is open to."""
+
+    PUBLIC = "public"
+    """No tenant's data: open without a key."""
+    KEY = "key"
+    """The caller's tenant, within the collections that the key is limited to."""
+    TENANT = "tenant"
+    """The caller's whole tenant: closed to keys that are limited to collections."""
+    INSTALLATION = "installation"
+    """Every tenant: open to the operator alone, an administrator of the first tenant."""
+
+
+class AdmissionControl(Enum):
+    """The limits that a request passes before its route runs."""
+
+    GENERATION = "generation"
+    """Rate limits, then a place among the answers that are generated at once, then a thread."""
+    RETRIEVAL = "retrieval"
+    """Rate limits, then a thread."""
+    RATE_LIMITS = "rate limits"
+    """Rate limits alone."""
+    NONE = "none"
+    """No limits: reads and small changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRule:
+    """One row of the table.
+
+    Args:
+        methods: HTTP methods, separated by spaces. GET includes HEAD and OPTIONS; `*` is every method.
+        path: The route's template, as in `@router.get`: `/v1/documents/{document_id}`.
+        role: The least role that may call it.
+        reach: The data it reads or changes.
+        admission: The limits that its requests pass.
+        openai: Whether its errors also have the `error` object of OpenAI's protocol.
+        secret: Whether its response holds a secret, which the server never stores.
+    """
+
+    methods: str
+    path: str
+    role: Role
+    reach: Reach = Reach.KEY
+    admission: AdmissionControl = AdmissionControl.NONE
+    openai: bool = False
+    secret: bool = False
+
+
+_READER, _MEMBER, _ADMIN = Role.READER, Role.MEMBER, Role.ADMIN
+_PUBLIC, _TENANT, _INSTALLATION = Reach.PUBLIC, Reach.TENANT, Reach.INSTALLATION
+_GENERATION, _RETRIEVAL, _RATE_LIMITS = (
+    AdmissionControl.GENERATION,
+    AdmissionControl.RETRIEVAL,
+    AdmissionControl.RATE_LIMITS,
+)
+
+# POSTs that only read (ask, search, …) need a reader, and so do the caller's own conversations, feedback and session.
+ROUTES: tuple[RouteRule, ...] = (
+    # The web page, its files, the API's documentation, health
+    RouteRule("*", "/", _READER, _PUBLIC),
+    RouteRule("*", "/icon.svg", _READER, _PUBLIC),
+    RouteRule("*", "/assets/{path:path}", _READER, _PUBLIC),
+    RouteRule("*", "/docs", _READER, _PUBLIC),
+    RouteRule("*", "/docs/oauth2-redirect", _READER, _PUBLIC),
+    RouteRule("*", "/docs/static/{path:path}", _READER, _PUBLIC),
+    RouteRule("*", "/openapi.json", _READER, _PUBLIC),
+    RouteRule("*", "/healthz", _READER, _PUBLIC),
+    RouteRule("*", "/readyz", _READER, _PUBLIC),
+    RouteRule("*", "/metrics", _READER, _PUBLIC),
+    # Sessions
+    RouteRule("POST", "/v1/session", _READER, _PUBLIC),
+    RouteRule("GET DELETE", "/v1/session", _READER),
+    RouteRule("GET", "/v1/session/oidc/login", _READER, _PUBLIC),
+    RouteRule("GET", "/v1/session/oidc/callback", _READER, _PUBLIC),
+    # Documents
+    RouteRule("GET", "/v1/documents", _READER),
+    RouteRule("POST", "/v1/documents", _MEMBER, admission=_RATE_LIMITS),
+    RouteRule("POST", "/v1/documents/delete", _MEMBER),
+    RouteRule("GET", "/v1/documents/{document_id}", _READER),
+    RouteRule("PUT", "/v1/documents/{document_id}", _MEMBER, admission=_RATE_LIMITS),
+    RouteRule("PATCH DELETE", "/v1/documents/{document_id}", _MEMBER),
+    RouteRule("POST", "/v1/documents/{document_id}/retry", _MEMBER),
+    RouteRule("GET", "/v1/documents/{document_id}/versions", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/events", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/content", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/pages/{number}", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/chunks", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/boxes", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/file", _READER),
+    RouteRule("GET", "/v1/jobs", _READER),
+    RouteRule("GET", "/v1/jobs/{job_id}", _READER),
+    RouteRule("POST", "/v1/jobs/{job_id}/cancel", _MEMBER),
+    RouteRule("GET", "/v1/collections", _READER),
+    RouteRule("POST", "/v1/collections", _MEMBER),
+    RouteRule("GET", "/v1/collections/{collection_id}", _READER),
+    RouteRule("PATCH DELETE", "/v1/collections/{collection_id}", _MEMBER),
+    RouteRule("POST", "/v1/collections/{collection_id}/reindex", _MEMBER),
+    # Questions and answers
+    RouteRule("POST", "/v1/search", _READER, admission=_RETRIEVAL),
+    RouteRule("POST", "/v1/ask", _READER, admission=_GENERATION),
+    RouteRule("POST", "/v1/tokens/count", _READER, admission=_RETRIEVAL),
+    RouteRule("POST", "/v1/requests/{id}/cancel", _READER),
+    RouteRule("POST DELETE", "/v1/requests/{id}/feedback", _READER),
+    RouteRule("GET POST", "/v1/conversations", _READER),
+    RouteRule("GET PATCH DELETE", "/v1/conversations/{conversation_id}", _READER),
+    RouteRule("GET", "/v1/usage", _READER),
+    # OpenAI's protocol
+    RouteRule("POST", "/v1/chat/completions", _READER, admission=_GENERATION, openai=True),
+    RouteRule("POST", "/v1/embeddings", _READER, admission=_RETRIEVAL, openai=True),
+    RouteRule("GET", "/v1/models", _READER, openai=True),
+    RouteRule("GET", "/v1/models/{model:path}", _READER, openai=True),
+    RouteRule("GET", "/v1/files", _READER, openai=True),
+    RouteRule("POST", "/v1/files", _MEMBER, admission=_RATE_LIMITS, openai=True),
+    RouteRule("GET", "/v1/files/{file_id}", _READER, openai=True),
+    RouteRule("DELETE", "/v1/files/{file_id}", _MEMBER, openai=True),
+    RouteRule("GET", "/v1/files/{file_id}/content", _READER, openai=True),
+    RouteRule("GET", "/v1/vector_stores", _READER, openai=True),
+    RouteRule("POST", "/v1/vector_stores", _MEMBER, openai=True),
+    RouteRule("GET", "/v1/vector_stores/{vector_store_id}", _READER, openai=True),
+    RouteRule("POST DELETE", "/v1/vector_stores/{vector_store_id}", _MEMBER, openai=True),
+    RouteRule("POST", "/v1/vector_stores/{vector_store_id}/search", _READER, admission=_RETRIEVAL, openai=True),
+    RouteRule("GET", "/v1/vector_stores/{vector_store_id}/files", _READER, openai=True),
+    RouteRule("POST", "/v1/vector_stores/{vector_store_id}/files", _MEMBER, admission=_RATE_LIMITS, openai=True),
+    RouteRule("GET", "/v1/vector_stores/{vector_store_id}/files/{file_id}", _READER, openai=True),
+    RouteRule("POST DELETE", "/v1/vector_stores/{vector_store_id}/files/{file_id}", _MEMBER, openai=True),
+    RouteRule("GET", "/v1/vector_stores/{vector_store_id}/files/{file_id}/content", _READER, openai=True),
+    RouteRule("POST", "/v1/vector_stores/{vector_store_id}/file_batches", _MEMBER, openai=True),
+    RouteRule("GET", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}", _READER, openai=True),
+    RouteRule("POST", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel", _MEMBER, openai=True),
+    RouteRule("GET", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/files", _READER, openai=True),
+    # Administration of a tenant. Keys within its own collections may also be managed by a limited key.
+    RouteRule("GET", "/v1/admin/keys", _ADMIN),
+    RouteRule("POST", "/v1/admin/keys", _ADMIN, secret=True),
+    RouteRule("GET PATCH DELETE", "/v1/admin/keys/{key_id}", _ADMIN),
+    RouteRule("POST", "/v1/admin/keys/{key_id}/rotate", _ADMIN, secret=True),
+    RouteRule("GET POST", "/v1/admin/users", _ADMIN, _TENANT),
+    RouteRule("GET PATCH DELETE", "/v1/admin/users/{user_id}", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/audit", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/feedback", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/costs", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage/completions", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage/embeddings", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage/rerank", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage/judge", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage/documents", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage/events", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage/events/{event_id}", _ADMIN, _TENANT),
+    RouteRule("GET POST", "/v1/admin/budgets", _ADMIN, _TENANT),
+    RouteRule("GET PATCH DELETE", "/v1/admin/budgets/{budget_id}", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/budgets/{budget_id}/windows", _ADMIN, _TENANT),
+    RouteRule("POST", "/v1/admin/budgets/{budget_id}/reset", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/alerts", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/limits", _ADMIN, _TENANT),
+    RouteRule("GET PUT DELETE", "/v1/admin/limits/keys/{key_id}", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/limits/tenants/{tenant_id}", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/prices", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/generations", _ADMIN, _TENANT),
+    # Operation of the installation
+    RouteRule("PUT DELETE", "/v1/admin/limits/tenants/{tenant_id}", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/prices", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/prices/rerate", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/generations/{generation_id}/confirm", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/generations/{generation_id}/rollback", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/usage/rebuild", _ADMIN, _INSTALLATION),
+    RouteRule("GET", "/v1/admin/usage/reconciliation", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/reconcile", _ADMIN, _INSTALLATION),
+    RouteRule("GET POST", "/v1/admin/tenants", _ADMIN, _INSTALLATION),
+    RouteRule("GET PATCH", "/v1/admin/tenants/{tenant_id}", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/tenants/{tenant_id}/keys", _ADMIN, _INSTALLATION, secret=True),
+)
+
+# Requests without a row reach no route. Every key may see that a GET finds nothing; the rest is an administrator's.
+_UNLISTED: tuple[RouteRule, ...] = (
+    RouteRule("*", "/v1/admin/{path:path}", _ADMIN, _TENANT),
+    RouteRule("*", "/v1/admin", _ADMIN),
+    RouteRule("GET", "/v1/{path:path}", _READER),
+)
+_DENIED = RouteRule("*", "", _ADMIN)
+
+_RANK = {_READER: 0, _MEMBER: 1, _ADMIN: 2}
+
+
+def rule_for(method: str, path: str) -> RouteRule:
+    """The row that covers `method path`: the first one of `ROUTES`, or a row that denies.
+
+    Example:
+        >>> rule_for("POST", "/v1/ask").admission
+        <AdmissionControl.GENERATION: 'generation'>
+        >>> rule_for("POST", "/v1/invented").role
+        <Role.ADMIN: 'admin'>
+    """
+    by_method = _compiled()
+    rows = by_method.get(_listed_method(method), by_method["*"])
+    return next((rule for start, pattern, rule in rows if path.startswith(start) and pattern.match(path)), _DENIED)
+
+
+def is_public(path: str, method: str = "GET") -> bool:
+    """Whether a request is served without a key: health, metrics, the page, the API's documentation, signing in."""
+    return rule_for(method, path).reach is Reach.PUBLIC
+
+
+def refusal(principal: Principal, method: str, path: str) -> str | None:
+    """The reason for which the principal may not send `method path`, in one sentence; None where it may."""
+    rule = rule_for(method, path)
+    if _RANK[principal.role] < _RANK[rule.role]:
+        return f"This needs a key with the role '{rule.role}'."
+    if rule.reach is Reach.INSTALLATION and not principal.is_operator:
+        return "This concerns the whole installation: it needs an administrator's key of the first tenant."
+    if rule.reach is Reach.TENANT and principal.collections is not None:
+        return "This concerns the whole tenant: it needs a key that is not limited to collections."
+    return None
+
+
+def speaks_openai(path: str) -> bool:
+    """Whether errors at `path` also have OpenAI's `error` object: at its routes and at all addresses below them."""
+    return path.startswith(_openai_prefixes())
+
+
+@cache
+def _compiled() -> Mapping[str, list[tuple[str, re.Pattern[str], RouteRule]]]:
+    """By method, its rows in their order, each with its fixed start and its pattern; `*`: methods that no row names."""
+    compiled = [(_fixed_start(rule), compile_path(rule.path)[0], rule) for rule in (*ROUTES, *_UNLISTED)]
+    methods = {method for rule in (*ROUTES, *_UNLISTED) for method in rule.methods.split()}
+    return {
+        method: [row for row in compiled if not {method, "*"}.isdisjoint(row[2].methods.split())] for method in methods
+    }
+
+
+@cache
+def _openai_prefixes() -> tuple[str, ...]:
+    return tuple({_fixed_start(rule).rstrip("/") for rule in ROUTES if rule.openai})
+
+
+def _fixed_start(rule: RouteRule) -> str:
+    return rule.path.partition("{")[0]
+
+
+def _listed_method(method: str) -> str:
+    return "GET" if method in {"HEAD", "OPTIONS"} else method
