@@ -7,7 +7,6 @@ from starlette.routing import Mount
 from app.access.routes import ROUTES, AdmissionControl, Reach, is_public, refusal, rule_for, speaks_openai
 from app.api.application import create_app
 from app.types import Principal, Role
-from tests.app.access import old_policy
 
 GENERATION, RETRIEVAL, RATE_LIMITS = (
     AdmissionControl.GENERATION,
@@ -136,41 +135,3 @@ def test_whole_tenants_are_closed_to_limited_keys_and_the_installation_to_other_
     assert "not limited to collections" in str(refusal(limited, "GET", "/v1/admin/users"))
     assert "whole installation" in str(refusal(other, "GET", "/v1/admin/tenants"))
     assert refusal(other, "GET", "/v1/admin/users") is None
-
-
-CALLERS = [
-    Principal(tenant, "ada", "key_1", role, collections=collections)
-    for tenant in ("default", "rival")
-    for role in Role
-    for collections in (None, ("col_1",))
-]
-
-
-@pytest.mark.parametrize(("method", "template"), sorted(APPLICATION))
-def test_the_table_decides_as_the_three_tables_before_it(method, template):
-    path = request_path(template)
-    control = {
-        old_policy.Admitted.GENERATING: GENERATION,
-        old_policy.Admitted.FINDING: RETRIEVAL,
-        old_policy.Admitted.COUNTED: RATE_LIMITS,
-        old_policy.Admitted.FREELY: AdmissionControl.NONE,
-    }
-    rule = rule_for(method, path)
-
-    assert is_public(path, method) == old_policy.is_public(path, method)
-    assert (rule.reach is Reach.INSTALLATION) == old_policy.needs_operator(method, path)
-    assert rule.admission is control[old_policy.admitted(method, path)]
-    if not is_public(path, method):
-        assert rule.role is old_policy.required_role(method, path)
-        for caller in CALLERS:
-            assert refusal(caller, method, path) == old_policy.refusal(caller, method, path), caller
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"])
-@pytest.mark.parametrize("template", sorted({template for _, template in APPLICATION}))
-def test_no_request_needs_a_lower_role_than_before(method, template):
-    path = request_path(template)
-    ranks = [Role.READER, Role.MEMBER, Role.ADMIN]
-
-    if not is_public(path, method):
-        assert ranks.index(rule_for(method, path).role) >= ranks.index(old_policy.required_role(method, path))
