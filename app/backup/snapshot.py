@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from app.backup.archive import ArchiveWriter
 from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, original_name, rows_name
+from app.db.dialect import sqlite_file
 from app.db.document_rows import unattached_originals
 from app.db.migration import current_revision, refuse_newer
 from app.db.portable import count_rows, dump_rows
@@ -70,8 +71,8 @@ def require_database(settings: Settings) -> None:
     Raises:
         SetupError: It is not.
     """
-    url = sa.make_url(settings.resolved_database_url)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+    file = sqlite_file(settings.resolved_database_url)
+    if file is not None and not file.is_file():
         raise SetupError("There is no database in this data dir: nothing to back up. Is FOOTNOTE_DATA_DIR set?")
 
 
@@ -107,7 +108,7 @@ def _fill(archive: ArchiveWriter, database: Database, settings: Settings, report
         footnote=distribution_version("footnote-rag"),
         created_at=time.time(),
         schema=schema,
-        dialect=database.dialect,
+        dialect=database.kind,
         settings={name: getattr(settings, name) for name in _SETTINGS},
     )
     _add(archive, MANIFEST, manifest.encode())

@@ -3,19 +3,11 @@
 import time
 from collections.abc import Callable, Mapping
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
-
+from app.db.dialect import insert_or_ignore, lock_tables
 from app.db.session import Database
 from app.db.tables.ledger import answer_citation
 
-# Composed once: every answer runs one of them.
-_NEW = {
-    "sqlite": sqlite.insert(answer_citation).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(answer_citation).on_conflict_do_nothing(),
-}
-# The lock an insert takes anyhow, taken before the clock is read: see `Ledger.moment`.
-_BEFORE_THE_CLOCK = sa.text("LOCK TABLE answer_citation IN ROW EXCLUSIVE MODE")
+_NEW = insert_or_ignore(answer_citation)
 
 
 class AnswerCitationRepository:
@@ -33,8 +25,8 @@ class AnswerCitationRepository:
         """
         assert citations, "an answer without citations needs no row"
         with self._database.write_shortly() as connection:  # on SQLite writers take turns
-            if connection.dialect.name == "postgresql":
-                connection.execute(_BEFORE_THE_CLOCK)
+            # The lock that an INSERT takes anyway, taken before the clock is read: see `Ledger.moment`.
+            lock_tables(connection, answer_citation, mode="ROW EXCLUSIVE")
             shared = {
                 "request_id": request_id,
                 "tenant_id": tenant_id,
@@ -44,4 +36,4 @@ class AnswerCitationRepository:
                 {**shared, "document_id": document_id, "num_citations": citations[document_id]}
                 for document_id in sorted(citations)  # in one order, so that no two wait for each other
             ]
-            connection.execute(_NEW[connection.dialect.name], rows)
+            connection.execute(_NEW.on(connection), rows)

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.headed_texts import HeadedTexts
-from app.db.lexical import search_text
+from app.db.lexical import ranks_by_bm25, search_text
 from app.db.scopes import ScopeKeys, documents_in, is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version
@@ -113,8 +113,10 @@ class ChunkRepository:
             query = _OF_TENANT if scope.collection_ids is None else _OF_COLLECTIONS
             its |= {} if scope.collection_ids is None else {"its_collections": list(scope.collection_ids)}
         else:
-            query, its = _shown(sa.and_(*documents_in(scope, dialect=self._database.dialect))), {}
+            query, its = None, {}
         with self._database.read() as connection:
+            if query is None:
+                query = _shown(sa.and_(*documents_in(scope, connection)))
             return {
                 row.key: to_chunk(row)
                 for some in _batches(keys)
@@ -138,12 +140,12 @@ class ChunkRepository:
     @property
     def ratio_scale(self) -> bool:
         """BM25 is on SQLite; PostgreSQL's cover density is comparable by rank only."""
-        return self._database.dialect == "sqlite"
+        return ranks_by_bm25(self._database)
 
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query."""
         whole = replace(scope, document_ids=None, filter=None)
-        keys = self.keys_in(whole) if self._database.dialect == "sqlite" else None
+        keys = self.keys_in(whole) if self.ratio_scale else None
         with self._database.read() as connection:
             return search_text(connection, query, scope=scope, k=k, keys=keys)
 

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from app.db.document_rows import unattached_originals
+from app.db.lexical import full_text_defects, rebuild_full_text
 from app.db.scopes import is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, index_generation, job
 from app.types import DocumentStatus, JobStatus
 
-_FULL_TEXT = ("chunk_fts", "chunk_trigram")
 _Rows: TypeAlias = Sequence[Any]
 _AT_ONCE = 16  # documents whose text is in memory together
 _ENDED = (DocumentStatus.INDEXED, DocumentStatus.FAILED)
@@ -89,16 +89,8 @@ class ConsistencyRepository:
 
     def full_text_rows(self) -> int:
         """Chunks without a row in a full-text index, and rows without a chunk. PostgreSQL's is a column: always 0."""
-        if self._database.dialect != "sqlite":
-            return 0
-        differences = 0
         with self._database.read() as connection:
-            for table in _FULL_TEXT:
-                rows = sa.table(f"{table}_docsize", sa.column("id", sa.Integer))
-                lost = sa.select(sa.func.count()).select_from(chunk).where(chunk.c.key.not_in(sa.select(rows.c.id)))
-                surplus = sa.select(sa.func.count()).select_from(rows).where(rows.c.id.not_in(sa.select(chunk.c.key)))
-                differences += connection.execute(lost).scalar_one() + connection.execute(surplus).scalar_one()
-        return differences
+            return full_text_defects(connection)
 
     def text_defects(self) -> TextDefects:
         """Compare every live version's chunks with its text and with what it says of them; reads all text."""
@@ -127,10 +119,8 @@ class ConsistencyRepository:
 
     def rebuild_full_text(self) -> None:
         """Make the full-text indexes anew; writers wait meanwhile. Nothing to do on PostgreSQL."""
-        if self._database.dialect == "sqlite":
-            with self._database.write() as connection:
-                for table in _FULL_TEXT:
-                    connection.exec_driver_sql(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")  # noqa: S608 - our names
+        with self._database.write() as connection:
+            rebuild_full_text(connection)
 
     def _live(self) -> Iterator[tuple[_Rows, dict[str, list[Any]]]]:
         """Live versions, some at a time, and their chunks by document in the order of their keys: one moment each."""

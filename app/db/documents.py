@@ -182,13 +182,13 @@ class DocumentRepository:
         if q:
             require_text(q, param="q")
             query = query.where(FILENAME.icontains(q, autoescape=True))
-        if filter is not None:
-            query = query.where(compile_filter(filter, dialect=self._database.dialect))
         if cursor is not None:
             created_at, last_id = decode_cursor(cursor, float, str)
             query = query.where(sa.tuple_(document.c.created_at, document.c.id) < sa.tuple_(created_at, last_id))
         query = query.order_by(document.c.created_at.desc(), document.c.id.desc()).limit(limit + 1)
         with self._database.read() as connection:
+            if filter is not None:
+                query = query.where(compile_filter(filter, connection))
             found = tuple(to_document(row) for row in connection.execute(query))
         return cut(found, limit, lambda row: (row.created_at, row.id))
 
@@ -260,7 +260,6 @@ class DocumentRepository:
         query = (
             sa.select(document.c.id)
             .where(document.c.tenant_id == tenant_id, document.c.created_at <= created_until)
-            .where(compile_filter(filter, dialect=self._database.dialect))
             .order_by(document.c.id)
             .limit(limit)
             .with_for_update()
@@ -270,7 +269,8 @@ class DocumentRepository:
         if collection_id is not None:
             query = query.where(document.c.collection_id == collection_id)
         with self._database.write() as connection:
-            ids = connection.execute(query).scalars().all()
+            matching = query.where(compile_filter(filter, connection))
+            ids = connection.execute(matching).scalars().all()
             return remove_documents(connection, ids, now=self._clock()), len(ids)
 
     def known_versions(self) -> set[tuple[str, int]]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.conversations import owned_by
+from app.db.dialect import upsert
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.documents import conversation, conversation_turn, feedback
@@ -19,6 +19,11 @@ from app.errors import NotFound
 from app.types import Principal, Role
 
 _ANSWERING = ("ask", "chat.completions")  # the endpoints whose requests are answers, as the ledger names them
+_PUT = upsert(
+    feedback,
+    keys=("request_id", "user_id"),
+    change=lambda new: {"score": new.score, "comment": new.comment, "updated_at": new.updated_at},
+)
 _OF_TURN = conversation_turn.c.request_id == feedback.c.request_id
 
 
@@ -77,19 +82,17 @@ class FeedbackRepository:
             _require_asked(connection, request_id, principal)
             ensure_user(connection, principal.tenant_id, principal.user_id, now=now)
             before = connection.execute(_own(sa.select(feedback), request_id, principal)).one_or_none()
-            changed = {"score": score, "comment": said, "updated_at": now}
-            insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
             row = connection.execute(
-                insert(feedback)
-                .values(
-                    request_id=request_id,
-                    tenant_id=principal.tenant_id,
-                    user_id=principal.user_id,
-                    created_at=now,
-                    **changed,
-                )
-                .on_conflict_do_update(index_elements=["request_id", "user_id"], set_=changed)
-                .returning(feedback)
+                _PUT.on(connection).returning(feedback),
+                {
+                    "request_id": request_id,
+                    "tenant_id": principal.tenant_id,
+                    "user_id": principal.user_id,
+                    "created_at": now,
+                    "updated_at": now,
+                    "score": score,
+                    "comment": said,
+                },
             ).one()
             return _to_feedback(row), before is None
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from app.db.dialect import PerDialect
 from app.db.session import to_json
 from app.db.tables.documents import document
 from retrieval.types import Comparison, Filter, MetadataValue
@@ -24,12 +25,12 @@ _ORDER: dict[str, Callable[[Any, Any], _Condition]] = {
 }
 
 
-def compile_filter(condition: Filter, *, dialect: str) -> _Condition:
+def compile_filter(condition: Filter, connection: sa.Connection) -> _Condition:
     """A condition on `document` that is true for exactly the metadata `condition` matches, and never NULL."""
     if isinstance(condition, Comparison):
-        field = _Sqlite(condition.field) if dialect == "sqlite" else _Postgresql(condition.field)
+        field = _FIELD.on(connection)(condition.field)
         return _compare(condition, field)
-    operands = [compile_filter(operand, dialect=dialect) for operand in condition.operands]
+    operands = [compile_filter(operand, connection) for operand in condition.operands]
     match condition.op:
         case "$and":
             return sa.and_(sa.true(), *operands)
@@ -137,3 +138,6 @@ class _Postgresql:
             number = sa.cast(sa.bindparam(None, repr(value), sa.Text), sa.Numeric)
             kind, holds = "number", _ORDER[op](sa.cast(self._text, sa.Numeric), number)
         return sa.case((sa.func.jsonb_typeof(self._json) == kind, holds), else_=sa.false())
+
+
+_FIELD: PerDialect[Callable[[str], _Field]] = PerDialect(sqlite=_Sqlite, postgresql=_Postgresql)

@@ -19,6 +19,9 @@ from retrieval.key_set import KeySet
 from retrieval.terms import sqlite_idf
 from retrieval.types import Scope
 
+TABLES = ("chunk_fts", "chunk_trigram")
+"""The FTS5 tables over `chunk`: of words and of trigrams."""
+
 _HEADING_WEIGHT = 4.0  # of a heading's word beside the text's: chosen on four sets of questions
 _DEEPER, _SPARE = 4, 64  # ranks looked at for k results in scope before all are
 
@@ -81,7 +84,7 @@ def _rank_all(
         worst_first = sa.func.bm25(sa.literal_column(table), *weights, type_=sa.Double).label("rank")
         ranked = sa.select(index.c.rowid, worst_first).where(match(any_of)).order_by(worst_first, index.c.rowid)
         every = ranked.join(chunk, chunk.c.key == index.c.rowid).join(document, is_live())
-        found = list(connection.execute(every.where(*documents_in(scope, dialect="sqlite")).limit(k)))
+        found = list(connection.execute(every.where(*documents_in(scope, connection)).limit(k)))
     return [(int(key), -float(score)) for key, score in found]  # bm25() is negative, better matches more so
 
 
@@ -136,10 +139,27 @@ def _is_everything(connection: sa.Connection, scope: Scope) -> bool:
 def _visible(connection: sa.Connection, scope: Scope, keys: list[int]) -> set[int]:
     """Those of `keys` that are visible and in scope."""
     # EXISTS and not a join, which SQLite would begin with all of the tenant's documents
-    shown = sa.exists().where(is_live(), *documents_in(scope, dialect="sqlite")).correlate(chunk)
+    shown = sa.exists().where(is_live(), *documents_in(scope, connection)).correlate(chunk)
     return set(connection.execute(sa.select(chunk.c.key).where(chunk.c.key.in_(keys), shown)).scalars())
 
 
 def _keys(connection: sa.Connection, scope: Scope) -> KeySet:
-    query = sa.select(chunk.c.key).join(document, is_live()).where(*documents_in(scope, dialect="sqlite"))
+    query = sa.select(chunk.c.key).join(document, is_live()).where(*documents_in(scope, connection))
     return KeySet(np.fromiter(connection.execute(query).scalars(), dtype=np.int64))
+
+
+def defects(connection: sa.Connection) -> int:
+    """Count chunks without a row in an FTS5 table, and rows without a chunk."""
+    found = 0
+    for table in TABLES:
+        rows = sa.table(f"{table}_docsize", sa.column("id", sa.Integer))
+        lost = sa.select(sa.func.count()).select_from(chunk).where(chunk.c.key.not_in(sa.select(rows.c.id)))
+        surplus = sa.select(sa.func.count()).select_from(rows).where(rows.c.id.not_in(sa.select(chunk.c.key)))
+        found += connection.execute(lost).scalar_one() + connection.execute(surplus).scalar_one()
+    return found
+
+
+def rebuild(connection: sa.Connection) -> None:
+    """Rebuild both FTS5 tables from `chunk`; writers wait meanwhile (sqlite.org/fts5.html, section 6.10)."""
+    for table in TABLES:
+        connection.exec_driver_sql(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")  # noqa: S608 - our names

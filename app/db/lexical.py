@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 
 from app.db import fts5
+from app.db.dialect import kind_of
 from app.db.scopes import documents_in, is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, document, document_version, key_counter
@@ -35,7 +36,7 @@ def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int, 
     terms = words(query)
     if not terms or k == 0:
         return []
-    on_sqlite, unspaced = connection.dialect.name == "sqlite", any(is_unspaced(term) for term in terms)
+    on_sqlite, unspaced = kind_of(connection) == "sqlite", any(is_unspaced(term) for term in terms)
     if not unspaced:
         if not on_sqlite:
             return _tsvector(connection, terms, scope, k)
@@ -54,7 +55,7 @@ def _tsvector(connection: sa.Connection, terms: list[str], scope: Scope, k: int)
     found = (
         sa.select(chunk.c.key, score)
         .join(document, is_live())
-        .where(vector.op("@@", is_comparison=True)(any_of), *documents_in(scope, dialect="postgresql"))
+        .where(vector.op("@@", is_comparison=True)(any_of), *documents_in(scope, connection))
         .order_by(score.desc(), chunk.c.key)
         .limit(k)
     )
@@ -66,16 +67,30 @@ def _contained(connection: sa.Connection, parts: list[str], scope: Scope, k: int
     if not parts:
         return []
     text = sa.func.lower(chunk.c.heading + " " + chunk.c.text)
-    place = sa.func.instr if connection.dialect.name == "sqlite" else sa.func.strpos
+    place = sa.func.instr if kind_of(connection) == "sqlite" else sa.func.strpos
     score = sum((sa.case((place(text, part) > 0, 1), else_=0) for part in parts), sa.literal(0)).label("score")
-    scored = (
-        sa.select(chunk.c.key, score)
-        .join(document, is_live())
-        .where(*documents_in(scope, dialect=connection.dialect.name))
-        .subquery()
-    )
+    scored = sa.select(chunk.c.key, score).join(document, is_live()).where(*documents_in(scope, connection)).subquery()
     found = sa.select(scored).where(scored.c.score > 0).order_by(scored.c.score.desc(), scored.c.key).limit(k)
     return [(int(key), float(count)) for key, count in connection.execute(found)]
+
+
+def ranks_by_bm25(database: Database) -> bool:
+    """Whether `search_text` scores by BM25, as on SQLite; PostgreSQL's scores are comparable by rank only."""
+    return database.kind == "sqlite"
+
+
+def full_text_defects(connection: sa.Connection) -> int:
+    """Count chunks without a full-text row, and full-text rows without a chunk.
+
+    Always 0 on PostgreSQL, where the full-text index is a generated column of `chunk`.
+    """
+    return fts5.defects(connection) if kind_of(connection) == "sqlite" else 0
+
+
+def rebuild_full_text(connection: sa.Connection) -> None:
+    """Rebuild SQLite's full-text tables from `chunk`; PostgreSQL has none."""
+    if kind_of(connection) == "sqlite":
+        fts5.rebuild(connection)
 
 
 _AT_ONCE = 500  # keys in one statement

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.cancellation import CANCELLED
+from app.db.dialect import insert_or_ignore
 from app.db.document_rows import DOCUMENTS, to_document
 from app.db.paging import Listed, Place
 from app.db.session import Database
@@ -95,10 +95,7 @@ class FileBatch:
         return FileState.FAILED if size.total and size.failed == size.total else FileState.COMPLETED
 
 
-_ADD = {
-    "sqlite": sqlite.insert(unattached_file).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(unattached_file).on_conflict_do_nothing(),
-}
+_ADD = insert_or_ignore(unattached_file)
 _is_document = sa.exists().where(document.c.id == unattached_file.c.id)
 _CANCELLED = sa.and_(document.c.status == DocumentStatus.FAILED, job.c.error_code == CANCELLED)
 _STATES: Mapping[FileState, sa.ColumnElement[bool]] = {
@@ -123,14 +120,14 @@ class OpenAIFileRepository:
         """Keep a file that is no document; one that is kept already stays as it is."""
         with self._database.write() as connection:
             row = {column.name: getattr(file, column.name) for column in unattached_file.c}
-            connection.execute(_ADD[connection.dialect.name], row)
+            connection.execute(_ADD.on(connection), row)
 
     def add_all(self, files: Sequence[UnattachedFile]) -> None:
         """Keep several, in one transaction."""
         rows = [{column.name: getattr(file, column.name) for column in unattached_file.c} for file in files]
         if rows:
             with self._database.write() as connection:
-                connection.execute(_ADD[connection.dialect.name], rows)
+                connection.execute(_ADD.on(connection), rows)
 
     def unattached(self, file_id: str, *, principal: Principal) -> UnattachedFile:
         """A file that is no document.

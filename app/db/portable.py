@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
 
+from app.db.dialect import advance_sequences
 from app.db.session import to_json
 
 _PART_BYTES = 8 << 20
@@ -90,17 +90,7 @@ class RowLoader:
 
     def finish(self) -> None:
         """Let PostgreSQL's sequences go on behind the numbers that were inserted."""
-        if self._connection.dialect.name != "postgresql":
-            return
-        inspector = sa.inspect(self._connection)
-        for name in self._tables:
-            for column in inspector.get_pk_constraint(name)["constrained_columns"]:
-                sequence = self._connection.execute(
-                    sa.select(sa.func.pg_get_serial_sequence(name, column))
-                ).scalar_one_or_none()
-                if sequence is not None:
-                    highest = sa.select(sa.func.max(self._tables[name].columns[column])).scalar_subquery()
-                    self._connection.execute(sa.select(sa.func.setval(sequence, highest)))
+        advance_sequences(self._connection, self._tables.values())
 
 
 def _tables(connection: sa.Connection) -> list[sa.TableClause]:
@@ -121,9 +111,7 @@ def _tables(connection: sa.Connection) -> list[sa.TableClause]:
 
 def _null_is_null(kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
     """JSON columns here keep SQL's NULL and never JSON's."""
-    if isinstance(kind, JSONB):
-        return JSONB(none_as_null=True)
-    return sa.JSON(none_as_null=True) if isinstance(kind, sa.JSON) else kind
+    return type(kind)(none_as_null=True) if isinstance(kind, sa.JSON) else kind
 
 
 def _portable(value: Any) -> Any:

@@ -22,7 +22,7 @@ def copy_before(database: Database, revision: str, *, folder: Path) -> Path | No
     Raises:
         SetupError: There is no room for it, or it could not be written; nothing was changed.
     """
-    if database.dialect != "sqlite":
+    if database.kind != "sqlite":
         return None
     name = f"before-{revision}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db"
     unfinished = folder / f"{name}.unfinished"

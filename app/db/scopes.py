@@ -16,7 +16,7 @@ from retrieval.ports import Keys
 from retrieval.types import Scope
 
 
-def documents_in(scope: Scope, *, dialect: str) -> list[sa.ColumnElement[bool]]:
+def documents_in(scope: Scope, connection: sa.Connection) -> list[sa.ColumnElement[bool]]:
     """The documents in scope, visible or not."""
     conditions: list[sa.ColumnElement[bool]] = [document.c.tenant_id == scope.tenant_id]
     if scope.collection_ids is not None:
@@ -24,7 +24,7 @@ def documents_in(scope: Scope, *, dialect: str) -> list[sa.ColumnElement[bool]]:
     if scope.document_ids is not None:
         conditions.append(document.c.id.in_(scope.document_ids))
     if scope.filter is not None:
-        conditions.append(compile_filter(scope.filter, dialect=dialect))
+        conditions.append(compile_filter(scope.filter, connection))
     return conditions
 
 
@@ -69,7 +69,7 @@ class ScopeKeys:
         """Keys of the visible chunks in scope."""
         with self._database.read() as connection:
             if scope.document_ids is not None or scope.filter is not None:
-                return _all_keys(connection, documents_in(scope, dialect=self._database.dialect))
+                return _all_keys(connection, documents_in(scope, connection))
             name = scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
             with self._lock:
                 known = self._known.get(name)
@@ -78,7 +78,7 @@ class ScopeKeys:
             next_key = connection.execute(_NEXT_KEY).scalar_one()
             if known is not None and known.next_key == next_key:
                 return known.keys
-            conditions = documents_in(scope, dialect=self._database.dialect)
+            conditions = documents_in(scope, connection)
             if known is None or known.next_key > next_key:
                 keys = _all_keys(connection, conditions)
             else:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import sqlalchemy as sa
 
-from app.db.advisory_lock import lock_number
+from app.db.dialect import lock_number
 from app.db.session import Database
 from app.errors import AppError, SetupError
 from app.telemetry.logs import logger
@@ -38,7 +38,7 @@ def server_lock(
         SetupError: Another process has it.
         StoreUnavailable: PostgreSQL cannot be reached.
     """
-    if database.dialect != "postgresql":
+    if database.kind != "postgresql":
         yield
         return
     held = _Held(database)

@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from app.db.dialect import Kind, kind_of
 from app.db.group_commit import GroupCommit
 from app.errors import InvalidRequest, SetupError, StorageFull, StoreUnavailable
 
@@ -32,7 +33,7 @@ class Database:
     def __init__(self, reader: sa.Engine, writer: sa.Engine) -> None:
         self._reader = reader
         self._writer = writer
-        self._single_writer = writer.dialect.name == "sqlite"
+        self._single_writer = self.kind == "sqlite"
         self._lock = threading.Lock()
         self._holder: int | None = None
         self._group = GroupCommit(writer, turn=self._turn, errors=_domain_errors)
@@ -57,9 +58,9 @@ class Database:
                 raise SetupError(f"Footnote keeps its data in SQLite or PostgreSQL; the URL asks for {other}.")
 
     @property
-    def dialect(self) -> str:
-        """`sqlite` or `postgresql`."""
-        return self._writer.dialect.name
+    def kind(self) -> Kind:
+        """The database product: `sqlite` or `postgresql`."""
+        return kind_of(self._writer)
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:

@@ -7,15 +7,18 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
-from sqlalchemy.dialects import postgresql, sqlite
 
 from app.db.audit import Record
+from app.db.dialect import insert_or_ignore
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.documents import app_user, tenant
 from app.db.values import KEEP, Keep, require_text
 from app.errors import Conflict, NotFound
 from app.types import DEFAULT_TENANT
+
+_NEW_TENANT = insert_or_ignore(tenant)
+_NEW_USER = insert_or_ignore(app_user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +125,13 @@ def disabled_at(before: float | None, *, disabled: bool, now: float) -> float | 
 
 def ensure_tenant(connection: sa.Connection, tenant_id: str, *, now: float) -> None:
     """Make the tenant unless it exists."""
-    _insert_absent(connection, tenant, id=tenant_id, created_at=now)
+    connection.execute(_NEW_TENANT.on(connection), {"id": tenant_id, "created_at": now})
 
 
 def ensure_user(connection: sa.Connection, tenant_id: str, user_id: str, *, now: float) -> None:
     """Make the tenant and its user unless they exist."""
     ensure_tenant(connection, tenant_id, now=now)
-    _insert_absent(connection, app_user, tenant_id=tenant_id, id=user_id, created_at=now)
-
-
-def _insert_absent(connection: sa.Connection, table: sa.Table, **values: str | float) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(insert(table).values(**values).on_conflict_do_nothing())
+    connection.execute(_NEW_USER.on(connection), {"tenant_id": tenant_id, "id": user_id, "created_at": now})
 
 
 def _find(connection: sa.Connection, tenant_id: str) -> Tenant:

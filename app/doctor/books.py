@@ -1,11 +1,11 @@
 """The database, read and never written: it may belong to a server that runs."""
 
 import time
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from app.db.dialect import server_version, sqlite_file
 from app.db.migration import current_revision, head_revision, knows
 from app.db.session import Database
 from app.db.tables.documents import api_key, chunk, collection, document, index_generation, job, tenant
@@ -25,8 +25,8 @@ _COUNTED = (tenant, collection, document, chunk, api_key)
 
 def look_at_database(report: Report, settings: Settings) -> None:
     """Schema, counts, jobs, generations and the ledger."""
-    url = sa.make_url(settings.resolved_database_url)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():  # opening would make it
+    file = sqlite_file(settings.resolved_database_url)
+    if file is not None and not file.exists():  # opening would make it
         report.add("database", {"exists": False})  # the first start creates it
         return
     try:
@@ -37,7 +37,7 @@ def look_at_database(report: Report, settings: Settings) -> None:
     try:
         _look(report, settings, database)
     except AppError as error:
-        report.add("database", {"dialect": database.dialect}, _unreadable(error))
+        report.add("database", {"dialect": database.kind}, _unreadable(error))
     except sa.exc.SQLAlchemyError as error:  # a schema of another version
         report.findings.append(_unreadable(AppError(type(error).__name__)))
     finally:
@@ -46,7 +46,7 @@ def look_at_database(report: Report, settings: Settings) -> None:
 
 def _look(report: Report, settings: Settings, database: Database) -> None:
     current, head = current_revision(database), head_revision()
-    facts: Facts = {"dialect": database.dialect, "schema": current, "schema_wanted": head}
+    facts: Facts = {"dialect": database.kind, "schema": current, "schema_wanted": head}
     report.add("database", facts)
     if current != head:
         newer = current is not None and not knows(current)
@@ -60,7 +60,7 @@ def _look(report: Report, settings: Settings, database: Database) -> None:
         )
         return
     with database.read() as connection:
-        facts["version"] = ".".join(map(str, connection.dialect.server_version_info or ()))
+        facts["version"] = server_version(connection)
         facts["rows"] = {
             table.name: connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
             for table in _COUNTED

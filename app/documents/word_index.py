@@ -60,7 +60,7 @@ class LiveWordIndex:
         self._chunks = chunks
         self._entries = LexicalEntryRepository(database)
         self._engine = engine
-        default = _LARGE if database.dialect == "sqlite" else 1
+        default = _LARGE if chunks.ratio_scale else 1
         self._large = default if large is None else large
         self._clock = clock
         self._changes = threading.RLock()

@@ -89,7 +89,7 @@ def test_f1_of_a_thousand_parallel_reservations_on_a_budget_for_fifty_exactly_fi
         with database.write() as connection:
             ledger.reserve_in(connection, reservation("req_second:1"))
             calls = [pool.submit(crowd.reserve, number) for number in range(CALLS - 2)]
-            if database.dialect == "postgresql":
+            if database.kind == "postgresql":
                 eventually(lambda: lock_waits(database) == THREADS)
             else:  # its one writer is held by us
                 eventually(lambda: crowd.most_inside == THREADS)

@@ -5,7 +5,8 @@ and live in the migrations alone.
 """
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
+
+from app.db.dialect import json_column
 
 metadata = sa.MetaData(
     naming_convention={
@@ -17,7 +18,7 @@ metadata = sa.MetaData(
     }
 )
 
-_Queryable = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+_Queryable = json_column()
 _Json = sa.JSON(none_as_null=True)
 
 tenant = sa.Table(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from app.db.dialect import insert_or_ignore
 from app.db.tables.budgets import budget_alert
 
 REFUSAL_PERCENT = 100
@@ -48,10 +48,7 @@ class Crossing:
 
 
 # composed once: settlements of budgets that are nearly spent run it every time
-_FIRE = {
-    "sqlite": sqlite.insert(budget_alert).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(budget_alert).on_conflict_do_nothing(),
-}
+_FIRE = insert_or_ignore(budget_alert)
 
 
 def fire_in(connection: sa.Connection, *crossings: Crossing) -> None:
@@ -72,7 +69,7 @@ def fire_in(connection: sa.Connection, *crossings: Crossing) -> None:
         for percent in crossing.passed
     ]
     if passed:
-        connection.execute(_FIRE[connection.dialect.name], passed)
+        connection.execute(_FIRE.on(connection), passed)
 
 
 def thresholds_of(stored: str) -> tuple[int, ...]:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from app.db.dialect import insert_or_ignore
 from app.db.tables.budgets import budget, budget_hold, budget_window
 from app.errors import BudgetExceeded
 from app.types import Reservation
@@ -22,10 +22,7 @@ from app.usage.budgets.windows import Edges, edges_of
 from app.usage.ledger.entry import Entry
 
 # composed once: every call runs them, and composing one takes longer than running it
-_MAKE_WINDOW = {
-    "sqlite": sqlite.insert(budget_window).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(budget_window).on_conflict_do_nothing(),
-}
+_MAKE_WINDOW = insert_or_ignore(budget_window)
 _WINDOW = (
     budget_window.c.budget_id == sa.bindparam("its_budget"),
     budget_window.c.series == sa.bindparam("its_series"),
@@ -120,8 +117,7 @@ class Budgets:
         rows = _applying(connection, reservation)
         if not rows:
             return
-        if connection.dialect.name == "postgresql":
-            lock_tenant(connection, principal.tenant_id)
+        if lock_tenant(connection, principal.tenant_id):
             rows = _applying(connection, reservation)  # as they are now that nobody changes them
         tokens = reservation.input_tokens + reservation.max_output_tokens
         claims = [_claim(row, tokens=tokens, pico=most_pico, at=at) for row in rows]
@@ -237,7 +233,7 @@ def _hold(connection: sa.Connection, event_id: str, claims: Sequence[_Claim]) ->
         return False
     with connection.begin_nested() as all_or_nothing:
         windows = [claim.key | {"window_end": claim.edges.end} for claim in claims]
-        connection.execute(_MAKE_WINDOW[connection.dialect.name], windows)
+        connection.execute(_MAKE_WINDOW.on(connection), windows)
         taken = connection.execute(_TAKE, [claim.window | {"amount": claim.amount} for claim in claims])
         if taken.rowcount != len(claims):
             all_or_nothing.rollback()

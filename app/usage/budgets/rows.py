@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from app.db.advisory_lock import advisory_lock
+from app.db.dialect import advisory_lock
 from app.db.tables.budgets import budget, budget_window
 from app.usage.budgets.alerts import thresholds_of
 from app.usage.budgets.windows import Window, edges_of, to_window
@@ -43,14 +43,17 @@ def read_budgets(connection: sa.Connection, now: int, *conditions: sa.ColumnElem
     return tuple(_to_budget(row, _current(connection, row, now)) for row in rows)
 
 
-def lock_tenant(connection: sa.Connection, tenant_id: str) -> None:
+def lock_tenant(connection: sa.Connection, tenant_id: str) -> bool:
     """Keep every other transaction from the tenant's budgets until this one ends; SQLite has one writer anyway.
 
     Windows would otherwise be locked in the order in which calls are settled, which two transactions with several
     calls need not share. Transactions with several tenants would have the same trouble with these locks: they are
     recovery, before anything else runs, and those of the one thread that embeds documents.
+
+    Returns:
+        Whether the budgets may have changed before the lock was taken: always False on SQLite.
     """
-    advisory_lock(connection, f"budgets:{tenant_id}")
+    return advisory_lock(connection, f"budgets:{tenant_id}")
 
 
 def _current(connection: sa.Connection, row: sa.Row[Any], now: int) -> Window:

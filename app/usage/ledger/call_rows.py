@@ -6,8 +6,8 @@ The statements are composed once: every call runs them, and composing one takes 
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from app.db.dialect import insert_or_ignore
 from app.db.tables.documents import embedding_checkpoint, job
 from app.db.tables.ledger import api_request, usage_event, usage_event_document
 from app.types import JobStatus, Reservation, UsageStatus
@@ -23,10 +23,7 @@ _LEFT_OPEN = (
     .order_by(usage_event.c.event_id)
     .with_for_update()
 )
-_NEW_REQUEST = {
-    "sqlite": sqlite.insert(api_request).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(api_request).on_conflict_do_nothing(),
-}
+_NEW_REQUEST = insert_or_ignore(api_request)
 _NEW_EVENT = sa.insert(usage_event)
 _NEW_SHARES = sa.insert(usage_event_document)
 _CHANGE = sa.update(usage_event).where(_MINE)
@@ -50,7 +47,7 @@ def insert_call(
         "boot_id": boot_id,
         "accepted_at": at,
     }
-    connection.execute(_NEW_REQUEST[connection.dialect.name], {**shared, "endpoint": reservation.endpoint})
+    connection.execute(_NEW_REQUEST.on(connection), {**shared, "endpoint": reservation.endpoint})
     event = {
         **shared,
         "event_id": reservation.event_id,

@@ -14,7 +14,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.dialect import lock_tables
 from app.db.session import Database
+from app.db.tables.ledger import answer_citation, usage_event
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
 from app.telemetry.stations import station
@@ -244,9 +246,8 @@ class Ledger:
             StoreUnavailable: They take too long.
         """
         with self._database.write() as connection:  # on SQLite writers take turns
-            if connection.dialect.name == "postgresql":
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_MOMENT_MS}")  # nobody writes meanwhile
-                connection.exec_driver_sql("LOCK TABLE usage_event, answer_citation IN EXCLUSIVE MODE")
+            # nobody writes meanwhile
+            lock_tables(connection, usage_event, answer_citation, mode="EXCLUSIVE", timeout_ms=_MOMENT_MS)
             return self._now()
 
     def _close(self, connection: sa.Connection, row: sa.Row[Any], **values: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.audit import AuditLog
+from app.db.dialect import lock_tables
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.prices import price
@@ -211,9 +212,7 @@ def _lock(connection: sa.Connection) -> None:
     that ended before it was accepted. Waiting calls queue behind us: we give up early rather than hold them up
     behind a long report. On SQLite the transaction alone does all that.
     """
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SET LOCAL lock_timeout = '3s'")
-        connection.exec_driver_sql("LOCK TABLE price IN ACCESS EXCLUSIVE MODE")
+    lock_tables(connection, price, mode="ACCESS EXCLUSIVE", timeout_ms=3000)
 
 
 def _make_room(

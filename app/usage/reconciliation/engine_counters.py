@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from app.db.dialect import upsert
 from app.db.session import Database
 from app.db.tables.rollups import engine_counter
 from app.errors import StorageFull, StoreUnavailable
@@ -20,6 +20,9 @@ from generation.types import EngineStats, ModelInfo
 
 _FLUSH_SECONDS = 10.0
 _CLOSE_SECONDS = 10.0
+
+_COUNTS = ("prefill_tokens", "cached_tokens", "decode_tokens", "requests", "updated_at", "closed")
+_PUT = upsert(engine_counter, keys=("boot_id", "model_id"), change=lambda new: {name: new[name] for name in _COUNTS})
 
 
 class CountingEngine(Protocol):
@@ -117,12 +120,9 @@ class EngineCounters:
             "updated_at": self._now(),
             "closed": closed,
         }
-        insert = sqlite.insert if self._database.dialect == "sqlite" else postgresql.insert
-        statement = insert(engine_counter).values(
-            boot_id=self._boot_id, model_id=self.model, started_at=self._started_at, **counts
-        )
+        row = {"boot_id": self._boot_id, "model_id": self.model, "started_at": self._started_at, **counts}
         with self._database.write() as connection:
-            connection.execute(statement.on_conflict_do_update(index_elements=["boot_id", "model_id"], set_=counts))
+            connection.execute(_PUT.on(connection), row)
         self._written = stats
 
     def _run(self) -> None:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from app.db.dialect import lock_tables
 from app.db.session import Database
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
@@ -217,6 +218,4 @@ def _lock(connection: sa.Connection) -> None:
 
     In the order in which `Rollups` writes them. SQLite has one writer at a time anyway.
     """
-    if connection.dialect.name == "postgresql":
-        names = ", ".join(table.name for table in _ROLLUPS)
-        connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+    lock_tables(connection, *_ROLLUPS, mode="SHARE ROW EXCLUSIVE")

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from app.db.dialect import PerDialect, upsert
 from app.db.tables.rollups import (
     FACETS,
     MEASURES,
@@ -41,7 +41,7 @@ def add_to_facets(connection: sa.Connection, line: dict[str, Any], *, tz: str, d
         "num_recovered": calls if status == UsageStatus.RECOVERED else 0,
         "num_adjustments": int(status == ADJUSTMENT),
     }
-    connection.execute(_upsert(connection.dialect.name), {**line, **counted, "tz": tz, "day": day, "month": month})
+    connection.execute(_upsert().on(connection), {**line, **counted, "tz": tz, "day": day, "month": month})
 
 
 def build_facets(connection: sa.Connection, width: str, *, tz: str, tenant_id: str, start: int, end: int) -> None:
@@ -77,7 +77,7 @@ def _numbers(rows: sa.Table) -> Iterator[sa.ColumnElement[int]]:
 
 
 @cache  # as `app.usage.rollups.rollups` does
-def _upsert(dialect: str) -> sa.Executable:
+def _upsert() -> PerDialect[sa.Insert]:
     """Add a line to its four rows, each of its numbers given once."""
 
     def given(name: str) -> sa.BindParameter[Any]:
@@ -99,10 +99,12 @@ def _upsert(dialect: str) -> sa.Executable:
     # SQLite takes the ON of an upsert for that of a join where the SELECT ends with its FROM
     line = sa.select(*(slots.c[name] if name in slots.c else given(name) for name in _NAMES)).where(sa.true())
     table = usage_rollup_facet
-    statement = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).from_select(_NAMES, line)
-    new = statement.excluded
-    sums = {name: table.c[name] + new[name] for name in _NUMBERS}
-    sums["num_adjustments"] = sa.case(
-        (new.num_adjustments > table.c.num_adjustments, new.num_adjustments), else_=table.c.num_adjustments
-    )
-    return statement.on_conflict_do_update(index_elements=[column.name for column in table.primary_key], set_=sums)
+
+    def summed(new: Any) -> dict[str, Any]:
+        sums = {name: table.c[name] + new[name] for name in _NUMBERS}
+        sums["num_adjustments"] = sa.case(
+            (new.num_adjustments > table.c.num_adjustments, new.num_adjustments), else_=table.c.num_adjustments
+        )
+        return sums
+
+    return upsert(table, change=summed, source=(_NAMES, line))

@@ -5,9 +5,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
-from app.db.advisory_lock import advisory_lock
+from app.db.dialect import PerDialect, advisory_lock, upsert
 from app.db.tables.rollups import COST_UNIT, MEASURES, usage_rollup_15m, usage_rollup_day, usage_rollup_month
 from app.types import Reservation
 from app.usage.ledger.entry import Entry
@@ -63,12 +62,10 @@ class Rollups:
 
 
 def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> None:
-    connection.execute(_upsert(table, connection.dialect.name), values)
+    connection.execute(_upsert(table).on(connection), values)
 
 
 @cache  # every call is settled with three of them, and composing one takes longer than running it
-def _upsert(table: sa.Table, dialect: str) -> sa.Executable:
+def _upsert(table: sa.Table) -> PerDialect[sa.Insert]:
     """Add a row's measures to those of the row with its dimensions, which it becomes where there is none."""
-    statement = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table)
-    sums = {name: table.c[name] + statement.excluded[name] for name in MEASURES}
-    return statement.on_conflict_do_update(index_elements=[column.name for column in table.primary_key], set_=sums)
+    return upsert(table, change=lambda new: {name: table.c[name] + new[name] for name in MEASURES})

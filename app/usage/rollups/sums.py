@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from app.db.dialect import with_implied_bounds
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
 from app.db.tables.rollups import (
@@ -302,11 +303,11 @@ def within(
             *(source.dimensions[name].in_(values) for name, values in only.items()),
         )
     )
-    if connection.dialect.name == "postgresql":
-        # What the join says already: without these constants PostgreSQL reads all lines there are. SQLite would begin
-        # at them instead of at a span's start, and read the whole range for every span.
-        query = query.where(sa.or_(*(sa.and_(source.at >= since, source.at < end) for since, end in ranges(its_spans))))
-    return query
+    return with_implied_bounds(
+        query,
+        connection,
+        lambda: sa.or_(*(sa.and_(source.at >= since, source.at < end) for since, end in ranges(its_spans))),
+    )
 
 
 def in_order(found: Mapping[Key, object]) -> list[Key]:

@@ -66,7 +66,7 @@ def kept(database: Database, stored: list[Metadata], condition: Filter) -> list[
                 for number, metadata in enumerate(stored)
             ],
         )
-        condition_holds = compile_filter(condition, dialect=database.dialect)
+        condition_holds = compile_filter(condition, connection)
         rows = connection.execute(sa.select(document.c.id, condition_holds)).all()
         connection.rollback()
     answers = {row[0]: row[1] for row in rows}

@@ -66,7 +66,7 @@ class Installation:
 
     def run(self, *statements: str) -> None:
         """Statements the schema's own guards would refuse."""
-        if self.database.dialect == "sqlite":
+        if self.database.kind == "sqlite":
             raw = self.database._writer.raw_connection()
             try:
                 raw.cursor().execute("PRAGMA foreign_keys = OFF")

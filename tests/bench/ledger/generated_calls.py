@@ -87,7 +87,7 @@ def stored_bytes(database: Database) -> int:
     """What the tables and their indexes take on the disk."""
     query = (
         "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-        if database.dialect == "sqlite"
+        if database.kind == "sqlite"
         else "SELECT sum(pg_total_relation_size(oid)) FROM pg_class "
         "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
     )

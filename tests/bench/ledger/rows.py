@@ -40,7 +40,7 @@ def measure(url: sa.URL, rows: int, console: Console) -> dict[str, object]:
     upgrade(database)
     began = time.perf_counter()
     generate(database, rows)
-    if database.dialect == "postgresql":
+    if database.kind == "postgresql":
         administer(url, "VACUUM ANALYZE usage_event")  # as it does by itself a little later
     console.print(f"{rows:,} rows in {time.perf_counter() - began:.0f} s")
     began = time.perf_counter()
@@ -50,7 +50,7 @@ def measure(url: sa.URL, rows: int, console: Console) -> dict[str, object]:
         builder.rebuild(tenant_id=TENANT, start=month, end=min(month + _MOST_REBUILT, START + YEAR))
     rebuilt = time.perf_counter() - began
     console.print(f"sums in {rebuilt:.0f} s")
-    if database.dialect == "postgresql":
+    if database.kind == "postgresql":
         administer(url, "VACUUM ANALYZE")
     with database.read() as connection:
         sums = {
@@ -75,7 +75,7 @@ def measure(url: sa.URL, rows: int, console: Console) -> dict[str, object]:
         return ledger.page(tenant_id=TENANT, start=start, end=end, only=LineFilter(), limit=100)
 
     result: dict[str, object] = {
-        "database": database.dialect,
+        "database": database.kind,
         "rows": rows,
         "sums": sums,
         "rebuild_seconds": round(rebuilt, 1),

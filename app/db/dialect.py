@@ -1,0 +1,157 @@
+"""The differences between SQLite and PostgreSQL, so that other modules need not ask which of the two they run on.
+
+Holds upserts, locks, JSON columns, sequences and the little else that the two spell differently. Connections are
+opened in `app.db.session`, metadata filters are compiled in `app.db.filters` and full-text search is in
+`app.db.lexical`. `tests/contracts/test_dialects.py` counts the modules that ask.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+Kind: TypeAlias = Literal["sqlite", "postgresql"]
+LockMode: TypeAlias = Literal["ROW EXCLUSIVE", "SHARE ROW EXCLUSIVE", "EXCLUSIVE", "ACCESS EXCLUSIVE"]
+
+_T = TypeVar("_T")
+_Excluded: TypeAlias = sa.sql.base.ReadOnlyColumnCollection[str, Any]
+_Change: TypeAlias = Callable[[_Excluded], Mapping[str, Any]]
+_Source: TypeAlias = tuple[Sequence[str], sa.Select[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class PerDialect(Generic[_T]):
+    """Two values of which a connection takes one. Statements are composed once: composing takes longer than running.
+
+    Example:
+        >>> NEW_TENANT = insert_or_ignore(tenant)
+        >>> connection.execute(NEW_TENANT.on(connection), {"id": "acme", "created_at": now})
+    """
+
+    sqlite: _T
+    postgresql: _T
+
+    def on(self, connection: sa.Connection) -> _T:
+        """The value for the connection's database."""
+        return self.sqlite if kind_of(connection) == "sqlite" else self.postgresql
+
+
+def kind_of(connection: sa.Connection | sa.Engine) -> Kind:
+    """The database behind a connection or an engine."""
+    return "sqlite" if connection.dialect.name == "sqlite" else "postgresql"
+
+
+def insert_or_ignore(table: sa.Table) -> PerDialect[sa.Insert]:
+    """INSERT that leaves an existing row with the same key as it is."""
+    return PerDialect(
+        sqlite=sqlite.insert(table).on_conflict_do_nothing(),
+        postgresql=postgresql.insert(table).on_conflict_do_nothing(),
+    )
+
+
+def upsert(
+    table: sa.Table, *, change: _Change, keys: Iterable[str] | None = None, source: _Source | None = None
+) -> PerDialect[sa.Insert]:
+    """INSERT that updates the row with the same key instead, where there is one.
+
+    Args:
+        table: The table to write to.
+        change: Gets the columns of the row that was to be inserted; returns the new values by column name.
+        keys: The columns of the unique key; `None` means the primary key.
+        source: Column names and the SELECT of the rows to insert; `None` means the statement's parameters.
+    """
+    names = [column.name for column in table.primary_key] if keys is None else list(keys)
+
+    def compose(insert: Any) -> sa.Insert:  # the two Insert classes share no base with these methods
+        statement = insert if source is None else insert.from_select(*source)
+        composed = statement.on_conflict_do_update(index_elements=names, set_=change(statement.excluded))
+        assert isinstance(composed, sa.Insert)
+        return composed
+
+    return PerDialect(sqlite=compose(sqlite.insert(table)), postgresql=compose(postgresql.insert(table)))
+
+
+_LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
+_LOCK_SHARED = sa.text("SELECT pg_advisory_xact_lock_shared(:number)")
+
+
+def advisory_lock(connection: sa.Connection, name: str, *, shared: bool = False) -> bool:
+    """Take PostgreSQL's advisory lock `name` and hold it until the transaction ends.
+
+    Transactions that take the lock with `shared` do not wait for each other. SQLite needs no lock: it has one writer.
+
+    Returns:
+        Whether another transaction may have written between this one's start and the lock: always False on SQLite.
+    """
+    if kind_of(connection) == "sqlite":
+        return False
+    connection.execute(_LOCK_SHARED if shared else _LOCK, {"number": lock_number(name)})
+    return True
+
+
+def lock_number(name: str) -> int:
+    """PostgreSQL's 64-bit number of the advisory lock `name`."""
+    digest = hashlib.blake2b(f"footnote.{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def lock_tables(connection: sa.Connection, *tables: sa.Table, mode: LockMode, timeout_ms: int | None = None) -> None:
+    """Lock PostgreSQL tables until the transaction ends; on SQLite its own write lock has the same effect.
+
+    Args:
+        connection: In a write transaction.
+        tables: Locked in this order.
+        mode: As in PostgreSQL's LOCK TABLE (postgresql.org/docs/current/explicit-locking.html).
+        timeout_ms: Longest wait for a lock from here to the end of the transaction; `None` keeps the connection's.
+    """
+    if kind_of(connection) == "sqlite":
+        return
+    if timeout_ms is not None:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {timeout_ms}")
+    connection.exec_driver_sql(f"LOCK TABLE {', '.join(table.name for table in tables)} IN {mode} MODE")
+
+
+def with_implied_bounds(
+    query: sa.Select[Any], connection: sa.Connection, bounds: Callable[[], sa.ColumnElement[bool]]
+) -> sa.Select[Any]:
+    """Add conditions to `query` that its joins imply already; on PostgreSQL only.
+
+    PostgreSQL's planner does not derive them and would read the whole table. SQLite's would start an index search at
+    them, and not at the narrower bounds of the join.
+    """
+    return query if kind_of(connection) == "sqlite" else query.where(bounds())
+
+
+def json_column() -> sa.types.TypeEngine[Any]:
+    """The type of a JSON column that queries look into: JSONB on PostgreSQL; None is SQL's NULL."""
+    return sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
+
+
+def advance_sequences(connection: sa.Connection, tables: Iterable[sa.TableClause]) -> None:
+    """Set PostgreSQL's sequences behind the highest key of each table, after rows came with keys of their own."""
+    if kind_of(connection) == "sqlite":
+        return
+    inspector = sa.inspect(connection)
+    for table in tables:
+        for column in inspector.get_pk_constraint(table.name)["constrained_columns"]:
+            sequence = connection.execute(
+                sa.select(sa.func.pg_get_serial_sequence(table.name, column))
+            ).scalar_one_or_none()
+            if sequence is not None:
+                highest = sa.select(sa.func.max(table.columns[column])).scalar_subquery()
+                connection.execute(sa.select(sa.func.setval(sequence, highest)))
+
+
+def server_version(connection: sa.Connection) -> str:
+    """The version of SQLite or of the PostgreSQL server, as `17.2`."""
+    return ".".join(map(str, connection.dialect.server_version_info or ()))
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of a SQLite URL; None when the URL is of a PostgreSQL database."""
+    parsed = sa.make_url(url)
+    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
