@@ -1,4 +1,4 @@
-"""Where commands go."""
+"""The HTTP client of the command line and the MCP server; it can start the application in this process."""
 
 import secrets
 import socket
@@ -6,25 +6,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
 from app.errors import AppError, SetupError
 from app.settings import Settings, load_settings
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """`url` and `key` of a server, or this machine's data dir when `url` is None."""
-
-    url: str | None
-    key: str | None
+from app.types import Target
 
 
 class Refused(AppError):
-    """The server answered with a problem; the message is its detail.
+    """The server answered with an error; the message is the problem's detail.
 
     `status` is the HTTP status, None when no answer came; `retry_after_s` is what the server asked for.
     """
@@ -36,13 +28,13 @@ class Refused(AppError):
 
 
 class Client:
-    """HTTP calls that raise `Refused` instead of returning problems."""
+    """An HTTP client that raises `Refused` for error responses."""
 
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """The JSON body of a successful call.
+        """Sends a request and returns the JSON body of the response.
 
         Raises:
             Refused: The server refused, or cannot be reached; or an id in the path is none.
@@ -62,7 +54,7 @@ class Client:
 
 
 def refused(response: httpx.Response) -> Refused:
-    """The problem a response carries, as an exception."""
+    """Converts an error response into an exception."""
     try:
         body = response.json()
     except ValueError:
@@ -79,7 +71,7 @@ def refused(response: httpx.Response) -> Refused:
 
 @contextmanager
 def connect(target: Target, *, with_models: bool = False, settings: Settings | None = None) -> Iterator[Client]:
-    """A client for the target; a local application lives as long as the block.
+    """Opens a client for the target; a local application runs until the block ends.
 
     Args:
         target: Where to go.
@@ -110,7 +102,7 @@ def _client(url: str, key: str) -> httpx.Client:
 
 @contextmanager
 def _local(settings: Settings, *, with_models: bool) -> Iterator[httpx.Client]:
-    """The application in a thread, on a loopback port of its own, with a key of its own."""
+    """Runs the application in a thread on a loopback port, with a temporary key."""
     import uvicorn
 
     from app.api.application import create_app

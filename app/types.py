@@ -350,3 +350,14 @@ class Settlement:
     delivered_tokens: int = 0
     first_token_ms: float | None = None
     total_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The server that a command talks to, by URL and key; without a URL, the local data directory.
+
+    It lies here and not in `app.client` because `footnote --help` must not import an HTTP client.
+    """
+
+    url: str | None
+    key: str | None

@@ -32,7 +32,7 @@ def ask(
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     seed: Annotated[int | None, typer.Option(help="Makes a sampled answer reproducible.")] = None,
 ) -> None:
-    """Ask your documents; the answer streams, its footnotes follow with file, page and quoted passage."""
+    """Ask your documents. The answer streams; its footnotes follow with file, page and quoted passage."""
     console = Console(highlight=False)
     with connect(context.obj, with_models=True) as client:
         body: dict[str, Any] = {
@@ -64,7 +64,7 @@ def ask(
 
 
 def _events(client: Client, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Server-sent events of an answer (event name, parsed data)."""
+    """Yields the server-sent events of an answer as (event name, parsed data)."""
     try:
         with client.http.stream("POST", "/v1/ask", json=body) as response:
             if response.is_error:
@@ -112,7 +112,7 @@ def search(
     top_k: Annotated[int, typer.Option(help="Most hits.")] = 8,
     mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
 ) -> None:
-    """Find passages; nothing is generated."""
+    """Find passages without generating an answer."""
     with connect(context.obj, with_models=True) as client:
         body: dict[str, Any] = {"query": query, "top_k": top_k, "mode": mode}
         if collection is not None:

@@ -21,7 +21,7 @@ def audit(
     action: Annotated[str | None, typer.Option(help="Only such acts, as key.created.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="How many.")] = 50,
 ) -> None:
-    """What administrators did, the newest first."""
+    """List administrators' actions, newest first."""
     with connect(context.obj) as client:
         show(client, Console(), limit=limit, action=action)
 

@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 
 from app.cli.progress import Bar
-from app.client import Target
 from app.errors import SetupError
 from app.settings import load_settings
+from app.types import Target
 
 _SHOWN = 5  # originals named one by one
 
@@ -26,7 +26,7 @@ def backup(
     file: Annotated[Path, typer.Argument(help="Where the backup goes, say footnote-2030-01-31.tar.gz.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
 ) -> None:
-    """Save everything into one file, while the server runs or not: documents, originals, keys' hashes, the ledger."""
+    """Save documents, original files, key hashes and the ledger into one file, also while the server runs."""
     from app.backup.snapshot import back_up
 
     _refuse_url(context)
@@ -56,7 +56,7 @@ def restore(
         bool, typer.Option("--force", help="Move the installation that is there aside; nothing is deleted.")
     ] = False,
 ) -> None:
-    """Make a data dir of a backup. The server must be stopped; every checksum is verified before anything changes."""
+    """Restore a data directory from a backup. Stop the server first. All checksums are verified before any change."""
     from app.backup.restore import restore as put_back
 
     _refuse_url(context)

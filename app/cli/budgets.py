@@ -12,7 +12,7 @@ from app.cli.remote_collection import collection_id_of, pages
 from app.client import connect
 from app.errors import InvalidRequest
 
-commands = typer.Typer(help="What may be spent.", no_args_is_help=True)
+commands = typer.Typer(help="Budgets: the most that keys, users and tenants may spend.", no_args_is_help=True)
 
 _LEAST_WIDTH = 120  # columns: a narrow terminal wraps the lines, and ids stay whole
 
@@ -27,7 +27,7 @@ _Webhook = Annotated[str | None, typer.Option(help="Where alerts are posted, bes
 
 @commands.command("list")
 def list_budgets(context: typer.Context) -> None:
-    """List budgets and what this period has taken."""
+    """List budgets and how much of each is used in the current period."""
     table = Table(box=None, pad_edge=False)
     table.add_column("id", no_wrap=True)  # to be copied
     for name in ("whose", "period"):
@@ -118,7 +118,7 @@ def change(
 
 @commands.command()
 def reset(context: typer.Context, budget_id: _Id) -> None:
-    """Begin a budget again at nothing used."""
+    """Reset a budget's usage to zero."""
     with connect(context.obj) as client:
         client.call("POST", f"/v1/admin/budgets/{budget_id}/reset")
     Console().print("Reset.")
@@ -126,7 +126,7 @@ def reset(context: typer.Context, budget_id: _Id) -> None:
 
 @commands.command()
 def remove(context: typer.Context, budget_id: _Id) -> None:
-    """Remove a budget; what it had taken stays on record."""
+    """Remove a budget; its past usage stays on record."""
     with connect(context.obj) as client:
         client.call("DELETE", f"/v1/admin/budgets/{budget_id}")
     Console().print("Removed.")
@@ -141,7 +141,7 @@ def _limit(tokens: int | None, cost: str | None) -> dict[str, Any]:
 
 
 def _short(amount: int | str) -> str:
-    """An amount to read: tokens in groups, money with two decimals or as many as it needs."""
+    """Formats an amount: tokens with thousands separators, money with at least two decimals."""
     if isinstance(amount, int):
         return f"{amount:,}"
     whole, _, rest = amount.partition(".")

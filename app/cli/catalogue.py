@@ -1,4 +1,4 @@
-"""The commands by name, each imported when it is called: `footnote --help` imports none of them."""
+"""Lists all commands and imports each one only when it is called, so that `footnote --help` starts fast."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: the module of `app.cli` that has it, and the first sentence of its help."""
+    """A command's module in `app.cli` and the first sentence of its help."""
 
     module: str
     help: str
@@ -19,64 +19,62 @@ class Entry:
 # A module has `register`, which adds its commands to an application, or `commands`, a group named as here.
 COMMANDS = {
     "serve": Entry("serve", "Start the server."),
-    "migrate": Entry("serve", "Bring the database to the newest schema."),
+    "migrate": Entry("serve", "Upgrade the database to the newest schema."),
     "ingest": Entry("ingest", "Upload files and wait until each is indexed, or failed with a reason."),
-    "documents": Entry("documents", "List documents, newest first, with the reason why a failed one failed."),
-    "delete": Entry("documents", "Delete documents for good: originals, text and vectors, all versions."),
+    "documents": Entry("documents", "List documents, newest first, with the reason for each failure."),
+    "delete": Entry("documents", "Delete documents permanently: original files, text and vectors of all versions."),
     "ask": Entry(
-        "ask", "Ask your documents; the answer streams, its footnotes follow with file, page and quoted passage."
+        "ask", "Ask your documents. The answer streams; its footnotes follow with file, page and quoted passage."
     ),
-    "search": Entry("ask", "Find passages; nothing is generated."),
-    "audit": Entry("audit", "What administrators did, the newest first."),
+    "search": Entry("ask", "Find passages without generating an answer."),
+    "audit": Entry("audit", "List administrators' actions, newest first."),
     "check": Entry(
-        "check", "Look at settings, database, files, index and models; exit status 1 when something is wrong."
+        "check", "Check versions, models, database, files and index; exit status 1 when something is wrong."
     ),
     "backup": Entry(
         "backup",
-        "Save everything into one file, while the server runs or not: documents, originals, keys' hashes, the ledger.",
+        "Save documents, original files, key hashes and the ledger into one file, also while the server runs.",
     ),
     "restore": Entry(
         "backup",
-        "Make a data dir of a backup. The server must be stopped; every checksum is verified before anything changes.",
+        "Restore a data directory from a backup. Stop the server first. All checksums are verified before any change.",
     ),
     "reembed": Entry(
-        "reembed", "Embed everything anew with the embedder the settings ask for, beside the vectors in use, and swap."
+        "reembed", "Embed all documents again with the configured embedder, beside the vectors in use, and swap."
     ),
-    "eval": Entry(
-        "evaluate", "Measure how well passages are found, kept and answered from, on your own question sets."
-    ),
+    "eval": Entry("evaluate", "Measure retrieval, context compression and answers on your own question sets."),
     "eval-injections": Entry(
         "injections",
         "Write instructions into documents, ask questions of them, and count how often the instructions win.",
     ),
-    "budgets": Entry("budgets", "What may be spent."),
+    "budgets": Entry("budgets", "Budgets: the most that keys, users and tenants may spend."),
     "doctor": Entry("doctor", "Say what runs here and what is wrong with it, without names, texts or secrets."),
-    "mcp": Entry("mcp", "Let an assistant search and ask, by the Model Context Protocol."),
-    "usage": Entry("usage", "What was spent, by whom, on what."),
+    "mcp": Entry("mcp", "Let an assistant search and ask through the Model Context Protocol."),
+    "usage": Entry("usage", "Reports of tokens and costs, by user, key, model and document."),
     "keys": Entry("keys", "API keys."),
     "tenants": Entry("tenants", "Tenants of the installation."),
     "users": Entry("users", "Users of your tenant."),
-    "limits": Entry("limits", "What keys and tenants may take in a minute, and at once."),
+    "limits": Entry("limits", "Rate limits and concurrency limits of keys and tenants."),
     "models": Entry("models", "The default models."),
-    "prices": Entry("prices", "What models' tokens cost."),
+    "prices": Entry("prices", "Prices of models' tokens."),
 }
 
 
 class Catalogue(TyperGroup):
-    """The group of all commands: a command that is only listed is its name and help, one that is called is imported."""
+    """The group of all commands. Listing a command needs only its name and help; calling it imports its module."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer's own context
-        """Names, in the order of `COMMANDS`; what was added otherwise comes last."""
+        """Command names in the order of `COMMANDS`, then commands added elsewhere."""
         return list(dict.fromkeys([*COMMANDS, *super().list_commands(ctx)]))
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]  # as above
-        """The command, or what stands for it where it is only listed."""
+        """The command, or a placeholder with its name and help while commands are only listed."""
         if cmd_name not in self.commands and cmd_name in COMMANDS:
             return TyperCommand(cmd_name, help=COMMANDS[cmd_name].help)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]  # as above
-        """The command that is called, imported, and what is left of the arguments."""
+        """Imports the called command and returns it with the remaining arguments."""
         name = args[0]
         if name not in self.commands and name in COMMANDS:
             self.commands[name] = load(name)
@@ -84,7 +82,7 @@ class Catalogue(TyperGroup):
 
 
 def load(name: str) -> Any:
-    """The command of `COMMANDS`, imported."""
+    """Imports a command of `COMMANDS`."""
     module = import_module(f"app.cli.{COMMANDS[name].module}")
     if hasattr(module, "register"):
         alone = typer.Typer(callback=_nothing)  # with a callback it is a group, however few commands there are

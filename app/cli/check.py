@@ -7,10 +7,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.client import Target, connect
+from app.client import connect
 from app.doctor.report import Level, Report, brief
 from app.errors import AppError
 from app.settings import Settings, load_settings
+from app.types import Target
 
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
 

@@ -37,7 +37,7 @@ def documents(
         bool, typer.Option("--retry", help="Try the failed ones again, and wait until each is indexed or has failed.")
     ] = False,
 ) -> None:
-    """List documents, newest first, with the reason why a failed one failed."""
+    """List documents, newest first, with the reason for each failure."""
     if retry and status not in {None, "failed"}:
         raise SetupError("Only failed documents can be tried again: use --status failed --retry.")
     with connect(context.obj, with_models=retry) as client:
@@ -65,7 +65,7 @@ def documents(
 
 
 def _retry(client: Client, params: dict[str, Any]) -> None:
-    """Queue the failed documents again and wait for them; exit status 2 when some failed again."""
+    """Retries failed documents and waits for them; exit status 2 when some fail again."""
     failed = list(pages(client, "/v1/documents", params))
     console, tally = Console(), Tally()
     if not failed:
@@ -89,7 +89,7 @@ def _retry(client: Client, params: dict[str, Any]) -> None:
 
 
 def _queue(client: Client, document_id: str) -> RemoteDocument | None:
-    """Queue one again; None when it is gone, or has not failed any more."""
+    """Queues a document again; None when it was deleted or is no longer failed."""
     try:
         return RemoteDocument.of(client.call("POST", f"/v1/documents/{document_id}/retry"))
     except Refused as error:
@@ -111,7 +111,7 @@ def delete(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete documents for good: originals, text and vectors, all versions."""
+    """Delete documents permanently: original files, text and vectors of all versions."""
     if bool(ids) == (filter is not None):
         raise SetupError("Name documents by their ids, or by --filter; one of the two.")
     if collection is not None and filter is None:

@@ -1,4 +1,4 @@
-"""`footnote eval`: measure retrieval, context and answers on one's own questions.
+"""`footnote eval`: measures retrieval, context and answers on your own questions.
 
 Unlike the other commands it talks to no server: it builds an application of its own over a scratch
 data dir, so one that is serving is neither asked nor disturbed.
@@ -66,7 +66,7 @@ def evaluate(
     keep: Annotated[Path | None, typer.Option(help="Data dir to keep and use again; default: a temporary one.")] = None,
     compare: Annotated[Path | None, typer.Option(help="An earlier run.json to compare with.")] = None,
 ) -> None:
-    """Measure how well passages are found, kept and answered from, on your own question sets."""
+    """Measure retrieval, context compression and answers on your own question sets."""
     from app.evaluation.dataset import read_question_set
     from app.evaluation.record import read_run
     from app.evaluation.run import evaluate as run_evaluation
@@ -111,7 +111,7 @@ def evaluate(
 
 
 def _floor(state: "State") -> "Reader | None":
-    """The extractive reader, unless it is what answers anyway."""
+    """The extractive baseline, unless the configured generator is extractive already."""
     from app.answering.quoting.selection import ExtractiveReader
 
     assert state.serving.models is not None, "the scratch application has models"
@@ -139,7 +139,7 @@ def _write(run: "Run", out: Path, console: Console) -> None:
 
 
 def _plan(options: "Options") -> str:
-    """What will be asked, in a sentence."""
+    """Describes the planned questions in one sentence."""
     if not options.answers:
         return f"At most {options.questions} questions a set, seed {options.seed}; none is answered."
     ranked = "" if options.answers_only else f"at most {options.questions} questions a set are ranked, "

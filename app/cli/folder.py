@@ -1,4 +1,4 @@
-"""The files to ingest: which are meant, what identifies each, and whether it changed."""
+"""Finds the files to ingest, identifies them and detects changes."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What tells, without reading it, that a file changed: size in bytes, times in nanoseconds, inode."""
+    """A file's size in bytes, times in nanoseconds and inode: shows a change without reading the file."""
 
     size: int
     modified_ns: int
@@ -37,13 +37,13 @@ class LocalFile:
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The file's name in reports."""
         return self.external_id or str(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file or folder that cannot be ingested, and why. `unfit`: its name never was on the server."""
+    """A file or folder that cannot be ingested, with the reason. `unfit`: its name cannot identify a document."""
 
     name: str
     reason: str
@@ -52,19 +52,19 @@ class Unreadable:
 
 @dataclass(slots=True)
 class Found:
-    """What a look at paths gave. `hidden`: external ids of files and folders that an error kept from view."""
+    """The result of a scan. `hidden`: external ids of files and folders that an error made unreadable."""
 
     files: list[LocalFile] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
 
     def hides(self, external_id: str) -> bool:
-        """Whether a file may be there without having been seen."""
+        """Whether an unreadable folder may contain the file."""
         return any(name in {"", external_id} or external_id.startswith(f"{name}/") for name in self.hidden)
 
 
 class Folder:
-    """A tree of files whose identity is their path in it.
+    """A folder tree; a file is identified by its path inside the tree.
 
     Left out: names that begin with a dot, Office's lock files (`~$…`), what is no regular file, and
     symbolic links that lead out of the tree or to something left out. Linked folders are not entered.
@@ -80,11 +80,11 @@ class Folder:
         self._identity = self._place()
 
     def is_there(self) -> bool:
-        """Whether the tree is the one it was at the start: a share that was unmounted is not an empty folder."""
+        """Whether the tree is still the one that was opened; an unmounted share must not count as an empty folder."""
         return self._place() == self._identity
 
     def scan(self) -> Found:
-        """Every file of the tree, in the order of their names."""
+        """All files of the tree, sorted by name."""
         found = Found()
 
         def unlisted(error: OSError) -> None:
@@ -104,7 +104,7 @@ class Folder:
         return found
 
     def look(self, path: Path) -> LocalFile | Unreadable | None:
-        """The file at an absolute path below the root; None when there is none, or none that is meant."""
+        """The file at an absolute path below the root; None when it is absent or excluded."""
         if not self.means(path):
             return None
         name = self._prefix + path.relative_to(self.root).as_posix()
@@ -119,19 +119,19 @@ class Folder:
         return LocalFile(path=path, external_id=name, folder=self.mark, signature=_signature(status))
 
     def means(self, path: Path) -> bool:
-        """Whether the name of an absolute path is one that is ingested: below the root, nothing in it hidden."""
+        """Whether a path is ingested by its name: below the root, and without a hidden part."""
         return path.is_relative_to(self.root) and not any(map(_left_out, path.relative_to(self.root).parts))
 
     def external_id(self, path: Path) -> str | None:
-        """What a file at this absolute path is called on the server; None outside the tree."""
+        """The external id of the file at an absolute path; None outside the tree."""
         return self._prefix + path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else None
 
     def path(self, external_id: str) -> Path | None:
-        """Where the file of this external id would lie; None when it is not one of this tree."""
+        """The path of an external id; None when it does not belong to this tree."""
         return self.root / external_id.removeprefix(self._prefix) if external_id.startswith(self._prefix) else None
 
     def _status(self, path: Path) -> os.stat_result | None:
-        """What the system knows of a file that is meant, None where there is no such file."""
+        """The `stat` result of an included regular file; None where there is none."""
         try:
             target = Path(os.path.realpath(path, strict=True))
             status = target.stat()
@@ -196,12 +196,12 @@ def _each(paths: Iterable[Path], prefix: str, found: Found) -> Iterator[LocalFil
 
 
 def in_front(prefix: str) -> str:
-    """What is written before the paths: the prefix as a folder, or nothing."""
+    """The prefix of all external ids, as a folder path, or an empty string."""
     return prefix.strip("/") + "/" if prefix else ""
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's bytes, hexadecimal.
+    """SHA-256 of a file's bytes in hexadecimal.
 
     Raises:
         OSError: It cannot be read.
@@ -214,7 +214,7 @@ def sha256_of(path: Path) -> str:
 
 
 def signature_of(path: Path) -> Signature | None:
-    """The file's signature now; None when it cannot be looked at."""
+    """The file's current signature; None when its status cannot be read."""
     try:
         return _signature(path.stat())
     except OSError:
@@ -232,7 +232,7 @@ def _left_out(name: str) -> bool:
 
 
 def _unfit(name: str) -> str | None:
-    """Why a name cannot identify a document."""
+    """The reason why a name cannot identify a document."""
     if not name.isprintable() and any(0xD800 <= ord(char) < 0xE000 for char in name):
         return "its name is not valid Unicode"
     if len(name) > _NAME_LIMIT:

@@ -1,4 +1,4 @@
-"""`footnote ingest`: files and folders into a collection, once or for as long as it runs."""
+"""`footnote ingest`: uploads files and folders into a collection, once or continuously."""
 
 import signal
 from collections.abc import Iterator
@@ -128,7 +128,7 @@ def _mirror(
 
 @contextmanager
 def _stopped_by_termination() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: a follower is run by service managers too."""
+    """Makes SIGTERM end the block like Ctrl-C, because service managers run followers too."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -141,7 +141,7 @@ def _stopped_by_termination() -> Iterator[None]:
 
 
 def report(console: Console, tally: Tally) -> None:
-    """The failures as a table, and the sums."""
+    """Prints the failures as a table, and the totals."""
     if tally.failures:
         table = Table("failed", "reason", box=None, pad_edge=False)
         for name, reason in sorted(tally.failures.items())[:_SHOWN_FAILURES]:

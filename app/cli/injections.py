@@ -1,4 +1,4 @@
-"""`footnote eval-injections`: how often documents that try to take an answer over succeed."""
+"""`footnote eval-injections`: measures how often instructions in documents take over an answer."""
 
 import json
 import tempfile
@@ -56,7 +56,7 @@ def measure(
 
 
 def table(rates: Sequence["InjectionRates"]) -> Table:
-    """A row a family; `obeyed` less `control` is what the injections did."""
+    """A table with one row per family; the effect of the injections is `obeyed` minus `control`."""
     shown = Table("family", title="Injected documents")
     for column in _COLUMNS:
         shown.add_column(column, justify="right")

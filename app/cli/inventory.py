@@ -1,4 +1,4 @@
-"""What a collection holds, by the names and bytes that local files are compared with."""
+"""An index of a collection's documents by name and by SHA-256, to compare with local files."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,7 +6,7 @@ from app.cli.remote_collection import RemoteDocument
 
 
 class Inventory:
-    """The documents of one listing, kept up to date by whoever changes them. Memory: a small record each."""
+    """The documents of one listing; the caller keeps it up to date. Memory: one small record a document."""
 
     def __init__(self, documents: Iterable[RemoteDocument] = ()) -> None:
         self._named: dict[str, RemoteDocument] = {}
@@ -21,7 +21,7 @@ class Inventory:
                 self._nameless.add(document.sha256)
 
     def __contains__(self, external_id: str) -> bool:
-        """Whether there is a document of this name, or one that came in the archive of this name."""
+        """Whether a document has this name or came from the archive of this name."""
         return external_id in self._named or external_id in self._above
 
     def __iter__(self) -> Iterator[str]:
@@ -33,28 +33,28 @@ class Inventory:
         return self._named.get(external_id)
 
     def below(self, external_id: str) -> list[str]:
-        """Names of what came in the archive of this name."""
+        """Names of documents that came from the archive of this name."""
         if external_id not in self._above:
             return []
         return [name for name in self._named if name.startswith(f"{external_id}/")]
 
     def has_bytes(self, sha256: str) -> bool:
-        """Whether a document without a name, that has not failed, has these bytes."""
+        """Whether an unnamed document that has not failed has this SHA-256."""
         return sha256 in self._nameless
 
     def add(self, document: RemoteDocument) -> None:
-        """A document is there now, or is another than it was; one without a name is not kept."""
+        """Adds or replaces a document; unnamed documents are not stored."""
         if document.external_id is not None:
             self._named[document.external_id] = document
             self._above.update(parents(document.external_id))
 
     def discard(self, external_id: str) -> None:
-        """The document of this name is gone."""
+        """Removes the document of this name."""
         self._named.pop(external_id, None)
 
 
 def parents(name: str) -> Iterator[str]:
-    """`a/b/c`: `a/b` and `a`."""
+    """The parent folders of a path: `a/b` and `a` for `a/b/c`."""
     while "/" in name:
         name = name.rpartition("/")[0]
         yield name

@@ -23,7 +23,7 @@ def create(
     collection: Annotated[list[str] | None, typer.Option(help="Limit it to collections; repeatable.")] = None,
     days: Annotated[float | None, typer.Option(help="Days until it stops working.")] = None,
 ) -> None:
-    """Make a key and show its secret once."""
+    """Create a key and show its secret once."""
     with connect(context.obj) as client:
         body: dict[str, Any] = {"name": name, "role": role.value, "user_id": user}
         if collection:
@@ -53,7 +53,7 @@ def rotate(
     key_id: Annotated[str, typer.Argument(help="The key's id.")],
     overlap: Annotated[float, typer.Option(min=0, help="Hours the secret before works on, at most 168.")] = 0,
 ) -> None:
-    """Give a key a new secret and show it once; its budgets, limits and usage go on."""
+    """Replace a key's secret and show it once; budgets, limits and usage stay with the key."""
     with connect(context.obj) as client:
         key = client.call("POST", f"/v1/admin/keys/{key_id}/rotate", json={"overlap_s": overlap * 3600})
     Console().print(f"{key['id']}  {key['role']}\n{key['secret']}", soft_wrap=True)
@@ -61,7 +61,7 @@ def rotate(
 
 @commands.command()
 def revoke(context: typer.Context, key_id: Annotated[str, typer.Argument(help="The key's id.")]) -> None:
-    """Refuse a key from now on."""
+    """Revoke a key."""
     with connect(context.obj) as client:
         client.call("DELETE", f"/v1/admin/keys/{key_id}")
     Console().print("Revoked.")

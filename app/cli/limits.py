@@ -12,7 +12,7 @@ from app.cli.remote_collection import pages
 from app.client import connect
 from app.errors import InvalidRequest
 
-commands = typer.Typer(help="What keys and tenants may take in a minute, and at once.", no_args_is_help=True)
+commands = typer.Typer(help="Rate limits and concurrency limits of keys and tenants.", no_args_is_help=True)
 
 _Key = Annotated[str | None, typer.Option("--api-key", help="Of a key, by its id.")]
 _Tenant = Annotated[str | None, typer.Option(help="Of a tenant, over all its keys.")]
@@ -25,7 +25,7 @@ def list_limits(
         str | None, typer.Option(help="What this tenant may take, for who operates the installation.")
     ] = None,
 ) -> None:
-    """List limits that were set for your tenant and its keys; all others have the server's defaults."""
+    """List the limits set for your tenant and its keys; everything else has the server's defaults."""
     table = Table("whose", "requests a minute", "tokens a minute", "at once", "since", box=None, pad_edge=False)
     with connect(context.obj) as client:
         limits = (
@@ -48,7 +48,7 @@ def change(
     tokens: Annotated[int | None, typer.Option(min=1, help="Tokens a minute; default: no limit.")] = None,
     concurrent: Annotated[int | None, typer.Option(min=1, help="Requests at once; default: no limit.")] = None,
 ) -> None:
-    """Set a key's or a tenant's limits, in place of the defaults; they hold within a second."""
+    """Set limits of a key or tenant in place of the defaults; they apply within a second."""
     body = {"requests_per_minute": requests, "tokens_per_minute": tokens, "concurrent_requests": concurrent}
     with connect(context.obj) as client:
         found = client.call("PUT", _path(key, tenant), json=body)
@@ -57,7 +57,7 @@ def change(
 
 @commands.command()
 def remove(context: typer.Context, key: _Key = None, tenant: _Tenant = None) -> None:
-    """Let the server's defaults apply again."""
+    """Remove a limit, so that the server's defaults apply again."""
     with connect(context.obj) as client:
         client.call("DELETE", _path(key, tenant))
     Console().print("The defaults apply.")

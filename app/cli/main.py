@@ -1,4 +1,4 @@
-"""The commands, and how their failures are shown."""
+"""The entry point: registers the commands and prints errors as one sentence."""
 
 import gc
 import os
@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from app.cli.catalogue import Catalogue
-from app.client import Target
 from app.errors import AppError
+from app.types import Target
 from generation.errors import GenerationError
 from ingestion.errors import IngestionError
 from retrieval.errors import RetrievalError
@@ -33,7 +33,7 @@ def connection(
     ] = None,
     key: Annotated[str | None, typer.Option(envvar="FOOTNOTE_KEY", help="API key for --url.")] = None,
 ) -> None:
-    """Where the commands go."""
+    """Answers questions from your own documents, on a server or on the local data directory."""
     context.obj = Target(url=url, key=key)
 
 
@@ -46,7 +46,7 @@ def version() -> None:
 
 
 def main() -> None:
-    """Run a command; what we foresaw is one sentence and exit status 1, never a traceback."""
+    """Runs a command. An expected error is printed as one sentence with exit status 1, without a traceback."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Importing four thousand modules makes the collector look at a growing heap again and again and
     # free nothing: a sixth of the start. `serve` and the local client turn it on when they are up.

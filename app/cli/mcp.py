@@ -1,4 +1,4 @@
-"""`footnote mcp`: search and ask for assistants, by the Model Context Protocol."""
+"""`footnote mcp`: gives assistants search and questions through the Model Context Protocol."""
 
 import logging
 from contextlib import closing, nullcontext
@@ -34,7 +34,7 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Let an assistant search and ask, by the Model Context Protocol.
+    """Let an assistant search and ask through the Model Context Protocol.
 
     With --url a running server is asked, else the data dir is opened. Standard output carries the protocol alone, the
     log goes to standard error.
@@ -78,7 +78,7 @@ def _announce(address: str, *, keyed: bool) -> None:
 
 
 def _asynchronous(client: Client) -> httpx.AsyncClient:
-    """A client that says the same to the same server, and whose calls can be cancelled."""
+    """An asynchronous client with the same address and headers, whose calls can be cancelled."""
     return httpx.AsyncClient(
         base_url=client.http.base_url,
         headers={"Authorization": client.http.headers["Authorization"]},

@@ -1,4 +1,4 @@
-"""Making a collection hold what local files hold, uploading only what it lacks."""
+"""Mirrors local files into a collection and uploads only what is missing or changed."""
 
 import hashlib
 import json
@@ -23,21 +23,21 @@ _LOOK_EVERY_S = 1.0
 
 
 class Observer(Protocol):
-    """Whoever shows how far it is."""
+    """Receives progress for display."""
 
     def show(self, tally: Tally) -> None:
-        """Counts changed; called often."""
+        """Shows changed counts; called often."""
 
     def settled(self, outcome: Outcome, name: str, detail: str) -> None:
-        """A file is done."""
+        """Reports that a file is done."""
 
     def say(self, line: str) -> None:
-        """Something the person should know."""
+        """Shows a message to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """What came of putting a file: `sha256` of what the server holds under its name, None when nothing.
+    """The result of uploading a file: `sha256` of the server's document of that name, None when there is none.
 
     `stood_still` is false when the file changed meanwhile: it must be put again. `members`: of an
     archive that was sent, the names its files have on the server.
@@ -56,7 +56,7 @@ class _InFlight:
 
 
 class Mirror:
-    """Uploads, follows what it uploaded until it is indexed, and removes."""
+    """Uploads files, follows them until they are indexed, and deletes documents."""
 
     def __init__(
         self,
@@ -90,29 +90,29 @@ class Mirror:
         self._looked_at = tally.clock()
 
     def load(self) -> None:
-        """List the collection once, to know what need not be sent. Memory: a small record a document."""
+        """Lists the collection once, to skip files that are already there. Memory: one small record a document."""
         self._inventory = Inventory(self._patience(lambda: list(self._collection.list())))
 
     def sha256(self, external_id: str) -> str | None:
-        """SHA-256 of what the server holds under this name, None when nothing."""
+        """SHA-256 of the server's document of this name; None when there is none."""
         document = self._inventory.get(external_id)
         return document.sha256 if document else None
 
     def owns(self, external_id: str, mark: str) -> bool:
-        """Whether there is a document of this name that came from the tree with this mark, now or in an earlier run."""
+        """Whether the document of this name was uploaded from the tree with this mark, now or earlier."""
         document = self._inventory.get(external_id)
         return document is not None and (document.folder == mark or external_id in self._mine)
 
     def owned(self, mark: str) -> set[str]:
-        """Names of all that `owns` is true of."""
+        """Names of all documents that `owns` accepts."""
         return {name for name in self._inventory if self.owns(name, mark)}
 
     def owned_below(self, external_id: str, mark: str) -> set[str]:
-        """Those of `owned` that came in the archive of this name."""
+        """The names in `owned` that came from the archive of this name."""
         return {name for name in self._inventory.below(external_id) if self.owns(name, mark)}
 
     def put(self, file: LocalFile) -> Put:
-        """Upload a file unless the server has it; waits while too many are in flight.
+        """Uploads a file unless the server has it; waits while too many uploads are in flight.
 
         Raises:
             Refused: The server is away or unwilling, beyond patience.
@@ -121,7 +121,7 @@ class Mirror:
         return self._put(file)
 
     def put_all(self, files: Sequence[LocalFile]) -> None:
-        """`put` each, all of them counted as to do from the start.
+        """Calls `put` for each file; all of them count as outstanding from the start.
 
         Raises:
             Refused: As in `put`.
@@ -149,17 +149,17 @@ class Mirror:
         return self._result(file)
 
     def give_up(self, unreadable: Unreadable) -> None:
-        """Count a file that cannot be ingested."""
+        """Counts a file that cannot be ingested."""
         self.tally.expect(files=1, size=0)
         self._settle(Outcome.FAILED, unreadable.name, 0, unreadable.reason)
 
     def track(self, document: RemoteDocument, *, name: str) -> None:
-        """Follow a document that is on the server already; reports call it `name`."""
+        """Follows a document that is already on the server; reports use `name` for it."""
         self.tally.expect(files=1, size=document.bytes)
         self._follow(document, name, document.bytes)
 
     def remove(self, external_id: str) -> None:
-        """Delete the document of this name; nothing when there is none.
+        """Deletes the document of this name, if there is one.
 
         Raises:
             Refused: As in `put`.
@@ -175,7 +175,7 @@ class Mirror:
         self._settle(Outcome.REMOVED, external_id, 0)
 
     def poll(self) -> bool:
-        """Ask about the oldest documents in flight; whether one is finished."""
+        """Polls the oldest documents in flight; returns whether one finished."""
         standing = finished = 0
         self._looked_at = self.tally.clock()
         for document_id in list(self._in_flight):
@@ -192,14 +192,14 @@ class Mirror:
         return finished > 0
 
     def drain(self) -> None:
-        """Wait until nothing is in flight."""
+        """Waits until nothing is in flight."""
         while self._in_flight:
             if not self.poll():
                 self._sleep(_PAUSE_S)
 
     @property
     def in_flight(self) -> int:
-        """Documents the server still works on."""
+        """The number of documents the server is still processing."""
         return len(self._in_flight)
 
     def _make_room(self) -> None:
@@ -210,7 +210,7 @@ class Mirror:
                 self._sleep(_PAUSE_S)
 
     def _is_there(self, file: LocalFile, external_id: str, sha256: str) -> bool:
-        """Whether the server has these bytes; counts the file when it does."""
+        """Whether the server has these bytes; if so, counts the file as done."""
         document = self._inventory.get(external_id)
         if document is None and self._inventory.has_bytes(sha256):
             self._settle(Outcome.UNCHANGED, file.name, file.signature.size)

@@ -16,9 +16,9 @@ commands = typer.Typer(help="The default models.", no_args_is_help=True)
 def fetch(
     verify: Annotated[bool, typer.Option("--verify", help="Also check the SHA-256 of what is there already.")] = False,
 ) -> None:
-    """Put the default embedder and generator on this machine; what is there already is kept.
+    """Install the default embedder and generator on this machine; installed models are kept.
 
-    Where FOOTNOTE_GENERATOR is extractive, the embedder alone.
+    Where FOOTNOTE_GENERATOR is extractive, only the embedder is installed.
     """
     from app.models.catalog import DEFAULT_MODELS, Kind
     from app.models.fetch import fetch as fetch_model
@@ -41,7 +41,7 @@ def fetch(
 
 @commands.command("list")
 def list_models() -> None:
-    """The default models, adapters and readers, checked by SHA-256, what is in use, and what a sequence costs."""
+    """List the default models, adapters and span readers with SHA-256 check, use, and memory per sequence."""
     from app.errors import SetupError
     from app.models.adapter import adapter_status, configured_adapter
     from app.models.folder import status

@@ -11,7 +11,7 @@ from rich.text import Text
 from app.cli.remote_collection import pages
 from app.client import Client, connect
 
-commands = typer.Typer(help="What models' tokens cost.", no_args_is_help=True)
+commands = typer.Typer(help="Prices of models' tokens.", no_args_is_help=True)
 
 _MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
@@ -24,7 +24,7 @@ def list_prices(
         datetime | None, typer.Option(formats=_MOMENTS, help="Only those in force then; UTC unless it says.")
     ] = None,
 ) -> None:
-    """List prices, past and coming ones too."""
+    """List past, current and future prices."""
     with connect(context.obj) as client:
         show(client, Console(), model=model, at=at)
 
@@ -41,7 +41,7 @@ def set_price(
     ] = None,
     source: Annotated[str, typer.Option(help="Where the figure is from.")] = "",
 ) -> None:
-    """Begin a price; the one before ends."""
+    """Set a price from a date on; the previous price ends then."""
     with connect(context.obj) as client:
         begin_price(client, Console(), model, meter, price, begin=begin, source=source)
 
@@ -59,13 +59,13 @@ def rerate(
     model: Annotated[list[str] | None, typer.Option(help="Only this model; repeatable.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the adjustments; without it nothing changes.")] = False,
 ) -> None:
-    """Show what settled calls would cost at the prices now known for their time; --write adjusts them."""
+    """Compute what settled calls cost at the prices now on record for their time; --write stores the difference."""
     with connect(context.obj) as client:
         rerate_calls(client, Console(), start=start, end=end, models=model, reason=reason, write=write)
 
 
 def show(client: Client, console: Console, *, model: str | None = None, at: datetime | None = None) -> None:
-    """A table of prices, all of them or those of a model and a moment."""
+    """Prints prices, all of them or those of one model at one time."""
     chosen = {"model": model, "at": None if at is None else _seconds(at)}
     params = {"limit": 500, **{name: value for name, value in chosen.items() if value is not None}}
     table = Table("model", "meter", box=None, pad_edge=False)
@@ -88,7 +88,7 @@ def show(client: Client, console: Console, *, model: str | None = None, at: date
 def begin_price(
     client: Client, console: Console, model: str, meter: str, price: str, *, begin: datetime | None, source: str
 ) -> None:
-    """Begin a price and say when it does."""
+    """Sets a price and prints when it starts."""
     body = {
         "model": model,
         "meter": meter,
@@ -111,7 +111,7 @@ def rerate_calls(
     reason: str,
     write: bool,
 ) -> None:
-    """Re-rate, or with `write` false only show what that would do."""
+    """Re-rates settled calls; with `write` false it only prints the effect."""
     body = {
         "start_time": round(_seconds(start)),
         "end_time": round(_seconds(end)),

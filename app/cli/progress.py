@@ -1,4 +1,4 @@
-"""How far a long command is, while it runs."""
+"""Shows the progress of a long command: a live display on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _STYLES = {Outcome.FAILED: "red", Outcome.REMOVED: "yellow"}
 
 
 class Bar:
-    """One bar at a time, for what is being done now."""
+    """One progress bar at a time, for the current step."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -42,7 +42,7 @@ class Bar:
         self._progress.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """`done` of `total` of what is being done now."""
+        """Shows `done` of `total` for the current step."""
         if what != self._what:
             if self._task is not None:
                 self._progress.remove_task(self._task)
@@ -52,25 +52,25 @@ class Bar:
 
 
 class Progressing(AbstractContextManager["Progressing"], Protocol):
-    """An ingestion's display; it is shown while it is entered."""
+    """The display of an ingestion, shown inside its `with` block."""
 
     def show(self, tally: Tally) -> None:
-        """Counts changed; called often."""
+        """Shows changed counts; called often."""
 
     def settled(self, outcome: Outcome, name: str, detail: str) -> None:
-        """A file is done."""
+        """Reports that a file is done."""
 
     def say(self, line: str) -> None:
-        """Something the person should know."""
+        """Shows a message to the user."""
 
 
 def progress_of(console: Console, *, each: bool) -> Progressing:
-    """A live display on a terminal, plain lines elsewhere; with `each`, a line for every file that is done."""
+    """A live display on a terminal, plain lines elsewhere; `each` adds a line for every finished file."""
     return LiveProgress(console, each=each) if console.is_terminal else PlainProgress(console, each=each)
 
 
 class LiveProgress(Progressing):
-    """A bar and two lines of figures at the foot of the terminal; what happens scrolls above."""
+    """A bar and two lines of figures at the bottom of the terminal; messages scroll above it."""
 
     def __init__(self, console: Console, *, each: bool) -> None:
         self._console = console
@@ -86,16 +86,16 @@ class LiveProgress(Progressing):
         self._live.stop()
 
     def show(self, tally: Tally) -> None:
-        """Remember the counts; the display's own thread draws them."""
+        """Stores the counts; the display's own thread draws them."""
         self._tally = tally
 
     def settled(self, outcome: Outcome, name: str, detail: str) -> None:
-        """A line for a failure, or for every file."""
+        """Prints a line for a failure, or for every file."""
         if _is_told(outcome, each=self._each):
             self._console.print(_line(outcome, name, detail), soft_wrap=True)
 
     def say(self, line: str) -> None:
-        """A line."""
+        """Prints a line."""
         self._console.print(Text(line, style="yellow"), soft_wrap=True)
 
     def _drawn(self) -> Group:
@@ -119,10 +119,10 @@ class PlainProgress(Progressing):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is left to clear."""
+        """Does nothing: plain lines need no cleanup."""
 
     def show(self, tally: Tally) -> None:
-        """A line when the last one is ten seconds old and says something else."""
+        """Prints a line when the last one is ten seconds old and the text has changed."""
         if self._clock() - self._last < _LINE_EVERY_S:
             return
         self._last = self._clock()
@@ -131,17 +131,17 @@ class PlainProgress(Progressing):
             self._console.print(Text(line), soft_wrap=True)
 
     def settled(self, outcome: Outcome, name: str, detail: str) -> None:
-        """A line for a failure, or for every file."""
+        """Prints a line for a failure, or for every file."""
         if _is_told(outcome, each=self._each):
             self._console.print(_line(outcome, name, detail), soft_wrap=True)
 
     def say(self, line: str) -> None:
-        """A line."""
+        """Prints a line."""
         self._console.print(Text(line), soft_wrap=True)
 
 
 def counted(tally: Tally) -> str:
-    """Files, failures, what is left."""
+    """Formats files done, failures and files left."""
     parts = [f"{tally.done:,}/{tally.files:,} files"]
     if unchanged := tally.outcomes[Outcome.UNCHANGED]:
         parts.append(f"{unchanged:,} unchanged")
@@ -154,7 +154,7 @@ def counted(tally: Tally) -> str:
 
 
 def in_flight(tally: Tally) -> str:
-    """Pages, chunks, speed, and what the server works on by stage."""
+    """Formats pages, chunks, speed, and the documents in flight by stage."""
     parts = [f"{tally.pages:,} pages", f"{tally.chunks:,} chunks", f"{tally.tokens_per_s():,.0f} tokens/s"]
     if tally.stages:
         parts.append("in flight: " + ", ".join(f"{count} {stage}" for stage, count in sorted(tally.stages.items())))

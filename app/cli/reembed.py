@@ -1,4 +1,4 @@
-"""`footnote reembed`: from one embedder to another, watched until the new vectors are in use."""
+"""`footnote reembed`: changes the embedder and shows progress until the new vectors are in use."""
 
 import time
 from typing import Annotated, Any
@@ -25,7 +25,7 @@ def reembed(
         bool, typer.Option("--confirm", help="Then delete the vectors of the embedder before; there is no way back.")
     ] = False,
 ) -> None:
-    """Embed everything anew with the embedder the settings ask for, beside the vectors in use, and swap.
+    """Embed all documents again with the configured embedder, beside the vectors in use, and swap.
 
     A running server does it by itself at its start; with --url this shows how far it is. Stopping the command does
     no harm: the next start goes on.
@@ -35,7 +35,7 @@ def reembed(
 
 
 def watch(client: Client, console: Console, *, confirm: bool) -> None:
-    """Show how far the building is until nothing is built any more; with `confirm`, then let go what was before.
+    """Shows progress until no generation is being built; with `confirm`, then deletes the previous vectors.
 
     Raises:
         SetupError: The building stands still.
@@ -54,7 +54,7 @@ def watch(client: Client, console: Console, *, confirm: bool) -> None:
 
 
 def _finished(client: Client, bar: Bar) -> dict[str, Any]:
-    """The generation in use, when nothing is being built any more."""
+    """The generation in use; None while another is being built."""
     while True:
         found = {item["status"]: item for item in _generations(client)}
         unfinished = found.get("building") or found.get("ready")

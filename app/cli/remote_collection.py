@@ -1,4 +1,4 @@
-"""A collection on the server, as ingestion sees it."""
+"""A client for one collection of a server, with the calls that ingestion needs."""
 
 import json
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _OF_THE_FILE = frozenset({400, 409, 413, 415, 422, 500})
 
 
 class FileRefused(AppError):
-    """The server does not take this file; the message says why."""
+    """The server refused this file; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteDocument:
-    """A document as the server lists it. `sha256` and `bytes` are of its newest version, counts of its live one.
+    """A document in the server's listing. `sha256` and `bytes` are of its newest version, counts of its live one.
 
     `folder` is the mark of the tree it was uploaded from.
     """
@@ -39,12 +39,12 @@ class RemoteDocument:
 
     @property
     def final(self) -> bool:
-        """Whether the server is done with it."""
+        """Whether the document is indexed or failed."""
         return self.status in _FINAL
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> "RemoteDocument":
-        """A document from its body in the API."""
+        """Parses a document from its API body."""
         folder = body["metadata"].get("folder")
         return cls(
             id=body["id"],
@@ -63,7 +63,7 @@ class RemoteDocument:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What the server made of an upload: a document, or the documents of an archive.
+    """The server's response to an upload: a document, or the documents of an archive.
 
     `known`: ids of those whose bytes it had already. `skipped`: paths in the archive that became no
     document, and why.
@@ -76,13 +76,13 @@ class Receipt:
 
 
 class RemoteCollection(Protocol):
-    """The documents of one collection. Every call may raise `Refused`: the server is full, away or unwilling."""
+    """The documents of one collection. Every call may raise `Refused`: the server is full, unreachable or refuses."""
 
     def list(self) -> Iterator[RemoteDocument]:
         """All documents, newest first."""
 
     def read(self, document_id: str) -> RemoteDocument | None:
-        """The document as it stands; None when it is gone."""
+        """The document's current state; None when it was deleted."""
 
     def upload(
         self, path: Path, *, filename: str, external_id: str | None, folder: str | None, idempotency_key: str
@@ -95,11 +95,11 @@ class RemoteCollection(Protocol):
         """
 
     def delete(self, document_id: str) -> None:
-        """Remove a document; one that is gone is no error."""
+        """Deletes a document; a missing one is no error."""
 
 
 class HttpCollection:
-    """A collection over HTTP."""
+    """A `RemoteCollection` over HTTP."""
 
     def __init__(self, client: Client, collection_id: str | None) -> None:
         """Take the client; without a collection, documents can be read and deleted, not listed or sent."""
@@ -118,7 +118,7 @@ class HttpCollection:
             yield RemoteDocument.of(body)
 
     def read(self, document_id: str) -> RemoteDocument | None:
-        """The document as it stands; None when it is gone."""
+        """The document's current state; None when it was deleted."""
         try:
             return RemoteDocument.of(self._client.call("GET", f"/v1/documents/{document_id}"))
         except Refused as error:
@@ -129,7 +129,7 @@ class HttpCollection:
     def upload(
         self, path: Path, *, filename: str, external_id: str | None, folder: str | None, idempotency_key: str
     ) -> Receipt:
-        """Send a file, streamed from disk."""
+        """Uploads a file, streamed from disk."""
         fields = {"collection_id": self.id}
         if external_id is not None:
             fields["external_id"] = external_id
@@ -151,7 +151,7 @@ class HttpCollection:
         return _receipt(body)
 
     def delete(self, document_id: str) -> None:
-        """Remove a document; one that is gone is no error."""
+        """Deletes a document; a missing one is no error."""
         try:
             self._client.call("DELETE", f"/v1/documents/{document_id}")
         except Refused as error:
@@ -171,7 +171,7 @@ def _receipt(body: dict[str, Any]) -> Receipt:
 
 
 def pages(client: Client, path: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every item of a list, page by page."""
+    """Yields all items of a paginated list."""
     cursor: str | None = None
     while True:
         page = client.call("GET", path, params={**params, **({"cursor": cursor} if cursor else {})})
@@ -182,7 +182,7 @@ def pages(client: Client, path: str, params: dict[str, Any]) -> Iterator[dict[st
 
 
 def collection_id_of(client: Client, name: str, *, make: bool = False) -> str:
-    """The id of a collection by name or id.
+    """Finds a collection's id by its name or id.
 
     Raises:
         SetupError: There is none, and `make` is false.

@@ -1,4 +1,4 @@
-"""Waiting out what passes: a full or restarting server, a rate limit."""
+"""Retries calls that fail for a temporary reason: a full or restarting server, or a rate limit."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _CONFLICT = 409  # with Retry-After: the same request is still being answered
 
 
 class Patience:
-    """Repeats calls that were refused for a reason that passes.
+    """Retries calls that were refused for a temporary reason.
 
     The pause is what the server asked for (`Retry-After`), else it doubles from 1 s to 60 s.
     """
@@ -37,7 +37,7 @@ class Patience:
         self._sleep = sleep
 
     def __call__(self, call: Callable[[], _Result]) -> _Result:
-        """What `call` returns, in the end.
+        """Calls `call` until it succeeds and returns its result.
 
         Raises:
             Refused: For a reason that stays, or for longer than the limit.
@@ -62,7 +62,7 @@ class Patience:
 
 
 def passes(error: Refused) -> bool:
-    """Whether the same call may succeed later, unchanged."""
+    """Whether the same call may succeed later: a temporary error."""
     if error.status is None or error.status in _PASSES:
         return True
     return error.status == _CONFLICT and error.retry_after_s is not None

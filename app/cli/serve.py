@@ -34,7 +34,7 @@ def serve(
 
 
 def run(settings: "Settings") -> None:
-    """Serve until told to stop. The data dir and the address come first; models load while requests are answered.
+    """Serves until a signal arrives. Locks the data directory and binds the address first; models load while it serves.
 
     Raises:
         SetupError: The data dir, the database, the address, the certificate or a model will not do.
@@ -69,7 +69,7 @@ def run(settings: "Settings") -> None:
 
 
 def _listen(settings: "Settings", console: Console) -> socket.socket:
-    """The bound socket, announced; requests that come before the server reads them wait in its backlog.
+    """Binds and announces the socket; early requests wait in its backlog.
 
     Raises:
         SetupError: The address cannot be bound.
@@ -86,7 +86,7 @@ def _listen(settings: "Settings", console: Console) -> socket.socket:
 
 
 def migrate() -> None:
-    """Bring the database to the newest schema."""
+    """Upgrade the database to the newest schema."""
     from app.backup.data_dir import data_dir_lock
     from app.db.migration import current_revision, head_revision, upgrade
     from app.db.server_lock import server_lock

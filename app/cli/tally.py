@@ -1,4 +1,4 @@
-"""How far an ingestion is: what is done, what failed, what is in flight, how fast."""
+"""Counts an ingestion's progress: files done, failed and in flight, and its speed."""
 
 import time
 from collections import Counter, deque
@@ -10,7 +10,7 @@ _WINDOW_S = 30.0  # the speed shown is that of the last half minute
 
 
 class Outcome(StrEnum):
-    """What became of a file."""
+    """The outcome of one file."""
 
     INDEXED = "indexed"
     UNCHANGED = "unchanged"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one run. `files` and `bytes` are what there is to do; `failures` maps names to reasons.
+    """The counts of one run. `files` and `bytes` are the total; `failures` maps names to reasons.
 
     `stages` counts the documents in flight by status; it is replaced, never changed, so that another
     thread may draw it.
@@ -42,14 +42,14 @@ class Tally:
     _speed: deque[tuple[float, int]] = field(default_factory=deque)
 
     def expect(self, *, files: int, size: int) -> None:
-        """More to do: so many files of `size` bytes together."""
+        """Adds outstanding files, `size` bytes together."""
         if self._started is None:
             self._started = self.clock()
         self.files += files
         self.bytes += size
 
     def settle(self, outcome: Outcome, name: str, *, size: int, reason: str | None = None) -> None:
-        """One of the expected files, of `size` bytes, is done."""
+        """Counts one outstanding file of `size` bytes as done."""
         self.outcomes[outcome] += 1
         self.done_bytes += size
         if outcome is Outcome.UNCHANGED:
@@ -59,7 +59,7 @@ class Tally:
             self.failures[name] = reason or "no reason was given"
 
     def embedded(self, *, pages: int, chunks: int, tokens: int) -> None:
-        """A document was indexed: its pages, chunks, and the tokens the embedder read for it."""
+        """Counts an indexed document: its pages, chunks and embedded tokens."""
         self.pages += pages
         self.chunks += chunks
         self.tokens += tokens
@@ -69,11 +69,11 @@ class Tally:
 
     @property
     def done(self) -> int:
-        """Files that are done."""
+        """The number of finished files."""
         return self.outcomes.total() - self.outcomes[Outcome.REMOVED]
 
     def tokens_per_s(self) -> float:
-        """Embedding tokens a second over the last half minute; 0 while nothing was indexed."""
+        """Embedded tokens per second over the last 30 seconds; 0 before the first document."""
         if self._started is None or not self._speed:
             return 0.0
         now = self.clock()
@@ -81,7 +81,7 @@ class Tally:
         return sum(tokens for at, tokens in self._speed if at >= now - _WINDOW_S) / span if span > 0 else 0.0
 
     def remaining_s(self) -> float | None:
-        """Seconds to go at the pace so far, None before there is one.
+        """Estimated seconds left at the average pace; None before the first finished file.
 
         What is done is the mean of the shares of files and of bytes: neither a thousand notes beside
         one book nor the book beside the notes misleads it far. Files found unchanged cost no time.

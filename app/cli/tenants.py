@@ -33,7 +33,7 @@ def add(
     tenant_id: _Id,
     name: Annotated[str | None, typer.Option(help="For your own orientation; default: the id.")] = None,
 ) -> None:
-    """Make a tenant and its first admin key, whose secret is shown once."""
+    """Create a tenant and its first admin key; the secret is shown once."""
     with connect(context.obj) as client:
         client.call("POST", "/v1/admin/tenants", json={"id": tenant_id, "name": name or tenant_id})
         key = client.call("POST", f"{_path(tenant_id)}/keys", json={})
@@ -42,7 +42,7 @@ def add(
 
 @commands.command()
 def key(context: typer.Context, tenant_id: _Id) -> None:
-    """Make another admin key of a tenant, and show its secret once."""
+    """Create another admin key of a tenant; the secret is shown once."""
     with connect(context.obj) as client:
         made = client.call("POST", f"{_path(tenant_id)}/keys", json={"name": "another admin key"})
     Console().print(f"{made['id']}  {made['role']}\n{made['secret']}", soft_wrap=True)
@@ -50,7 +50,7 @@ def key(context: typer.Context, tenant_id: _Id) -> None:
 
 @commands.command()
 def disable(context: typer.Context, tenant_id: _Id) -> None:
-    """Let nobody of a tenant in; what it has stays."""
+    """Disable a tenant: its users and keys are refused, its data stays."""
     with connect(context.obj) as client:
         client.call("PATCH", _path(tenant_id), json={"disabled": True})
     Console().print("Disabled.")
@@ -58,7 +58,7 @@ def disable(context: typer.Context, tenant_id: _Id) -> None:
 
 @commands.command()
 def enable(context: typer.Context, tenant_id: _Id) -> None:
-    """Let a tenant's people in again."""
+    """Enable a disabled tenant."""
     with connect(context.obj) as client:
         client.call("PATCH", _path(tenant_id), json={"disabled": False})
     Console().print("Enabled.")

@@ -1,4 +1,4 @@
-"""`footnote usage`, alone and `report|top-documents|events|reconcile`."""
+"""`footnote usage` and its subcommands `report`, `top-documents`, `events` and `reconcile`."""
 
 import re
 import sys
@@ -19,7 +19,9 @@ from app.cli.usage_table import Sum, count, foot, money_text, named, numbers_tab
 from app.client import Client, Refused, connect, refused
 from app.usage.rollups.zones import zone_named
 
-commands = typer.Typer(help="What was spent, by whom, on what.", invoke_without_command=True)
+commands = typer.Typer(
+    help="Reports of tokens and costs, by user, key, model and document.", invoke_without_command=True
+)
 
 Report: TypeAlias = Literal["completions", "embeddings", "rerank", "judge", "costs"]
 
@@ -51,7 +53,7 @@ def usage(
     by: Annotated[str, typer.Option(help="Comma-separated, as of `report`.")] = "user,model",
     days: Annotated[int, typer.Option(min=1, max=3660, help="How many days back, today included.")] = 30,
 ) -> None:
-    """Without a command: completion tokens of the last days, day by day."""
+    """Show completion tokens by day, or run a subcommand."""
     if context.invoked_subcommand is None:
         with connect(context.obj) as client:
             show_report(client, Console(), by=by, period=f"{days}d", width="1d")
@@ -74,7 +76,7 @@ def report(
     ] = None,
     csv: _Csv = False,
 ) -> None:
-    """Tokens and costs by group, the dearest first."""
+    """Report tokens and costs by group, most expensive first."""
     with connect(context.obj) as client:
         if csv:
             params = report_params(client, by=by, period=last, tz=tz, width=width or "1d")
@@ -96,7 +98,7 @@ def top_documents(
     never_cited: Annotated[bool, typer.Option("--never-cited", help="Only those that no answer cites.")] = False,
     csv: _Csv = False,
 ) -> None:
-    """What documents cost, embedding them and reading them for answers, and how many answers cite them."""
+    """Report what documents cost to embed and to read, and how many answers cite them."""
     with connect(context.obj) as client:
         params = document_params(_range(client, last, tz), by=by, least=least, never_cited=never_cited)
         if csv:
@@ -117,7 +119,7 @@ def events(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 100,
     csv: _Csv = False,
 ) -> None:
-    """Settled calls one by one, the oldest first."""
+    """List settled calls, oldest first."""
     with connect(context.obj) as client:
         start, end = _range(client, last, tz)
         given = {"tz": tz, "user_ids": user, "models": model, "statuses": status, "request_id": request}
@@ -134,7 +136,7 @@ def reconcile(
     context: typer.Context,
     last: Annotated[str, typer.Option("--last", help="How far back: 12h, 30d, 4w, 3mo or all.")] = "2d",
 ) -> None:
-    """Compare the ledger with the engine's counters, the sums and the budgets; status 1 where they differ."""
+    """Compare the ledger with the engine's counters, the rollups and the budgets; exit status 1 when they differ."""
     with connect(context.obj) as client:
         start = 0 if last == "all" else _range(client, last, None)[0]
         agrees = show_reconciliation(client, Console(), {"start_time": start})
@@ -152,14 +154,14 @@ def show_report(
     tz: str | None = None,
     width: str | None = None,
 ) -> None:
-    """Print a report; without a `width` one row a group."""
+    """Prints a report, with one row per group, and per bucket where `width` is given."""
     params = report_params(client, by=by, period=period, tz=tz, width=width or "1mo")
     table = report_table(_buckets(client, _path(of), params), of=of, by=params["group_by"], width=width)
     console.print(table or "Nothing was spent.")
 
 
 def show_documents(client: Client, console: Console, params: dict[str, Any]) -> None:
-    """Print a page of documents and what they add up to."""
+    """Prints a page of documents and their totals."""
     found = client.call("GET", "/v1/admin/usage/documents", params=params)["data"]
     if not found:
         console.print("There are no such documents." if "cited" in params else "There are no documents.")
@@ -201,7 +203,7 @@ def show_events(client: Client, console: Console, params: dict[str, Any]) -> Non
 
 
 def show_reconciliation(client: Client, console: Console, params: dict[str, Any]) -> bool:
-    """Print every comparison; whether all agree."""
+    """Prints every comparison and returns whether all agree."""
     found = client.call("GET", "/v1/admin/usage/reconciliation", params=params)
     table = Table("check", "", box=None, pad_edge=False)
     for name in ("expected", "found"):
@@ -217,7 +219,7 @@ def show_reconciliation(client: Client, console: Console, params: dict[str, Any]
 
 
 def report_params(client: Client, *, by: str, period: str, tz: str | None, width: str) -> dict[str, Any]:
-    """The parameters of a report as it is asked for on the command line."""
+    """Turns command-line options into the query parameters of a report."""
     start, end = _range(client, period, tz)
     groups = [part.strip() for part in by.split(",") if part.strip()]
     params: dict[str, Any] = {
@@ -230,7 +232,7 @@ def report_params(client: Client, *, by: str, period: str, tz: str | None, width
 
 
 def document_params(span: tuple[int, int], *, by: str, least: bool, never_cited: bool) -> dict[str, Any]:
-    """The parameters of the report of documents as it is asked for on the command line; `span` is Unix seconds."""
+    """Turns command-line options into the query parameters of the documents report; `span` is in Unix seconds."""
     order = {"order_by": _ORDERS[by], "order": "asc" if least else "desc"}
     params = {"start_time": span[0], "end_time": span[1], **order}
     return {**params, "cited": "false"} if never_cited else params
@@ -260,7 +262,7 @@ _MOST_DAYS = 36_600
 
 
 def last_period(period: str, zone: ZoneInfo, now: float) -> tuple[int, int]:
-    """The Unix seconds `[start, end)` of the last hours, days, weeks or months, the running one included and whole.
+    """The Unix seconds `[start, end)` of the last hours, days, weeks or months, including the whole current one.
 
     Days, weeks of seven and months are local; a month is counted from the first.
 
@@ -285,12 +287,12 @@ def last_period(period: str, zone: ZoneInfo, now: float) -> tuple[int, int]:
 
 
 def _midnight(day: datetime, days: int) -> datetime:
-    """The midnight so many local days later; wall time, so a day of 23 hours is one."""
+    """Local midnight a number of days later, in wall time: a day of 23 hours counts as one."""
     return day + timedelta(days=days)
 
 
 def download_csv(client: Client, path: str, params: dict[str, Any], out: BinaryIO) -> None:
-    """Write the CSV of a report to `out`, byte for byte.
+    """Streams the CSV of a report to `out`, byte for byte.
 
     Raises:
         Refused: The server refused, cannot be reached, or broke off; what was written then is not whole.

@@ -1,4 +1,4 @@
-"""Numbers of use and money as tables that a person can read."""
+"""Formats usage and cost as tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,14 +28,14 @@ NUMBERS: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class Sum:
-    """Numbers added up, and money, which is None while nothing had a price."""
+    """A running total of counts and cost; the cost is None until a priced row is added."""
 
     numbers: list[int | None]
     cost: Decimal | None = None
     currency: str = field(default="", compare=False)
 
     def add(self, numbers: Iterable[int | None], cost: Decimal | None) -> None:
-        """Add a result; a number that is not known stays so only where none is."""
+        """Adds a result; a count is unknown only while all added counts are unknown."""
         self.numbers = [
             number if so_far is None else so_far + (number or 0)
             for so_far, number in zip(self.numbers, numbers, strict=True)
@@ -47,7 +47,7 @@ class Sum:
 def report_table(
     buckets: Iterable[Mapping[str, Any]], *, of: str, by: Sequence[str], width: str | None
 ) -> Table | None:
-    """A row a group, or a group and bucket where there is a `width`, and their total; None when nothing was spent."""
+    """One row per group, or per group and bucket with a `width`, and a total row; None when there is no usage."""
     columns = NUMBERS[of]
     sums: dict[tuple[str, ...], Sum] = {}
     total = Sum([None] * len(columns))
@@ -72,7 +72,7 @@ def report_table(
 
 
 def numbers_table(texts: Sequence[str], numbers: Sequence[str], currency: str) -> Table:
-    """Columns of texts, then of numbers, then money, the last ones flush right."""
+    """A table of text columns, then number columns, then cost, numbers aligned right."""
     table = Table(box=None, pad_edge=False, show_footer=True, footer_style="bold")
     for name in texts:
         table.add_column(name, overflow="fold")
@@ -82,7 +82,7 @@ def numbers_table(texts: Sequence[str], numbers: Sequence[str], currency: str) -
 
 
 def foot(table: Table, total: Sum, *, texts: int) -> None:
-    """Write the total under the numbers."""
+    """Adds the total below the number columns."""
     cells = [*map(count, total.numbers), money_text(total.cost)]
     for column, cell in zip(table.columns[texts:], cells, strict=True):
         column.footer = cell
@@ -91,12 +91,12 @@ def foot(table: Table, total: Sum, *, texts: int) -> None:
 
 
 def count(number: int | None) -> str:
-    """`1,234,567`; `-` for what is not known."""
+    """Formats a count as `1,234,567`, or `-` when it is unknown."""
     return "-" if number is None else f"{number:,}"
 
 
 def money_text(amount: Decimal | None) -> str:
-    """`1,234.567890`; `unpriced` where there is none. Six decimals: a file has all twelve."""
+    """Formats money as `1,234.567890`, or `unpriced`. Six decimals; CSV files have all twelve."""
     if amount is None:
         return "unpriced"
     if amount and abs(amount) < _SHOWN:
@@ -105,17 +105,17 @@ def money_text(amount: Decimal | None) -> str:
 
 
 def local(moment: str, width: str) -> str:
-    """The part of a bucket's local beginning that its width needs."""
+    """Formats a bucket's local start as precisely as its width needs."""
     return moment[: {"1mo": 7, "1d": 10}.get(width, 16)].replace("T", " ")
 
 
 def named(value: str | None) -> str:
-    """A group's name; `-` where it has none."""
+    """A group's name, or `-`."""
     return value or "-"
 
 
 def _dearest_first(sums: Mapping[tuple[str, ...], Sum]) -> Iterator[tuple[str, ...]]:
-    """Groups by what they cost, then by their numbers."""
+    """Sorts groups by cost, then by counts, largest first."""
 
     def weight(key: tuple[str, ...]) -> tuple[Decimal, list[int]]:
         one = sums[key]

@@ -33,7 +33,7 @@ def add(
     user_id: _Id,
     name: Annotated[str, typer.Option(help="For your own orientation.")] = "",
 ) -> None:
-    """Make a user."""
+    """Create a user."""
     with connect(context.obj) as client:
         user = client.call("POST", "/v1/admin/users", json={"id": user_id, "name": name})
     Console().print(user["id"], markup=False)
@@ -41,21 +41,21 @@ def add(
 
 @commands.command()
 def disable(context: typer.Context, user_id: _Id) -> None:
-    """Refuse a user's keys and sessions until it is enabled again."""
+    """Disable a user: its keys and sessions are refused until it is enabled again."""
     _patch(context, user_id, disabled=True)
     Console().print("Disabled.")
 
 
 @commands.command()
 def enable(context: typer.Context, user_id: _Id) -> None:
-    """Take a user's keys and sessions again."""
+    """Enable a disabled user."""
     _patch(context, user_id, disabled=False)
     Console().print("Enabled.")
 
 
 @commands.command()
 def remove(context: typer.Context, user_id: _Id) -> None:
-    """Disable a user and end its keys and sessions for good; its usage stays."""
+    """Remove a user: its keys and sessions end permanently, its usage stays."""
     with connect(context.obj) as client:
         client.call("DELETE", f"/v1/admin/users/{quote(user_id, safe='')}")
     Console().print("Removed.")

@@ -1,4 +1,4 @@
-"""Following a folder: what is added, changed or removed there happens to its documents too."""
+"""Follows a folder: files added, changed or removed there are added, changed or removed on the server."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ _POLL_MS = 5_000
 
 
 def watched(root: Path) -> Iterator[AbstractSet[Path]]:
-    """Paths below `root` that changed, as they change; an empty set at least every second.
+    """Yields the paths below `root` that changed, and an empty set at least every second.
 
     The system's notifications, or, where there are none or too few of them (inotify's limit), a look
     at the tree every five seconds (watchfiles, which wraps Rust's notify). What either misses, a
@@ -47,7 +47,7 @@ def watched(root: Path) -> Iterator[AbstractSet[Path]]:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A path as it was last seen (None: no file), and since when (seconds)."""
+    """A path's last signature (None: no file) and the time since when it is unchanged, in seconds."""
 
     signature: Signature | None
     since: float
@@ -55,14 +55,14 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Synced:
-    """A file as it was when the server held `sha256` for it; None: it holds nothing, and was asked."""
+    """A file's signature when the server held `sha256` for it; None: the server confirmed that it holds nothing."""
 
     signature: Signature
     sha256: str | None
 
 
 class Follower:
-    """Brings the changes of one folder to the server.
+    """Uploads the changes of one folder to the server.
 
     Changes are hints: each names a path that is looked at until it stands still. So it does not
     matter how many there are, in which order they come, or that some are lost, as long as a rescan
@@ -103,11 +103,11 @@ class Follower:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is waited for."""
+        """Whether no change is pending."""
         return not self._pending and self._scan_since is None
 
     def touch(self, paths: Iterable[Path]) -> None:
-        """These paths may have changed."""
+        """Marks paths that may have changed."""
         for path in paths:
             if not self._folder.means(path):
                 continue
@@ -117,7 +117,7 @@ class Follower:
                 self._scan_since = self._clock()
 
     def rescan(self) -> None:
-        """Compare the whole folder with the whole collection.
+        """Compares the whole folder with the whole collection.
 
         Raises:
             Refused: The server is away or unwilling, beyond patience.
@@ -128,7 +128,7 @@ class Follower:
         self._scan()
 
     def tick(self) -> None:
-        """Bring what stood still to the server: first what is there, then what is gone.
+        """Uploads files that have been stable long enough, then deletes documents of removed files.
 
         Raises:
             Refused: As in `rescan`.
@@ -212,7 +212,7 @@ class Follower:
                 self._mirror.remove(member)
 
     def _is_file(self, path: Path) -> bool:
-        """Whether it is a file, or was one."""
+        """Whether the path is or was a file."""
         return path.is_file() or path in self._pending or self._folder.external_id(path) in self._synced
 
     def _await(self, path: Path, signature: Signature | None) -> None:
@@ -246,7 +246,7 @@ def follow(
     rescan_s: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Bring changes to the server for as long as there are any, with a rescan at the start and every `rescan_s`.
+    """Uploads changes until the stream ends, with a rescan at the start and every `rescan_s` seconds.
 
     Raises:
         Refused: The server is unwilling (a revoked key, a deleted collection).

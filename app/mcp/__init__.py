@@ -1,1 +1,1 @@
-"""Footnote for assistants: an MCP server over the HTTP contract."""
+"""An MCP server that gives assistants search and cited answers through the HTTP API."""

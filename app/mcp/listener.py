@@ -26,7 +26,7 @@ _CLOSING_SECONDS = 3  # for connections: a client's stream of messages has no en
 
 
 def listen(port: int) -> socket.socket:
-    """A socket bound to the loopback interface; 0 is a port the system chooses.
+    """Binds a socket to the loopback interface; port 0 lets the system choose.
 
     Raises:
         SetupError: The port cannot be had.
@@ -38,12 +38,12 @@ def listen(port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where clients find it."""
+    """The URL that clients connect to."""
     return f"http://{_ADDRESS}:{listener.getsockname()[1]}/mcp"
 
 
 async def serve(server: MCPServer[Any], listener: socket.socket, *, key: str | None = None) -> None:
-    """Answer until a signal comes.
+    """Serves until a signal arrives.
 
     Args:
         server: What answers.
@@ -67,7 +67,7 @@ async def serve(server: MCPServer[Any], listener: socket.socket, *, key: str | N
 
 
 class _Keyed:
-    """Lets requests with the key through to an application."""
+    """ASGI middleware that requires the key as a bearer token."""
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app
@@ -86,10 +86,10 @@ class _Keyed:
 
 
 class _Listening(uvicorn.Server):
-    """Returns when a signal came, so that what was opened around it is closed; a second one ends the process."""
+    """A uvicorn server that returns at the first signal, so that resources close; a second signal ends the process."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
-        """A signal came."""
+        """Handles a signal."""
         if self.should_exit:
             signal.signal(sig, signal.SIG_DFL)
             os.kill(os.getpid(), sig)

@@ -1,4 +1,4 @@
-"""Passages as assistants get them: numbered text to read, and the same as data."""
+"""Formats passages for assistants: numbered text, and the same as structured data."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -23,7 +23,7 @@ class Quote(BaseModel):
 
 
 class Found(BaseModel):
-    """What a search found."""
+    """The result of a search."""
 
     passages: list[Quote] = Field(description="Best first.")
 
@@ -47,13 +47,13 @@ class Collection(BaseModel):
 
 
 class Collections(BaseModel):
-    """The collections the key reaches."""
+    """The collections that the key may read."""
 
     collections: list[Collection] = Field(description="In no particular order.")
 
 
 class Excerpt(BaseModel):
-    """A stretch of a document's canonical text."""
+    """A part of a document's canonical text."""
 
     document_id: str = Field(description="The document.")
     version: int = Field(description="The version that was read.")
@@ -64,7 +64,7 @@ class Excerpt(BaseModel):
 
 
 def quote(body: dict[str, Any], *, number: int, base: str) -> Quote:
-    """A hit or a citation of the API as a passage; `base` is the server's address."""
+    """Converts an API hit or citation into a passage; `base` is the server's address."""
     where = {"version": body["version"], "start": body["start_char"], "end": body["end_char"]}
     return Quote(
         number=number,
@@ -82,7 +82,7 @@ def quote(body: dict[str, Any], *, number: int, base: str) -> Quote:
 
 
 def listed(quotes: list[Quote]) -> str:
-    """Passages as text, each under its number."""
+    """Formats passages as text, each with its number."""
     return "\n\n".join(f"{_heading(each)}\n{each.text}" for each in quotes)
 
 

@@ -1,4 +1,4 @@
-"""An MCP server (Model Context Protocol) over the HTTP contract: search and ask with citations.
+"""An MCP server (Model Context Protocol) over the HTTP API: search, and answers with citations.
 
 It speaks to a Footnote server as any client does, with a key of its own: whoever starts it decides what it may read.
 A tool call that is cancelled closes its connection, which cancels the request.
@@ -32,14 +32,14 @@ CollectionName = Annotated[
 
 
 class Documents:
-    """A Footnote server as the tools see it. `http` carries address and key, and is closed by whoever made it."""
+    """Calls of the tools to a Footnote server. `http` holds address and key; its creator closes it."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
     @property
     def address(self) -> str:
-        """The server's."""
+        """The server's address."""
         return str(self._http.base_url)
 
     async def call(self, method: str, path: str, **options: Any) -> Any:
@@ -57,7 +57,7 @@ class Documents:
         return response.json()
 
     async def collections(self) -> AsyncIterator[Collection]:
-        """Every collection the key reaches."""
+        """All collections that the key may read."""
         cursor: str | None = None
         while True:
             params = {"limit": _PAGE, **({"cursor": cursor} if cursor else {})}
@@ -69,7 +69,7 @@ class Documents:
                 return
 
     async def scope(self, collection: str | None, conditions: dict[str, Any] | None) -> dict[str, Any]:
-        """The part of a request that says where to look.
+        """The request fields that select a collection.
 
         Raises:
             Refused: There is no such collection.
@@ -91,7 +91,7 @@ class Documents:
 
 
 def create_server(http: httpx.AsyncClient, *, version: str) -> MCPServer[Any]:
-    """The tools and resources over a Footnote server.
+    """Creates the tools and resources of a Footnote server.
 
     Args:
         http: Speaks to it with a key.
@@ -189,7 +189,7 @@ def create_server(http: httpx.AsyncClient, *, version: str) -> MCPServer[Any]:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turn refusals into tool errors, which assistants read."""
+    """Converts `Refused` into tool errors, which assistants can read."""
     try:
         yield
     except Refused as error:

@@ -38,7 +38,7 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page that answers: where it was found at last, the name its address gives it, and its bytes as they come."""
+    """A fetched page: its final URL, its file name from the URL, and a stream of its bytes."""
 
     url: str
     filename: str
@@ -46,7 +46,7 @@ class WebPage:
 
 
 class WebPages:
-    """Opens pages on the public internet over HTTP and HTTPS. Safe to use from any thread."""
+    """Fetches pages from the public internet over HTTP and HTTPS. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class WebPages:
 
 
 class Guard(httpcore.NetworkBackend):
-    """Connects to public addresses only (unless told), and lets nothing take longer than the deadline."""
+    """Connects only to public addresses, unless a host is allowed, and enforces one deadline for the whole fetch."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Guard(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """A connection to an address of `host`, resolved once."""
+        """Connects to an address of `host`, which is resolved once."""
         try:
             addresses = self._resolve(host, port)
         except (OSError, UnicodeError):
@@ -122,7 +122,7 @@ class Guard(httpcore.NetworkBackend):
 
 
 class _Timed(httpcore.NetworkStream):
-    """A stream whose every step ends by one deadline: a server that sends a byte now and then does not hold us."""
+    """A network stream with one deadline for all reads and writes, so that a slow server cannot hold the connection."""
 
     def __init__(self, inner: httpcore.NetworkStream, *, deadline: float, clock: Callable[[], float]) -> None:
         self._inner = inner
@@ -160,7 +160,7 @@ def is_public(address: str) -> bool:
 
 
 def addresses_of(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver says; a `Resolve`."""
+    """Resolves a host with the system's resolver; a `Resolve`."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
@@ -173,7 +173,7 @@ def _left(deadline: float, timeout: float | None, clock: Callable[[], float]) ->
 
 
 def read_address(url: str | httpx.URL, *, ports: Container[int] = _PORTS) -> httpx.URL:
-    """The address, read; without its fragment.
+    """Parses a URL and removes its fragment.
 
     Raises:
         UrlNotAllowed: It is none, or not of a kind we fetch.

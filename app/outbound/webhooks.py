@@ -1,4 +1,4 @@
-"""Posts JSON to the addresses administrators give; only to the public internet, unless the installation names a host.
+"""Posts JSON to webhook URLs, on the public internet only unless the installation allows a host.
 
 The checks are those of fetched pages (`app.outbound.web_pages`): the address is parsed once and resolved once, and
 the connection goes to what was resolved. Redirects are not followed; of the response only the status is read.
@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"[:%]|(?:^|\.)(?:[0-9]*|0x[0-9a-f]*)$")  # no name ends i
 
 
 class NotDelivered(Exception):
-    """The receiver did not take it, or cannot be reached; the message names no more than its status."""
+    """The receiver refused the delivery or is unreachable; the message gives only its status."""
 
 
 class Webhooks:
@@ -44,7 +44,7 @@ class Webhooks:
         clock: Callable[[], float] = time.monotonic,
         tracer: Tracer = NO_TRACES,
     ) -> None:
-        """Nothing is sent yet.
+        """Sends nothing yet.
 
         Args:
             hosts: `host` (its ports 80 and 443) or `host:port`, comma-separated: receivers that need not be public.
@@ -65,7 +65,7 @@ class Webhooks:
         self._tracer = tracer
 
     def check(self, url: str) -> None:
-        """See that `url` is an address to deliver to; where its name leads is looked at in each delivery.
+        """Checks that `url` may receive deliveries; its host name is resolved at each delivery.
 
         Raises:
             InvalidRequest: It is none, or it is not public, by numbers or by a name of this machine.
@@ -117,7 +117,7 @@ class Webhooks:
             raise NotDelivered(f"The receiver answered {status}.")
 
     def _target(self, url: str) -> tuple[httpx.URL, bool]:
-        """The address, and whether its host is one of those the installation names."""
+        """The parsed URL, and whether the installation allows its host explicitly."""
         location = read_address(url, ports=_ANY_PORT)
         if (location.host, location.port or _DEFAULT_PORTS[location.scheme]) in self._named:
             return location, True

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from app.client import Target, connect
+from app.client import connect
 from app.settings import Settings
+from app.types import Target
 from tests.app.cli.command_line import CommandLine
 from tests.installation import installed
 from tests.server import ADMIN_KEY
