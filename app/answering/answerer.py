@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 
 from app.admission.line import current
@@ -321,7 +322,7 @@ class Answerer:
         request = GenerationRequest(
             question.run_id,
             prepared.prompt.ids,
-            question.sampling(max_output),
+            replace(question.sampling, max_tokens=max_output),
             salt=question.principal.tenant_id,
             user=question.principal.user_id or question.principal.key_id,
             deadline_s=deadline_s,

@@ -43,7 +43,7 @@ def _failed(prepared: Prepared, writer: FootnoteWriter, completion: Completion) 
     question = prepared.question
     if completion.finish_reason is not FinishReason.STOP or completion.error is not None:
         return False
-    if question.logprobs is not None or not prepared.context.sources:
+    if question.sampling.logprobs is not None or not prepared.context.sources:
         return False
     if not is_english(question.text):  # what looks for sentences to quote reads English
         return False

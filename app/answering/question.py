@@ -14,6 +14,9 @@ from retrieval.types import Scope, SearchMode
 MAX_CHOICES = 8
 """Most answers to one request."""
 
+GREEDY = SamplingParams(max_tokens=1)
+"""How tokens are chosen where nothing is asked for: always the likeliest; `max_tokens` is set before generation."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -53,7 +56,8 @@ class Question:
     that satisfies it, instead of prose with footnotes; `format` is "json" then. `deadline` is the
     `time.monotonic` second by which the answer must be finished. `asked` is what the person asked, where
     `text` is that rewritten to stand alone. `strict` leaves out of the answer what is not verified.
-    `logprobs` and the penalties are as in `SamplingParams`. `choice` numbers the answers to one request, from 0.
+    `sampling.max_tokens` does not count: it is set when the answer is generated (`Limits.room`). `choice` numbers the
+    answers to one request, from 0.
     """
 
     request_id: str
@@ -66,16 +70,8 @@ class Question:
     rerank: bool | None = None
     max_context_tokens: int | None = None
     max_output_tokens: int | None = None
-    temperature: float = 0.0
-    top_p: float = 1.0
-    sampling_top_k: int = 0
-    seed: int | None = None
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    logit_bias: tuple[tuple[int, float], ...] = ()
-    logprobs: int | None = None
+    sampling: SamplingParams = GREEDY
     choice: int = 0
-    stop: tuple[str, ...] = ()
     history: tuple[Message, ...] = ()
     conversation_id: str | None = None
     asked: str | None = None
@@ -114,28 +110,15 @@ class Question:
 
     def again(self, choice: int) -> "Question":
         """The same question for another answer; a seed that was given counts up with the choices."""
-        seed = None if self.seed is None else (self.seed - self.choice + choice + 2**63) % 2**64 - 2**63
-        return replace(self, choice=choice, seed=seed)
+        seed = self.sampling.seed
+        if seed is not None:
+            seed = (seed - self.choice + choice + 2**63) % 2**64 - 2**63
+        return replace(self, choice=choice, sampling=replace(self.sampling, seed=seed))
 
     @property
     def may_be_refused(self) -> bool:
         """Whether a refusal may stand in the answer's place: not where one is wanted anyway, or a schema of its own."""
         return self.on_no_evidence == "refuse" and self.json_schema in {None, ANSWER_SCHEMA}
-
-    def sampling(self, max_tokens: int) -> SamplingParams:
-        """How its answer's tokens are chosen, `max_tokens` of them at most."""
-        return SamplingParams(
-            max_tokens=max_tokens,
-            temperature=self.temperature,
-            top_k=self.sampling_top_k,
-            top_p=self.top_p,
-            presence_penalty=self.presence_penalty,
-            frequency_penalty=self.frequency_penalty,
-            logit_bias=self.logit_bias,
-            logprobs=self.logprobs,
-            seed=self.seed,
-            stop=self.stop,
-        )
 
     def constraint(self, sources: int) -> Constraint | None:
         """JSON where it was asked for; else markers of presented sources only, where there are sources."""

@@ -46,7 +46,7 @@ class Quoter:
                 "on_no_evidence: this server has no language model and answers from documents alone; use refuse.",
                 param="on_no_evidence",
             )
-        if question.logprobs is not None:
+        if question.sampling.logprobs is not None:
             raise UnsupportedParameter(
                 "logprobs: this server has no language model, and what is quoted has no probabilities.",
                 param="logprobs",

@@ -12,7 +12,7 @@ from app.answering.choices import Choices, prepare_choices
 from app.answering.followup.rules import exchanges_of, stand_alone
 from app.answering.formats import ANY_OBJECT, schema_text
 from app.answering.prompt import Message
-from app.answering.question import Question
+from app.answering.question import GREEDY, Question
 from app.api.dependencies import (
     AnswerDeadline,
     CorpusDep,
@@ -72,7 +72,7 @@ async def create_chat_completion(
     answerer = models.answerer
     asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
-    if question.logprobs is not None:
+    if question.sampling.logprobs is not None:
         await anyio.to_thread.run_sync(models.tokenizer.piece, 0)  # the first time it spells the whole vocabulary
 
     async def prepared() -> Choices:
@@ -146,14 +146,17 @@ def _question(
         top_k=options.top_k,
         max_context_tokens=options.max_context_tokens,
         max_output_tokens=body.max_completion_tokens or body.max_tokens,
-        temperature=body.temperature if body.temperature is not None else 0.0,
-        top_p=body.top_p if body.top_p is not None else 1.0,
-        presence_penalty=body.presence_penalty or 0.0,
-        frequency_penalty=body.frequency_penalty or 0.0,
-        logit_bias=tuple((body.logit_bias or {}).items()),
-        logprobs=body.reported_logprobs,
-        seed=body.seed,
-        stop=tuple(text for text in stop if text),
+        sampling=replace(
+            GREEDY,
+            temperature=body.temperature if body.temperature is not None else 0.0,
+            top_p=body.top_p if body.top_p is not None else 1.0,
+            presence_penalty=body.presence_penalty or 0.0,
+            frequency_penalty=body.frequency_penalty or 0.0,
+            logit_bias=tuple((body.logit_bias or {}).items()),
+            logprobs=body.reported_logprobs,
+            seed=body.seed,
+            stop=tuple(text for text in stop if text),
+        ),
         history=history,
         instructions=instructions,
         strict=settings.strict,

@@ -1,10 +1,12 @@
 """app.answering.question: what a question may use of the context window, and how its answer is generated."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.question import Limits, Question
+from app.answering.question import GREEDY, Limits, Question
 from app.types import Principal, Role
 from generation.errors import ContextLengthExceeded
 from generation.types import CitationMarkers, JsonSchema
@@ -49,11 +51,11 @@ def test_json_is_asked_of_whoever_asked_for_it_and_markers_of_presented_sources_
     assert question().constraint(0) is None
 
 
-def test_an_answer_is_sampled_as_asked() -> None:
-    sampling = question(temperature=0.7, top_p=0.9, sampling_top_k=5, seed=3, stop=("END",)).sampling(20)
+def test_every_choice_is_sampled_as_asked_with_a_seed_of_its_own() -> None:
+    asked = question(sampling=replace(GREEDY, temperature=0.7, seed=3))
 
-    assert (sampling.max_tokens, sampling.temperature, sampling.top_p) == (20, 0.7, 0.9)
-    assert (sampling.top_k, sampling.seed, sampling.stop) == (5, 3, ("END",))
+    assert [asked.again(choice).sampling.seed for choice in range(3)] == [3, 4, 5]
+    assert asked.again(2).sampling.temperature == 0.7
 
 
 @pytest.mark.parametrize("deadline", [None, 0.0])
