@@ -5,14 +5,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from app.answering.fallback import Fallback
+from app.answering.abstention import is_unconfirmed
+from app.answering.calls import CallNumber
 from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
+from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.rendering import block_quotation
 from app.answering.refusals import refusal
 from app.answering.verification.metered_models import Verification
 from app.answering.verification.verifier import Verifier
 from app.db.contents import ContentRepository
+from app.errors import BudgetExceeded, StoreUnavailable
 from app.telemetry.stations import station
 from generation.types import Completion
 from ingestion.types import Page
@@ -38,16 +42,32 @@ class AnswerWriter:
         """No more text comes."""
         return await self._written(self._form.finish(), last=True)
 
-    async def quoted(self, fallback: Fallback, prepared: Prepared, completion: Completion, *, pending: str) -> str:
-        """What is told last: `pending`, what `finish` returned, with what is quoted behind it or instead of it."""
+    async def quoted(self, quoter: Quoter, prepared: Prepared, completion: Completion, *, pending: str) -> str:
+        """The last text to show: `pending`, which `finish` returned, followed by quotes where nothing is verified.
+
+        An answer that was withheld is replaced by the quotes (docs/adr/0067). Where the span reader found an answer
+        before generation, nothing more is read.
+        """
+        question, call = prepared.question, CallNumber.QUOTE_AFTER_ANSWER
+        if call not in quoter.calls:
+            return pending
 
         def quote() -> str:
             with self._memory():
                 withheld = self.footnotes.withheld
-                quoted = fallback.quote(prepared, self.footnotes, completion)
-            if not quoted:
-                return pending
-            return quoted if withheld else pending + quoted
+                if not is_unconfirmed(question, prepared.context, self.footnotes, completion):
+                    return pending
+                try:
+                    selection = quoter.select(question, prepared.context, prepared.located, call=call)
+                except (BudgetExceeded, StoreUnavailable):
+                    return pending  # the answer stands without quotes
+                if not selection.quotes:
+                    return pending
+                prepared.selection = selection
+                # As separate quotes the likeliest comes first; quotes that are the answer stand in reading order.
+                found = block_quotation(selection.likeliest_first, form=question.format, pages=prepared.pages)
+                text = self.footnotes.quote(*found)
+            return text if withheld else pending + text
 
         with station("quote"):
             return await asyncio.to_thread(quote)

@@ -13,14 +13,13 @@ from dataclasses import replace
 from functools import partial
 
 from app.admission.line import current
-from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
+from app.answering.abstention import reader_refuses, watched_refusal, with_evidence
+from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin, page_tables
 from app.answering.calls import CallNumber, Calls, submit
 from app.answering.closing import RECORDING_SECONDS, CitationRecord, Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.evidence import evidence_score
-from app.answering.fallback import Fallback
 from app.answering.finder import Finder, Found
 from app.answering.followup.model import Rewriter, Rewritten
 from app.answering.locator import Locator
@@ -28,7 +27,6 @@ from app.answering.prepared import Prepared
 from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import MAX_CHOICES, Limits, Question
 from app.answering.quoting.quoter import Quoter
-from app.answering.refusals import REFUSAL
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
 from app.answering.wording import Wording
@@ -40,7 +38,7 @@ from app.usage.ledger.entry import Bill
 from app.usage.ledger.ledger import Ledger
 from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer
-from generation.types import Abstention, Completion, Delta, GenerationRequest, TokenLogprob
+from generation.types import Completion, Delta, GenerationRequest, TokenLogprob
 from retrieval.memo import Memo
 
 
@@ -63,17 +61,16 @@ class Answerer:
         citations: CitationRecord | None = None,
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
-        fallback: Fallback | None = None,
         locator: Locator | None = None,
-        guide: Quoter | None = None,
         wording: Wording = DEFAULT_WORDING,
     ) -> None:
-        """Without a summariser what does not fit is dropped; a quoter answers in the engine's place.
+        """Configure what is optional.
 
-        Without a locator nobody looks where the sources answer before the engine does; a guide shows it sentences
-        where no few words answer. Without a rewriter follow-ups stand alone by rules; without conversations there
-        are none. Without verification by models answers are verified by words alone, and with a fallback those of which
-        nothing is verified are followed by quotes. `citations` is told what answers cite.
+        Without a summariser what does not fit is dropped. Without a locator no span reader reads the sources before
+        the engine does. A quoter makes its `calls`: it answers in the engine's place, points the engine at sentences,
+        or quotes behind answers of which nothing is verified. Without a rewriter follow-ups stand alone by rules;
+        without conversations there are none. Without verification by models answers are verified by words alone.
+        `citations` records what answers cite.
         """
         self._finder = finder
         self._engine = engine
@@ -83,6 +80,7 @@ class Answerer:
         self._ledger = ledger
         self._limits = limits
         self._quoter = quoter
+        self._extractive = quoter is not None and CallNumber.ANSWER in quoter.calls
         self._contexts = ContextBuilder(
             engine=engine,
             tokenizer=tokenizer,
@@ -90,11 +88,9 @@ class Answerer:
             wording=wording,
             summariser=summariser,
             locator=locator,
-            guide=guide,
-            quotes=quoter is not None,
+            quoter=quoter,
         )
         self._verification = verification
-        self._fallback = fallback
         self._conversations = conversations
         self._rewriter = rewriter
         self._closing = Closing(ledger=ledger, conversations=conversations, citations=citations)
@@ -121,7 +117,7 @@ class Answerer:
     def _prepare(self, question: Question) -> Prepared:
         started = time.perf_counter()
         _seconds_left(question)
-        if self._quoter is not None:
+        if self._quoter is not None and self._extractive:
             self._quoter.check(question)
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)
@@ -132,13 +128,12 @@ class Answerer:
             found = self._finder.find(question)
         retrieve_ms = retrieving.seconds * 1000 - found.rerank_ms
 
-        evidence = evidence_score(question.text, found.hits)
-        hits = found.hits if evidence >= self._limits.min_evidence else ()
+        hits, evidence = with_evidence(question.text, found.hits, minimum=self._limits.min_evidence)
         presented = self._contexts.build(question, hits, room=room, running=partial(self._running, question))
         context = presented.context
         prepared = Prepared(
             question=question,
-            evidence=AbstentionReport(score=evidence, threshold=self._limits.min_evidence),
+            evidence=evidence,
             located=presented.located,
             context=context,
             prompt=presented.prompt,
@@ -154,11 +149,11 @@ class Answerer:
         )
         if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
             return prepared
-        if prepared.silent and question.may_be_refused:
+        if reader_refuses(question, presented.located):
             return prepared
         prepared.pages = page_tables(self._contents, context, tenant_id=question.principal.tenant_id)
-        if self._quoter is not None:
-            prepared.reading = self._quoter.read(question, context, presented.located)
+        if self._quoter is not None and self._extractive:
+            prepared.selection = self._quoter.select(question, context, presented.located, call=CallNumber.ANSWER)
             return prepared
         if question.request_id in self._abandoned:
             return prepared  # whoever asked has left while it was searched: nothing is generated for nobody
@@ -221,8 +216,8 @@ class Answerer:
             finally:
                 self.release(prepared)
             assert completion is not None, "a stream ends with its completion"
-            if self._fallback is not None:
-                shown = await writer.quoted(self._fallback, prepared, completion, pending=shown)
+            if self._quoter is not None:
+                shown = await writer.quoted(self._quoter, prepared, completion, pending=shown)
             answer = prepared.generated(writer.footnotes, completion, model=self._engine.info.model)
         answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)
@@ -298,14 +293,6 @@ class Answerer:
         finally:
             del self._open[question.request_id]
 
-    def _abstention(self, prepared: Prepared) -> Abstention | None:
-        """The refusal to watch for; none where nothing was presented or a sentence would be no JSON."""
-        question = prepared.question
-        if not prepared.context.sources or question.json_schema is not None:
-            return None
-        asked, default = question.abstention_threshold, self._limits.abstention_threshold
-        return Abstention(tuple(self._tokenizer.encode(REFUSAL)), default if asked is None else asked)
-
     def _submit(self, prepared: Prepared, max_output: int) -> None:
         question = prepared.question
         deadline_s = _seconds_left(question)
@@ -328,7 +315,7 @@ class Answerer:
             deadline_s=deadline_s,
             constraint=question.constraint(len(prepared.context.sources)),
             sources=prepared.prompt.sources,
-            abstention=self._abstention(prepared),
+            abstention=watched_refusal(question, prepared.context, tokenizer=self._tokenizer, limits=self._limits),
         )
         if request.abstention is not None:
             prepared.abstention_threshold = request.abstention.threshold

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from app.answering.calls import Calls
-from app.answering.language import answer_in
+from app.answering.abstention import threshold_for
+from app.answering.calls import CallNumber, Calls
+from app.answering.language import answer_in, is_english
 from app.answering.locator import AnswerSpan, Located, Locator
 from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
 from app.answering.question import Limits, Question
@@ -93,8 +94,7 @@ class ContextBuilder:
         wording: Wording,
         summariser: Summariser | None,
         locator: Locator | None,
-        guide: Quoter | None,
-        quotes: bool,
+        quoter: Quoter | None,
     ) -> None:
         """Without a summariser what does not fit is dropped; without a locator words alone say where to look.
 
@@ -106,8 +106,8 @@ class ContextBuilder:
         self._wording = wording
         self._summariser = summariser
         self._locator = locator
-        self._guide = guide
-        self._quotes = quotes
+        self._guide = quoter if quoter is not None and CallNumber.FIND_SENTENCES in quoter.calls else None
+        self._quotes = quoter is not None and CallNumber.ANSWER in quoter.calls
 
     def room(self, question: Question) -> Room:
         """How much a question leaves for sources.
@@ -181,10 +181,11 @@ class ContextBuilder:
         """Where the sources answer; None where some of them are summaries, whose words stand nowhere."""
         if self._locator is None or found.chunk_ids or found.cancelled:
             return None
-        asked, default = question.abstention_threshold, self._limits.abstention_threshold
-        located = self._locator.located(question, found.context.sources, abstention=default if asked is None else asked)
-        if located is None and self._guide is not None:
-            return self._guide.located(question, found.context)
+        sources = found.context.sources
+        located = self._locator.located(question, sources, abstention=threshold_for(question, self._limits))
+        if located is None and self._guide is not None and sources and is_english(question.text):
+            selection = self._guide.select(question, found.context, None, call=CallNumber.FIND_SENTENCES)
+            return selection.as_pointers()
         return located
 
     def _prompt(

@@ -3,7 +3,8 @@
 import time
 from dataclasses import dataclass, field, replace
 
-from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, Stage, TokenUsage
+from app.answering.abstention import after_generation, without_generation
+from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
 from app.answering.calls import Settler
 from app.answering.citation import Citation
 from app.answering.footnote_writer import FootnoteWriter
@@ -12,8 +13,7 @@ from app.answering.locator import Located
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.rendering import quotation
-from app.answering.quoting.selection import Reading
-from app.answering.refusals import no_evidence, refusal, refuses
+from app.answering.quoting.selection import Selection
 from app.answering.verification.metered_models import BilledModels
 from app.errors import DeadlinePassed
 from app.types import Components
@@ -22,15 +22,13 @@ from generation.types import Completion, FinishReason
 from ingestion.types import Page
 from retrieval.types import Context, Span
 
-_STAGES: dict[str, Stage] = {"not_in_sources": "model", "not_verified": "verifier"}
-
 
 @dataclass(slots=True)
 class Prepared:
     """A question that was accepted, and the answer it becomes.
 
-    `stream` is None when nothing is generated: no evidence, a dry run, or an answer by quoting, which is `reading`.
-    Where a model's answer is followed by quotes `reading` is these.
+    `stream` is None when nothing is generated: no evidence, a dry run, or an answer by quotes, which are in
+    `selection`. Quotes that follow a model's answer are in `selection` too.
     """
 
     question: Question
@@ -48,7 +46,7 @@ class Prepared:
     pages: dict[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
     stream: Stream | None = None
     settler: Settler | None = None
-    reading: Reading | None = None
+    selection: Selection | None = None
     verification: BilledModels | None = None
     evidence: AbstentionReport = field(default_factory=AbstentionReport)
     located: Located | None = None
@@ -62,12 +60,7 @@ class Prepared:
     @property
     def quotes(self) -> bool:
         """Whether the answer is there already, quoted without a language model."""
-        return self.reading is not None and bool(self.reading.quotes)
-
-    @property
-    def silent(self) -> bool:
-        """Whether a reader read the sources and found no answer in them that should be given."""
-        return self.located is not None and self.located.silent
+        return self.selection is not None and bool(self.selection.quotes)
 
     def close(self) -> None:
         """The reader is gone; generation stops, as the client's abort unless it is our deadline that passed."""
@@ -93,34 +86,30 @@ class Prepared:
             stream=None,
             settler=None,
             verification=None,
-            reading=replace(self.reading, tokens=0) if self.reading is not None else None,
+            selection=replace(self.selection, tokens=0) if self.selection is not None else None,
             located=replace(self.located, tokens=0) if self.located is not None else None,
         )
 
     def ungenerated(self, *, model: str) -> Answer:
         """The answer when the engine was not asked: a dry run, no evidence, or what was quoted."""
-        dry = self.question.dry_run
-        components = self.prompt.components if dry else Components()
-        text, reason = self._refusal(), "dry_run" if dry else "no_evidence"
+        question = self.question
+        components = self.prompt.components if question.dry_run else Components()
+        verdict = without_generation(
+            question,
+            evidence=self.evidence,
+            context=self.context,
+            located=self.located,
+            selection=self.selection,
+        )
         citations: tuple[Citation, ...] = ()
-        abstention = self.evidence if self.context.sources else replace(self.evidence, stage="retrieval")
-        stage: Stage | None
-        if self.located is not None and self.silent and self.reading is None and not dry:
-            stage, reason = "reader", "not_in_sources"
-            abstention = AbstentionReport(
-                stage, score=1 - self.located.probability, threshold=1 - self.located.threshold
-            )
-        if self.reading is not None:
-            stage = None if self.reading.quotes else "model"
-            reason = "not_in_sources"
-            abstention = AbstentionReport(stage, score=1 - self.reading.score, threshold=1 - self.reading.threshold)
-            if self.reading.quotes:
-                text, citations = quotation(self.reading.quotes, form=self.question.format, pages=self.pages)
+        text = json_answer(verdict.text) if verdict.text and question.json_schema == ANSWER_SCHEMA else verdict.text
+        if self.selection is not None and self.selection.quotes:
+            text, citations = quotation(self.selection.quotes, form=question.format, pages=self.pages)
         return Answer(
             id=self.question.request_id,
             model=model,
             answered=bool(citations),
-            reason=None if citations else reason,
+            reason=verdict.reason,
             text=text,
             finish_reason="stop",
             citations=citations,
@@ -129,26 +118,31 @@ class Prepared:
             usage=self._usage(components, completion=None),
             budget=self.budget,
             timings_ms=self._timings(None),
-            abstention=abstention,
+            abstention=verdict.report,
             quoted=(Span(0, len(text)),) if citations and self.question.format != "json" else (),
         )
 
     def generated(self, writer: FootnoteWriter, completion: Completion, *, model: str) -> Answer:
         """The answer from what was written and how generation ended."""
-        refusing = bool(self.context.sources) and refuses(writer.answer, cited=bool(writer.citations))
-        refused = writer.withheld or refusing
-        reason = ("not_verified" if writer.withheld else "not_in_sources") if refused else None
         error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
+        verdict = after_generation(
+            writer,
+            completion,
+            context=self.context,
+            located=self.located,
+            threshold=self.abstention_threshold,
+            failed=error is not None,
+        )
         report = replace(self.report, cited=tuple(dict.fromkeys(c.chunk_id for c in writer.citations)))
         return Answer(
             id=self.question.request_id,
             model=model,
-            answered=not refused and error is None,
-            reason="error" if error else reason,
+            answered=verdict.reason is None and error is None,
+            reason="error" if error else verdict.reason,
             text=writer.answer,
             finish_reason=completion.finish_reason.value,
             citations=tuple(writer.citations),
-            uncited=() if refused else tuple(writer.uncited),
+            uncited=() if verdict.reason else tuple(writer.uncited),
             quoted=tuple(writer.quoted),
             sources=report,
             usage=self._usage(
@@ -159,26 +153,8 @@ class Prepared:
             timings_ms=self._timings(completion),
             error=error,
             logprobs=completion.logprobs,
-            abstention=AbstentionReport(
-                stage=_STAGES.get(reason) if reason is not None and error is None else None,
-                score=self._doubt(completion.abstention),
-                threshold=self.abstention_threshold if completion.abstention is not None else None,
-            ),
+            abstention=verdict.report,
         )
-
-    def _doubt(self, refusing: float | None) -> float | None:
-        """The probability that the sources hold no answer: the model's or the reader's, whichever sees less in them."""
-        if refusing is None or self.located is None or not self.located.settles:
-            return refusing
-        return max(refusing, 1 - self.located.probability)
-
-    def _refusal(self) -> str:
-        """What is said without asking a model when there is nothing to say, in the question's language; "" dry."""
-        if self.question.dry_run:
-            return ""
-        asked = self.question.text
-        said = refusal(asked) if self.reading is not None or self.silent else no_evidence(asked)
-        return json_answer(said) if self.question.json_schema == ANSWER_SCHEMA else said
 
     def _usage(self, components: Components, *, completion: Completion | None) -> TokenUsage:
         return TokenUsage(
@@ -193,7 +169,7 @@ class Prepared:
             summary_tokens=self.summary_tokens,
             rewrite_tokens=self.rewrite_tokens,
             verify_tokens=self.verification.tokens if self.verification is not None else 0,
-            extract_tokens=self.reading.tokens if self.reading is not None else 0,
+            extract_tokens=self.selection.tokens if self.selection is not None else 0,
             locate_tokens=self.located.tokens if self.located is not None else 0,
         )
 

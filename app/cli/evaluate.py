@@ -20,7 +20,7 @@ from app.settings import load_settings
 from retrieval.types import SearchMode
 
 if TYPE_CHECKING:
-    from app.evaluation.floor import Reader
+    from app.evaluation.floor import Floor
     from app.evaluation.record import Run
     from app.evaluation.types import Options
     from app.server.state import State
@@ -110,14 +110,15 @@ def evaluate(
     _write(run, out, console)
 
 
-def _floor(state: "State") -> "Reader | None":
-    """The extractive baseline, unless the configured generator is extractive already."""
-    from app.answering.quoting.selection import ExtractiveReader
+def _floor(state: "State") -> "Floor | None":
+    """The floor of quoted sentences; None where the server answers by quoting anyway."""
+    from app.answering.quoting.selection import SentenceSelector
+    from app.evaluation.floor import ExtractiveFloor
 
     assert state.serving.models is not None, "the scratch application has models"
     if state.settings.extractive:
         return None
-    return ExtractiveReader(state.serving.models.embedder)
+    return ExtractiveFloor(SentenceSelector(state.serving.models.embedder))
 
 
 def _write(run: "Run", out: Path, console: Console) -> None:

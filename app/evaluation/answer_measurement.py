@@ -20,7 +20,7 @@ from app.evaluation.answer_metrics import (
 )
 from app.evaluation.dataset import sample
 from app.evaluation.examples import worst_answers
-from app.evaluation.floor import Reader, said_by
+from app.evaluation.floor import Floor, said_by
 from app.evaluation.measures import Measured, OnProgress
 from app.evaluation.presentation import Case, cases, gold_documents, presented_documents
 from app.evaluation.retrieval_metrics import ranked_documents
@@ -84,7 +84,7 @@ class AnswerMeasurement:
         ingested: Ingested,
         options: Options,
         *,
-        floor: Reader | None,
+        floor: Floor | None,
         on_progress: OnProgress,
     ) -> None:
         """`floor` answers every question too, from the context the model read."""

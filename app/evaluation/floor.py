@@ -1,9 +1,10 @@
-"""The floor every model is compared with: sentences quoted from the same context, by no language model."""
+"""The floor that every model is compared with: sentences quoted from the same context, without a language model."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from app.answering.locator import Located
+from app.answering.quoting.selection import SentenceSelector
 from app.evaluation.said import Said, nothing_said, quoted
 from retrieval.types import Context, Source, Span
 
@@ -27,20 +28,36 @@ class Quote(Protocol):
         ...
 
 
-class Reader(Protocol):
-    """Answers by quoting. Safe to call from several threads."""
+class Floor(Protocol):
+    """Answers by quoting. Safe to call from several threads.
+
+    Example:
+        >>> [quote.text for quote in floor.answer("When was the plant closed?", context, None)]
+        ['The plant in Oslo closed on 4 May after a fire.']
+    """
 
     def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Quote]:
         """The quotes that answer, in reading order; none when the context holds no answer.
 
-        `located` is where in it an answer was seen, None where nobody looked.
+        `located` is what the span reader found in it, None where it did not read.
         """
         ...
 
 
-def said_by(reader: Reader, question: str, context: Context, located: Located | None) -> Said:
-    """What the reader says to a question, from what the model was given; nothing from an empty context."""
+class ExtractiveFloor:
+    """Implements `Floor` with the sentences that `FOOTNOTE_GENERATOR=extractive` would quote."""
+
+    def __init__(self, selector: SentenceSelector) -> None:
+        self._selector = selector
+
+    def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Quote]:
+        """See `Floor.answer`."""
+        return self._selector.select(question, context, located).quotes
+
+
+def said_by(floor: Floor, question: str, context: Context, located: Located | None) -> Said:
+    """The floor's answer to a question from the context that the model read; nothing from an empty context."""
     if not context.sources:
         return nothing_said()
-    quotes = reader.answer(question, context, located)
+    quotes = floor.answer(question, context, located)
     return quoted([(quote.source.hit.chunk.document_id, quote.span, quote.text) for quote in quotes])

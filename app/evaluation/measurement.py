@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from app.evaluation.answer_measurement import AnswerMeasurement, asked
 from app.evaluation.dataset import sample
 from app.evaluation.examples import worst_rankings
-from app.evaluation.floor import Reader
+from app.evaluation.floor import Floor
 from app.evaluation.measures import Measured, OnProgress
 from app.evaluation.retrieval_metrics import context_scores, finds_span, locate, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, lead
@@ -29,7 +29,7 @@ class Measurement:
         ingested: Ingested,
         options: Options,
         *,
-        floor: Reader | None = None,
+        floor: Floor | None = None,
         on_progress: OnProgress,
     ) -> None:
         """`floor` is what answers are compared with."""

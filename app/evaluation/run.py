@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from app.errors import SetupError
 from app.evaluation.comparison import against_floor
-from app.evaluation.floor import Reader
+from app.evaluation.floor import Floor
 from app.evaluation.intervals import Estimate, combine, estimate
 from app.evaluation.measurement import Measurement
 from app.evaluation.measures import Measure, OnProgress, Values, measures_of
@@ -35,7 +35,7 @@ def evaluate(
     question_sets: Sequence[QuestionSet],
     options: Options,
     *,
-    floor: Reader | None = None,
+    floor: Floor | None = None,
     on_progress: OnProgress,
 ) -> Run:
     """Measure the application on the question sets.
@@ -125,7 +125,7 @@ def _measure(
     question_set: QuestionSet,
     options: Options,
     *,
-    floor: Reader | None,
+    floor: Floor | None,
     by: str | None,
     on_progress: OnProgress,
 ) -> SetRun:

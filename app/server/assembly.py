@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from app.answering.answerer import Answerer
 from app.answering.cached_tokenizer import CachedTokenizer
+from app.answering.calls import CallNumber
 from app.answering.conversations import Conversations
-from app.answering.fallback import Fallback
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.locator import Locator
@@ -177,12 +177,10 @@ class Assembly:
                 else settings.abstention_threshold,
             ),
             locator=Locator(reader, ledger=ledger) if reader is not None else None,
-            guide=Quoter(embedder=embedder, ledger=ledger) if reader is not None and not settings.extractive else None,
             verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
-            fallback=Fallback(Quoter(embedder=embedder, ledger=ledger)) if settings.quotes_unconfirmed else None,
             wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
             summariser=summariser if settings.overflow == "summarise" else None,
-            quoter=Quoter(embedder=embedder, ledger=ledger) if settings.extractive else None,
+            quoter=Quoter(embedder=embedder, ledger=ledger, calls=_quoter_calls(settings, guided=reader is not None)),
             conversations=Conversations(
                 ConversationRepository(self.database),
                 count_tokens=tokenizer.count,
@@ -191,6 +189,14 @@ class Assembly:
             citations=AnswerCitationRepository(self.database, clock=ledger.seconds),
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
         )
+
+
+def _quoter_calls(settings: Settings, *, guided: bool) -> frozenset[CallNumber]:
+    """The calls for which sentences are quoted; a `guided` server has a span reader and a language model to point."""
+    if settings.extractive:
+        return frozenset({CallNumber.ANSWER})
+    calls = {CallNumber.FIND_SENTENCES} if guided else set()
+    return frozenset(calls | ({CallNumber.QUOTE_AFTER_ANSWER} if settings.quotes_unconfirmed else set()))
 
 
 def recorded_settings(settings: Settings, generation: Generation) -> Settings:

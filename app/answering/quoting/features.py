@@ -1,8 +1,7 @@
-"""How likely a sentence of the sources answers the question, from what can be seen of both.
+"""Computes the features by which a sentence of the sources is scored as an answer to a question.
 
-Where `retrieval.relevance` weighs sentences to buy context with, this one picks the few that are
-shown as the answer, so it looks closer: at the words, at the kind of thing that is asked for, and
-at the embedder's opinion of the sentence alone.
+`retrieval.relevance` weighs sentences to decide what a model reads. These features select the few that are shown as
+the answer, and so look closer: at the words, and at the kind of answer that is asked for.
 """
 
 import re
@@ -40,13 +39,14 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is seen of a sentence beside the question.
+    """The features of a sentence and a question.
 
     Attributes:
-        rank: Of its source, 0 is best.
-        share: Of the question's term weight that the sentence speaks about, in [0, 1].
+        rank: Rank of the sentence's source in the search, 0 is best.
+        share: Share of the question's term weight that the sentence holds, in [0, 1].
         lead: How far `share` lies behind the largest of any sentence, in [0, 1].
-        fits: 1 when it holds the kind of thing that is asked for, -1 when it does not, 0 when no kind is asked for.
+        fits: 1 when the sentence holds the kind of answer that is asked for, -1 when it does not, 0 when no kind is
+            asked for.
     """
 
     rank: int
@@ -56,7 +56,7 @@ class Features:
 
 
 def sentences_of(sources: Sequence[Source]) -> tuple[Sentence, ...]:
-    """Every sentence of what the sources show, in reading order; headings that stand above it anyway are left out."""
+    """The sentences that the sources show, in reading order, without the headings of their own chunk."""
     found = []
     for source in sources:
         chunk = source.hit.chunk
@@ -71,11 +71,11 @@ def sentences_of(sources: Sequence[Source]) -> tuple[Sentence, ...]:
 
 
 def features_of(question: str, sentences: Sequence[Sentence]) -> list[Features]:
-    """What is seen of each sentence, in their order."""
-    spoken = [terms(sentence.text) for sentence in sentences]
-    weights = term_weights(question, spoken)
+    """The features of each sentence, in the order of `sentences`."""
+    found = [terms(sentence.text) for sentence in sentences]
+    weights = term_weights(question, found)
     total = sum(weights.values()) or 1.0
-    shares = [overlap(weights, of_sentence) / total for of_sentence in spoken]
+    shares = [overlap(weights, of_sentence) / total for of_sentence in found]
     best = max(shares, default=0.0)
     numbers = {sentence.source.number: sentence.source for sentence in sentences}
     ranks = _ranks(list(numbers.values()))
@@ -92,7 +92,7 @@ def features_of(question: str, sentences: Sequence[Sentence]) -> list[Features]:
 
 
 def _ranks(sources: Sequence[Source]) -> dict[int, int]:
-    """Place of each source, by number, in the order retrieval found them in."""
+    """Rank of each source, by its number: best score of the reranker first, else of the search."""
 
     def strength(source: Source) -> tuple[float, float]:
         scores = source.hit.scores
@@ -103,7 +103,7 @@ def _ranks(sources: Sequence[Source]) -> dict[int, int]:
 
 
 def _holds(kind: Kind, text: str, asked: str) -> bool:
-    """Whether a sentence holds such a thing that the question does not name itself."""
+    """Whether a sentence holds a number, a time, or a name that the question does not hold itself."""
     if kind == "name":
         return any(match.group().casefold().rstrip(".'’") not in asked for match in _NAME.finditer(text))
     return bool((_NUMBER if kind == "number" else _TIME).search(text))

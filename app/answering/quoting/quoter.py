@@ -1,41 +1,48 @@
-"""Answering by quoting, with what the embedder reads for it on the bill; no row speaks of a model that generates."""
+"""Selects the sentences of the sources that answer a question, and meters what the embedder reads for it."""
+
+from collections.abc import Set
+from contextlib import AbstractContextManager
 
 from app.answering.calls import CallNumber
 from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT
-from app.answering.language import is_english
-from app.answering.locator import AnswerSpan, Located
+from app.answering.locator import Located
 from app.answering.question import Question
-from app.answering.quoting.selection import THRESHOLD, ExtractiveReader, Reading
+from app.answering.quoting.selection import THRESHOLD, Selection, SentenceSelector
 from app.errors import InvalidRequest, UnsupportedParameter
 from app.types import Operation
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder
 from retrieval.types import Context
 
+CALLS = frozenset({CallNumber.ANSWER, CallNumber.FIND_SENTENCES, CallNumber.QUOTE_AFTER_ANSWER})
+"""The calls a quoter can make."""
+
 
 class Quoter:
-    """Reads contexts for the answers to questions. One instance serves every request."""
+    """Quotes sentences of the sources: as the answer, as pointers for the model, or behind an unverified answer.
 
-    def __init__(self, *, embedder: Embedder, ledger: Ledger) -> None:
-        self._reader = ExtractiveReader(embedder)
+    One instance serves every request. `calls` are those of `CALLS` that this server uses:
+
+    - ANSWER: quotes are the answer, and no language model is served;
+    - FIND_SENTENCES: before generation the model is pointed at the likeliest sentences;
+    - QUOTE_AFTER_ANSWER: quotes follow a model's answer of which nothing is verified.
+
+    Example:
+        >>> quoter = Quoter(embedder=embedder, ledger=ledger, calls={CallNumber.ANSWER})
+        >>> selection = quoter.select(question, context, located=None, call=CallNumber.ANSWER)
+        >>> [quote.text for quote in selection.quotes]
+        ['The plant in Oslo closed on 4 May after a fire.']
+    """
+
+    def __init__(self, *, embedder: Embedder, ledger: Ledger, calls: Set[CallNumber]) -> None:
+        assert calls <= CALLS, "a quoter makes no other calls"
+        self.calls = frozenset(calls)
+        self._selector = SentenceSelector(embedder)
         self._embedder = embedder
         self._ledger = ledger
 
-    def located(self, question: Question, context: Context) -> Located | None:
-        """The sentences that would be quoted, to point a language model at; None for other languages than English.
-
-        Raises:
-            StoreUnavailable: The ledger cannot be reached; nothing was spent.
-        """
-        if not context.sources or not is_english(question.text):
-            return None
-        reading = self._read(question, context, threshold=THRESHOLD, call=CallNumber.FIND_SENTENCES)
-        quotes = sorted(reading.quotes, key=lambda quote: -quote.score)
-        spans = tuple(AnswerSpan(quote.source, quote.span, quote.text, quote.score) for quote in quotes)
-        return Located(spans, reading.threshold, reading.tokens, settles=False)
-
     def check(self, question: Question) -> None:
-        """See that quoting can answer it, before anything is spent.
+        """Check that quotes can be the answer to `question`, before anything is spent.
 
         Raises:
             InvalidRequest: It wants an answer without sources, or a JSON document that quotes cannot fill.
@@ -48,7 +55,7 @@ class Quoter:
             )
         if question.sampling.logprobs is not None:
             raise UnsupportedParameter(
-                "logprobs: this server has no language model, and what is quoted has no probabilities.",
+                "logprobs: this server has no language model, and quotes have no probabilities.",
                 param="logprobs",
             )
         if question.json_schema not in {None, ANSWER_SCHEMA, ANY_OBJECT}:
@@ -58,46 +65,34 @@ class Quoter:
                 param="json_schema" if question.endpoint == "ask" else "response_format",
             )
 
-    def read(self, question: Question, context: Context, located: Located | None) -> Reading:
-        """The quotes that answer `question` from `context`: what a reader points at where one read it.
+    def select(self, question: Question, context: Context, located: Located | None, *, call: CallNumber) -> Selection:
+        """The sentences of `context` that answer `question`.
+
+        Args:
+            question: As it was asked. Its `abstention_threshold` sets the least score that is quoted, but not for
+                pointers (FIND_SENTENCES), which refuse nothing.
+            context: The sources presented.
+            located: What the span reader found in them, None where it did not read; see `SentenceSelector.select`.
+            call: Which call is written to the ledger; one of `calls`.
 
         Raises:
-            StoreUnavailable: The ledger cannot be reached; nothing was spent.
+            BudgetExceeded: Nothing is left for the call.
+            StoreUnavailable, StorageFull: The call could not be written to the ledger, and was not made.
         """
-        return self._quotes(question, context, located, call=CallNumber.ANSWER)
-
-    def read_again(self, question: Question, context: Context, located: Located | None) -> Reading:
-        """The same where a model has answered, whose call is on the bill beside this one.
-
-        Raises:
-            BudgetExceeded: Nothing is left for it.
-            StoreUnavailable: The ledger cannot be reached; nothing was spent.
-        """
-        return self._quotes(question, context, located, call=CallNumber.QUOTE_AFTER_ANSWER)
-
-    def _quotes(self, question: Question, context: Context, located: Located | None, *, call: CallNumber) -> Reading:
-        if located is not None:
-            reading = self._reader.pointed(context, located)
-            # What is pointed at may stand in a heading, which is not quoted.
-            if reading.quotes or located.silent:
-                return reading
-        asked = question.abstention_threshold
-        threshold = THRESHOLD if asked is None else 1 - asked
-        return self._read(question, context, threshold=threshold, call=call)
-
-    def _read(self, question: Question, context: Context, *, threshold: float, call: CallNumber) -> Reading:
-        candidates = self._reader.candidates(question.text, context)
-        if not candidates.sentences:
-            return Reading((), score=0.0, threshold=threshold, tokens=0)
+        assert call in self.calls, "the server does not use this call"
+        asked = None if call is CallNumber.FIND_SENTENCES else question.abstention_threshold
         info = self._embedder.info
-        reservation = question.reservation(
-            call=call,
-            operation=Operation.EMBED_QUERY,
-            model=info.model,
-            tokenizer_revision=info.revision,
-            input_tokens=candidates.tokens,
+
+        def metering(tokens: int) -> AbstractContextManager[object]:
+            reservation = question.reservation(
+                call=call,
+                operation=Operation.EMBED_QUERY,
+                model=info.model,
+                tokenizer_revision=info.revision,
+                input_tokens=tokens,
+            )
+            return self._ledger.metered(reservation)
+
+        return self._selector.select(
+            question.text, context, located, threshold=THRESHOLD if asked is None else 1 - asked, metering=metering
         )
-        with self._ledger.metered(reservation) as metered:
-            reading = self._reader.read(candidates, threshold=threshold)
-            metered.input_tokens = reading.tokens
-        return reading

@@ -1,15 +1,15 @@
-"""Answers without a language model: the best sentences of the sources, quoted.
+"""Selects the sentences of the sources that answer a question, without a language model.
 
-What a sentence is worth is a logistic regression over what `app.answering.quoting.features` sees of it and
-over the embedder's cosine of sentence and question. Only the sentences that may win by the
-words are embedded, so an answer costs a few hundred embedder tokens and no generated one.
+A sentence's score is a logistic regression over its `features` and over the cosine similarity of sentence and question.
+Only the sentences that are promising by their words are embedded: an answer costs a few hundred embedder tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import exp, log1p
 
-from app.answering.locator import Located
+from app.answering.locator import AnswerSpan, Located
 from app.answering.quoting.features import Features, Sentence, features_of, sentences_of
 from retrieval.ports import Embedder
 from retrieval.types import Context, Source, Span
@@ -21,7 +21,7 @@ On training questions it refuses 11 % of what can be answered (4 % of what would
 the passage that answers is missing, and 83 % where no passage is about the question.
 """
 
-NEARLY = 0.5  # of the best score, for another sentence to be quoted beside it
+NEARLY = 0.5  # share of the best score that another sentence needs to be quoted beside it
 MOST_QUOTED = 3
 MOST_EMBEDDED = 12
 
@@ -30,20 +30,24 @@ MOST_EMBEDDED = 12
 _BIAS, _RANK, _SHARE, _LEAD, _FITS, _COSINE, _BEHIND = -5.45, -0.72, 3.05, -2.94, 0.45, 6.24, -1.75
 
 
-def by_words(features: Features) -> float:
-    """How promising a sentence is before it is embedded: a part of the logit.
+def score_by_words(features: Features) -> float:
+    """The part of the logit that is known before a sentence is embedded.
 
-    How far it lies behind the best is left out: that misses more of the sentences that answer.
+    How far the sentence lies behind the best is left out: with it, more of the sentences that answer are missed.
     """
     return _RANK * log1p(features.rank) + _SHARE * features.share + _FITS * features.fits
 
 
-def scored(features: Sequence[Features], cosines: Sequence[float]) -> list[float]:
+def score(features: Sequence[Features], cosines: Sequence[float]) -> list[float]:
     """Probability in (0, 1) of each sentence to hold the answer; `cosines` are those of sentence and question."""
     best = max(cosines, default=0.0)
     return [
         _logistic(
-            _BIAS + by_words(of_sentence) + _LEAD * of_sentence.lead + _COSINE * cosine + _BEHIND * (best - cosine)
+            _BIAS
+            + score_by_words(of_sentence)
+            + _LEAD * of_sentence.lead
+            + _COSINE * cosine
+            + _BEHIND * (best - cosine)
         )
         for of_sentence, cosine in zip(features, cosines, strict=True)
     ]
@@ -51,12 +55,6 @@ def scored(features: Sequence[Features], cosines: Sequence[float]) -> list[float
 
 def _logistic(logit: float) -> float:
     return 1 / (1 + exp(-logit))
-
-
-def _read(sentence: Sentence) -> str:
-    """What the embedder reads of a sentence: the innermost heading, which may name whom it is about, before it."""
-    path = sentence.source.hit.chunk.heading_path
-    return f"{path[-1]}: {sentence.text}" if path else sentence.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The sentences that are looked at closely, in reading order, and the tokens the embedder reads for that."""
+    """The sentences to embed, in reading order, and the tokens the embedder reads for them and the question."""
 
     question: str
     sentences: tuple[Sentence, ...]
@@ -83,11 +81,14 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The quotes that answer, in reading order, none where the sources do not hold the answer.
+class Selection:
+    """The quotes that answer a question.
 
-    `score` is the best sentence's, quoted or not, 0 where there was none; `threshold` the least that is quoted.
-    `tokens` were read by the embedder.
+    Attributes:
+        quotes: In reading order; none where the sources do not hold the answer.
+        score: The best sentence's, quoted or not; 0 where there was none.
+        threshold: The least score that is quoted.
+        tokens: What the embedder read.
     """
 
     quotes: tuple[Quote, ...]
@@ -95,30 +96,70 @@ class Reading:
     threshold: float
     tokens: int
 
+    @property
+    def likeliest_first(self) -> tuple[Quote, ...]:
+        """The quotes by falling score."""
+        return tuple(sorted(self.quotes, key=lambda quote: -quote.score))
 
-class ExtractiveReader:
-    """Reads sources for the sentences that answer. Safe to call from several threads."""
+    def as_pointers(self) -> Located:
+        """The quotes as a pointer for a language model. It refuses nothing: sentences are no proof of an answer."""
+        spans = tuple(AnswerSpan(quote.source, quote.span, quote.text, quote.score) for quote in self.likeliest_first)
+        return Located(spans, self.threshold, self.tokens, settles=False)
+
+
+Metering = Callable[[int], AbstractContextManager[object]]
+"""Meters the embedder's call that runs inside it; the argument is the tokens the call reads."""
+
+
+class SentenceSelector:
+    """Selects sentences that answer questions. Safe to call from several threads.
+
+    Example:
+        >>> selection = SentenceSelector(embedder).select("When was the plant closed?", context, None)
+        >>> [quote.text for quote in selection.quotes]
+        ['The plant in Oslo closed on 4 May after a fire.']
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
-    def answer(self, question: str, context: Context, located: Located | None, /) -> tuple[Quote, ...]:
-        """The quotes that answer, in reading order; none when the sources do not hold the answer.
+    def select(
+        self,
+        question: str,
+        context: Context,
+        located: Located | None,
+        *,
+        threshold: float = THRESHOLD,
+        metering: Metering = lambda _: nullcontext(),
+    ) -> Selection:
+        """The sentences of `context` that answer `question`.
 
-        `located` is what a reader points at, None where none read them.
+        Args:
+            question: Its text.
+            context: The sources presented.
+            located: What the span reader found in them, None where it did not read. The sentences around it are
+                selected and nothing is embedded; but where it found words in headings alone, which are not quoted,
+                the embedder decides.
+            threshold: The least score that is quoted.
+            metering: Surrounds the embedder's call, if one is made.
         """
-        quotes = self.pointed(context, located).quotes if located is not None else ()
-        if quotes or (located is not None and located.silent):
-            return quotes
-        return self.read(self.candidates(question, context)).quotes
+        if located is not None:
+            pointed = _around(located, context)
+            if pointed.quotes or located.silent:
+                return pointed
+        candidates = self.candidates(question, context)
+        if not candidates.sentences:
+            return Selection((), score=0.0, threshold=threshold, tokens=0)
+        with metering(candidates.tokens):
+            return self._best(candidates, threshold=threshold)
 
     def candidates(self, question: str, context: Context) -> Candidates:
-        """What would be embedded; nothing is yet."""
+        """The sentences that `select` embeds, at most `MOST_EMBEDDED`; nothing is embedded yet."""
         sentences = sentences_of(context.sources)
         features = features_of(question, sentences)
-        best = sorted(range(len(sentences)), key=lambda place: (-by_words(features[place]), place))[:MOST_EMBEDDED]
-        chosen = sorted(best)
-        texts = [_read(sentences[place]) for place in chosen]
+        ranked = sorted(range(len(sentences)), key=lambda place: (-score_by_words(features[place]), place))
+        chosen = sorted(ranked[:MOST_EMBEDDED])
+        texts = [_embedded_text(sentences[place]) for place in chosen]
         counted = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
         tokens = self._embedder.count_query(question) + self._embedder.count_documents(texts, counted=counted)
         return Candidates(
@@ -128,48 +169,52 @@ class ExtractiveReader:
             tokens=tokens if chosen else 0,
         )
 
-    def pointed(self, context: Context, located: Located) -> Reading:
-        """The sentences that hold what a reader points at, worth as much as it finds likely; nothing is embedded."""
-        sentences = sentences_of(context.sources)
-        scores = [
-            max(
-                (
-                    span.probability
-                    for span in located.spans
-                    if span.source.number == sentence.source.number
-                    and sentence.span.start_char < span.span.end_char
-                    and span.span.start_char < sentence.span.end_char
-                ),
-                default=0.0,
-            )
-            for sentence in sentences
-        ]
-        quotes = _chosen(sentences, scores) if located.likely and any(scores) else ()
-        return Reading(quotes, score=located.probability, threshold=located.threshold, tokens=0)
-
-    def read(self, candidates: Candidates, *, threshold: float = THRESHOLD) -> Reading:
-        """Embed the candidates and choose; `threshold` is the least score with which anything is quoted."""
-        if not candidates.sentences:
-            return Reading((), score=0.0, threshold=threshold, tokens=0)
-        vectors = self._embedder.embed_documents([_read(sentence) for sentence in candidates.sentences])
+    def _best(self, candidates: Candidates, *, threshold: float) -> Selection:
+        vectors = self._embedder.embed_documents([_embedded_text(sentence) for sentence in candidates.sentences])
         cosines = [float(cosine) for cosine in vectors @ self._embedder.embed_query(candidates.question)]
-        scores = scored(candidates.features, cosines)
+        scores = score(candidates.features, cosines)
         best = max(scores)
-        quotes = _chosen(candidates.sentences, scores) if best >= threshold else ()
-        return Reading(quotes, score=best, threshold=threshold, tokens=candidates.tokens)
+        quotes = _quotes(candidates.sentences, scores) if best >= threshold else ()
+        return Selection(quotes, score=best, threshold=threshold, tokens=candidates.tokens)
 
 
-def _chosen(sentences: Sequence[Sentence], scores: Sequence[float]) -> tuple[Quote, ...]:
-    """The best sentence and the others that are nearly as good and say something else, in reading order."""
+def _embedded_text(sentence: Sentence) -> str:
+    """The sentence behind its innermost heading, which may name its subject."""
+    path = sentence.source.hit.chunk.heading_path
+    return f"{path[-1]}: {sentence.text}" if path else sentence.text
+
+
+def _around(located: Located, context: Context) -> Selection:
+    """The sentences that overlap what the span reader found, each with the largest probability found in it."""
+    sentences = sentences_of(context.sources)
+    scores = [
+        max(
+            (
+                span.probability
+                for span in located.spans
+                if span.source.number == sentence.source.number
+                and sentence.span.start_char < span.span.end_char
+                and span.span.start_char < sentence.span.end_char
+            ),
+            default=0.0,
+        )
+        for sentence in sentences
+    ]
+    quotes = _quotes(sentences, scores) if located.likely and any(scores) else ()
+    return Selection(quotes, score=located.probability, threshold=located.threshold, tokens=0)
+
+
+def _quotes(sentences: Sequence[Sentence], scores: Sequence[float]) -> tuple[Quote, ...]:
+    """The best sentence and others nearly as good, each text once, at most `MOST_QUOTED`, in reading order."""
     best = max(scores)
     kept: list[int] = []
-    said: set[str] = set()
+    texts: set[str] = set()
     for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], place)):
         if len(kept) == MOST_QUOTED or scores[place] < NEARLY * best or not scores[place]:
             break
-        words = " ".join(sentences[place].text.casefold().split())
-        if words not in said:
-            said.add(words)
+        folded = " ".join(sentences[place].text.casefold().split())
+        if folded not in texts:
+            texts.add(folded)
             kept.append(place)
     return tuple(
         Quote(sentences[place].source, sentences[place].span, sentences[place].text, scores[place])

@@ -80,8 +80,7 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
         wording=Wording(),
         summariser=None,
         locator=Locator(PointingReader(words), ledger=NoBooks()),  # type: ignore[arg-type]
-        guide=None,
-        quotes=False,
+        quoter=None,
     )
     question = replace(QUESTION, max_context_tokens=wanted)
 

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from app.answering.answer import Answer, TextDelta
 from app.answering.answerer import Answerer
+from app.answering.calls import CallNumber
 from app.answering.closing import CitationRecord
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
@@ -64,7 +65,7 @@ class Served:
             contents=state.corpus.contents,
             ledger=state.usage.ledger,
             limits=ANY_EVIDENCE,
-            quoter=Quoter(embedder=embedder, ledger=state.usage.ledger) if quotes else None,
+            quoter=Quoter(embedder=embedder, ledger=state.usage.ledger, calls={CallNumber.ANSWER}) if quotes else None,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
             citations=record,
         )

@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.answerer import Answerer
+from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.quoting.quoter import Quoter
 from app.api.application import create_app
@@ -221,7 +222,7 @@ def asked(state: State) -> TestClient:
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE,
-        quoter=Quoter(embedder=embedder, ledger=ledger),
+        quoter=Quoter(embedder=embedder, ledger=ledger, calls={CallNumber.ANSWER}),
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
     app = create_app(lambda: nullcontext(running), version=state.serving.version)

@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.answerer import Answerer
+from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.quoting.quoter import Quoter
 from app.answering.refusals import REFUSALS
@@ -65,7 +66,7 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE if found else LIMITS,
-        quoter=Quoter(embedder=embedder, ledger=ledger),
+        quoter=Quoter(embedder=embedder, ledger=ledger, calls={CallNumber.ANSWER}),
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
     running.telemetry.metrics.register(EngineCollector(engine))

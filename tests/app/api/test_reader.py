@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.answerer import Answerer
+from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.locator import Locator
 from app.answering.quoting.quoter import Quoter
@@ -246,7 +247,7 @@ def quoting(state: State) -> Iterator[Callable[[PointingReader], Service]]:
             contents=state.corpus.contents,
             ledger=ledger,
             limits=ANY_EVIDENCE,
-            quoter=Quoter(embedder=embedder, ledger=ledger),
+            quoter=Quoter(embedder=embedder, ledger=ledger, calls={CallNumber.ANSWER}),
             locator=Locator(reader, ledger=ledger),
         )
         running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))

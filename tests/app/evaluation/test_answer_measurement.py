@@ -37,7 +37,7 @@ class Sentence:
 
 
 class FirstSentence:
-    """Implements `Reader`: quotes the first source whole, and says nothing of lavender; counts what it was asked."""
+    """Implements `Floor`: quotes the first source whole, and says nothing of lavender; counts what it was asked."""
 
     def __init__(self) -> None:
         self.contexts: list[Context] = []

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.answering.answerer import Answerer
-from app.answering.fallback import Fallback
+from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.locator import Locator
 from app.answering.question import Limits
@@ -86,6 +86,8 @@ def stations(
         instruments=state.telemetry.instruments,
     )
     found = search or Search(embedder, index.current, lexical, chunks, station=station)
+    calls = {CallNumber.FIND_SENTENCES} if guided else set()
+    calls |= {CallNumber.QUOTE_AFTER_ANSWER} if quotes_unconfirmed else set()
     answerer = Answerer(
         finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
         engine=engine,
@@ -95,8 +97,7 @@ def stations(
         ledger=ledger,
         limits=limits,
         locator=Locator(reader, ledger=ledger) if reader is not None else None,
-        guide=Quoter(embedder=embedder, ledger=ledger) if guided else None,
-        fallback=Fallback(Quoter(embedder=embedder, ledger=ledger)) if quotes_unconfirmed else None,
+        quoter=Quoter(embedder=embedder, ledger=ledger, calls=calls),
     )
     return Models(
         embedder=embedder,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.quoting.features import features_of, sentences_of
-from app.answering.quoting.selection import MOST_EMBEDDED, MOST_QUOTED, THRESHOLD, ExtractiveReader, scored
+from app.answering.quoting.selection import MOST_EMBEDDED, MOST_QUOTED, THRESHOLD, SentenceSelector, score
 from retrieval.compress import compress
 from retrieval.types import Context
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit, ranked
@@ -31,10 +31,9 @@ def in_order(sources: object) -> list[int]:
 
 
 def read(question: str, *texts: str, threshold: float = THRESHOLD) -> list[str]:
-    reader = ExtractiveReader(HashingEmbedder())
-    reading = reader.read(reader.candidates(question, context(*texts)), threshold=threshold)
-    assert bool(reading.quotes) == (reading.score >= threshold)
-    return [quote.text for quote in reading.quotes]
+    selection = SentenceSelector(HashingEmbedder()).select(question, context(*texts), None, threshold=threshold)
+    assert bool(selection.quotes) == (selection.score >= threshold)
+    return [quote.text for quote in selection.quotes]
 
 
 @pytest.mark.parametrize(
@@ -61,10 +60,10 @@ def test_nothing_is_quoted_where_no_sentence_is_about_the_question() -> None:
 
 def test_without_a_source_nothing_is_read() -> None:
     embedder = HashingEmbedder()
-    reader = ExtractiveReader(embedder)
+    selector = SentenceSelector(embedder)
 
-    assert reader.answer("Why?", context(), None) == ()
-    assert reader.candidates("Why?", context()).tokens == 0
+    assert selector.select("Why?", context(), None).quotes == ()
+    assert selector.candidates("Why?", context()).tokens == 0
     assert embedder.embedded == []
 
 
@@ -80,8 +79,7 @@ texts = st.lists(
 @given(texts=texts, question=st.sampled_from(["Why?", "When did rain fall in Oslo?", "売上高", "", "fire 1"]))
 def test_a_quote_is_the_slice_it_names_and_stands_in_reading_order(texts: list[str], question: str) -> None:
     found = context(*texts)
-    reader = ExtractiveReader(HashingEmbedder())
-    quotes = reader.read(reader.candidates(question, found), threshold=0.0).quotes
+    quotes = SentenceSelector(HashingEmbedder()).select(question, found, None, threshold=0.0).quotes
 
     assert len(quotes) <= MOST_QUOTED
     places = [(quote.source.number, quote.span.start_char) for quote in quotes]
@@ -96,8 +94,8 @@ def test_a_quote_is_the_slice_it_names_and_stands_in_reading_order(texts: list[s
 @settings(deadline=None)
 @given(texts=texts)
 def test_the_same_sentence_is_not_quoted_twice(texts: list[str]) -> None:
-    reader = ExtractiveReader(HashingEmbedder())
-    quotes = reader.read(reader.candidates("When did rain fall?", context(*texts)), threshold=0.0).quotes
+    selector = SentenceSelector(HashingEmbedder())
+    quotes = selector.select("When did rain fall?", context(*texts), None, threshold=0.0).quotes
 
     said = [" ".join(quote.text.casefold().split()) for quote in quotes]
     assert len(said) == len(set(said))
@@ -107,7 +105,7 @@ def test_only_the_most_promising_sentences_are_embedded_and_all_of_that_is_count
     sentences = [f"Sentence {word} is about nothing." for word in "abcdefghijklmnopqrstuvwxyz"]
     found = context(" ".join(sentences), "Revenue rose in 2025.")
     embedder = HashingEmbedder(prompt_tokens=1)
-    candidates = ExtractiveReader(embedder).candidates("When did revenue rise?", found)
+    candidates = SentenceSelector(embedder).candidates("When did revenue rise?", found)
 
     assert len(candidates.sentences) == MOST_EMBEDDED
     assert "Revenue rose in 2025." in {sentence.text for sentence in candidates.sentences}
@@ -133,13 +131,13 @@ def test_among_equals_the_one_nearer_to_the_question_scores_higher() -> None:
     sentences = sentences_of(context("Rain fell there. Rain fell here.").sources)
     features = features_of("Did rain fall?", sentences)
 
-    first, second = scored([features[0]] * 2, [0.2, 0.6])
+    first, second = score([features[0]] * 2, [0.2, 0.6])
     assert first < second
 
 
 def test_a_source_that_retrieval_ranks_higher_scores_higher() -> None:
     sentences = sentences_of(context("Rain fell in town.", "In town, rain fell.").sources)
-    first, second = scored(features_of("Did rain fall?", sentences), [0.5, 0.5])
+    first, second = score(features_of("Did rain fall?", sentences), [0.5, 0.5])
 
     assert first > second
 

@@ -1,0 +1,213 @@
+"""Decides whether Footnote answers or refuses: four stages, in the order in which a question meets them.
+
+1. **Evidence**, before anything reads the sources (`with_evidence`). Score: how much the best passage found is about
+   the question (`evidence_score`). Below `FOOTNOTE_MIN_EVIDENCE` no source is shown. Unless the question asks for an
+   answer anyway (`on_no_evidence`), the outcome is stage "retrieval", reason "no_evidence", `refusals.no_evidence`.
+2. **The span reader**, before generation (`reader_refuses`). Score: one minus the probability of the likeliest words
+   that `locator` found. From `abstention_threshold` on, by default the reader's own, nothing is generated: stage
+   "reader", reason "not_in_sources", `refusals.refusal`.
+3. **The first token**, while a model generates (`watched_refusal`; `generation/abstention.py` decides). Score: the
+   model's probability of beginning the refusal. From `abstention_threshold` on the model must refuse, below it must
+   not; without a threshold it chooses. Where sentences are quoted without a language model, the score is one minus the
+   best sentence's and the threshold `quoting.selection.THRESHOLD` by default. Stage "model", reason "not_in_sources".
+4. **The finished answer** (`after_generation`). An answer whose text is a refusal (`refusals.refuses`) is one: stage
+   "model", reason "not_in_sources". A strict answer of which nothing was verified is withheld: stage "verifier",
+   reason "not_verified". Any other answer of which nothing was verified is shown, followed by quotes where
+   `FOOTNOTE_UNCONFIRMED` asks for them (`is_unconfirmed`, docs/adr/0067).
+
+`abstention_threshold` is the question's, else `FOOTNOTE_ABSTENTION_THRESHOLD` (`threshold_for`). The texts are in
+`app.answering.refusals`.
+
+Example:
+    >>> hits, report = with_evidence("How did revenue develop?", (), minimum=0.3)
+    >>> hits, report.score
+    ((), 0.0)
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.answering.answer import AbstentionReport, Stage
+from app.answering.footnote_writer import FootnoteWriter
+from app.answering.language import is_english
+from app.answering.locator import Located
+from app.answering.question import Limits, Question
+from app.answering.quoting.selection import Selection
+from app.answering.refusals import REFUSAL, no_evidence, refusal, refuses
+from generation.ports import Tokenizer
+from generation.types import Abstention, Completion, FinishReason
+from retrieval.memo import remembered
+from retrieval.types import Context, Hit
+from retrieval.words import STOP_WORDS, terms
+
+# Chosen on questions against their own corpus and against others' (docs/EXPERIMENTS.md): a cosine alone tells
+# them apart worse (area under ROC .966 against .981), and weights from .3 to .7 alike.
+_WORDS = 0.3
+# Identifiers and rare names embed poorly, and a purely lexical search has only words: two thirds of them are .3.
+_WORDS_ALONE = 0.45
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an answer is given, and where it was refused.
+
+    Attributes:
+        reason: `Answer.reason`: "no_evidence", "not_in_sources", "not_verified" or "dry_run"; None for an answer.
+        report: The deciding stage with its score and threshold.
+        text: The refusal to show where nothing was generated; "" for an answer, a dry run and generated text.
+    """
+
+    reason: str | None
+    report: AbstentionReport
+    text: str = ""
+
+
+def threshold_for(question: Question, limits: Limits) -> float | None:
+    """The probability in (0, 1] of there being no answer from which on a question is refused.
+
+    None leaves that to the span reader and the model.
+    """
+    asked = question.abstention_threshold
+    return limits.abstention_threshold if asked is None else asked
+
+
+# Stage 1: evidence.
+
+
+def with_evidence(question: str, hits: tuple[Hit, ...], *, minimum: float) -> tuple[tuple[Hit, ...], AbstentionReport]:
+    """The hits to present, none where `evidence_score` is below `minimum`, and the score as it is reported."""
+    score = evidence_score(question, hits)
+    return (hits if score >= minimum else ()), AbstentionReport(score=score, threshold=minimum)
+
+
+def evidence_score(question: str, hits: Sequence[Hit]) -> float:
+    """How much the best of the hits is about `question`, in [0, 1]; 0 when there are none.
+
+    The mean of cosine similarity and the share of the question's content words that the passage holds,
+    weighted 1 to .3; for a hit that only words found, .45 of that share.
+    """
+    asked = _content_terms(question)
+    return max((_score(asked, hit) for hit in hits), default=0.0)
+
+
+def _score(asked: frozenset[str], hit: Hit) -> float:
+    share = len(asked & _content_terms(hit.chunk.text)) / len(asked) if asked else 0.0
+    cosine = hit.scores.dense
+    both = 0.0 if cosine is None else (cosine + _WORDS * share) / (1 + _WORDS)
+    return round(min(1.0, max(0.0, both, _WORDS_ALONE * share)), 4)
+
+
+@remembered
+def _content_terms(text: str) -> frozenset[str]:
+    """The content words of `text`, and its numbers whole ("1,234.5" is one term, written 1234.5)."""
+    words = {term for term in terms(text) - STOP_WORDS if not any(char.isdigit() for char in term)}
+    return frozenset(words) | {re.sub(r"[,:](?=\d{3}\b)", "", number) for number in _NUMBER.findall(text)}
+
+
+# Stage 2: the span reader.
+
+
+def reader_refuses(question: Question, located: Located | None) -> bool:
+    """Whether the span reader found no answer in the sources, and the question may be refused for that."""
+    return located is not None and located.silent and question.may_be_refused
+
+
+# Stage 3: the first token.
+
+
+def watched_refusal(question: Question, context: Context, *, tokenizer: Tokenizer, limits: Limits) -> Abstention | None:
+    """The refusal whose probability the engine watches; None without sources, or where a refusal would be no JSON."""
+    if not context.sources or question.json_schema is not None:
+        return None
+    return Abstention(tuple(tokenizer.encode(REFUSAL)), threshold_for(question, limits))
+
+
+# The outcome of stages 1 to 3 where nothing was generated, and stage 4.
+
+
+def without_generation(
+    question: Question,
+    *,
+    evidence: AbstentionReport,
+    context: Context,
+    located: Located | None,
+    selection: Selection | None,
+) -> Verdict:
+    """Why no model was called: a dry run, a refusal, or an answer by quotes.
+
+    Args:
+        question: As it was asked.
+        evidence: What stage 1 reported.
+        context: The sources presented, none where stage 1 refused.
+        located: What the span reader found, None where it did not read.
+        selection: What was selected to be quoted, None where a language model answers.
+    """
+    stage: Stage | None = None if context.sources else "retrieval"
+    if question.dry_run:
+        return Verdict("dry_run", replace(evidence, stage=stage))
+    if selection is not None:
+        stage = None if selection.quotes else "model"
+        report = AbstentionReport(stage, score=1 - selection.score, threshold=1 - selection.threshold)
+        if selection.quotes:
+            return Verdict(None, report)
+        return Verdict("not_in_sources", report, refusal(question.text))
+    if located is not None and located.silent:
+        report = AbstentionReport("reader", score=1 - located.probability, threshold=1 - located.threshold)
+        return Verdict("not_in_sources", report, refusal(question.text))
+    return Verdict("no_evidence", replace(evidence, stage=stage), no_evidence(question.text))
+
+
+def after_generation(
+    writer: FootnoteWriter,
+    completion: Completion,
+    *,
+    context: Context,
+    located: Located | None,
+    threshold: float | None,
+    failed: bool,
+) -> Verdict:
+    """Whether what a model wrote is an answer.
+
+    Args:
+        writer: Has written the whole answer.
+        completion: How generation ended.
+        context: The sources presented; without any, a model answers from what it has learned and cannot refuse.
+        located: What the span reader found, None where it did not read.
+        threshold: The first token's, None where the model chose.
+        failed: Whether generation failed; then no stage is reported.
+    """
+    reason: str | None = None
+    stage: Stage | None = None
+    if writer.withheld:
+        reason, stage = "not_verified", "verifier"
+    elif context.sources and refuses(writer.answer, cited=bool(writer.citations)):
+        reason, stage = "not_in_sources", "model"
+    report = AbstentionReport(
+        None if failed else stage,
+        score=_doubt(completion.abstention, located),
+        threshold=threshold if completion.abstention is not None else None,
+    )
+    return Verdict(reason, report)
+
+
+def _doubt(refusing: float | None, located: Located | None) -> float | None:
+    """The probability that the sources hold no answer: the greater of the model's and the span reader's."""
+    if refusing is None or located is None or not located.settles:
+        return refusing
+    return max(refusing, 1 - located.probability)
+
+
+def is_unconfirmed(question: Question, context: Context, writer: FootnoteWriter, completion: Completion) -> bool:
+    """Whether a complete answer in English prose makes claims, none of them verified, so that quotes should follow."""
+    if completion.finish_reason is not FinishReason.STOP or completion.error is not None:
+        return False
+    if question.sampling.logprobs is not None or not context.sources:
+        return False
+    if not is_english(question.text):  # the sentence selection reads English
+        return False
+    if writer.withheld:
+        return True
+    refused = refuses(writer.answer, cited=bool(writer.citations))
+    return writer.claims and not writer.confirmed and not refused

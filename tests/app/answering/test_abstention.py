@@ -1,0 +1,222 @@
+"""app.answering.abstention: when Footnote refuses, stage by stage."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.answering.abstention import (
+    after_generation,
+    evidence_score,
+    is_unconfirmed,
+    reader_refuses,
+    threshold_for,
+    watched_refusal,
+    with_evidence,
+    without_generation,
+)
+from app.answering.answer import AbstentionReport
+from app.answering.footnote_writer import FootnoteWriter
+from app.answering.locator import AnswerSpan, Located
+from app.answering.question import Limits, Question
+from app.answering.quoting.selection import Quote, Selection
+from app.answering.refusals import NO_EVIDENCE, REFUSAL
+from app.types import Principal, Role
+from generation.types import Abstention, Completion, FinishReason, Timings
+from retrieval.types import Context, Hit, Scope, Span
+from tests.app.answering.sources import REPORT, source
+from tests.generation.fakes import LetterTokenizer
+from tests.retrieval.fakes import ranked
+
+REVENUE = "How did revenue develop?"
+
+
+def alike(text: str, cosine: float | None) -> Hit:
+    (hit,) = ranked(text)
+    return replace(hit, scores=replace(hit.scores, dense=cosine))
+
+
+@pytest.mark.parametrize(
+    ("text", "cosine", "evident"),
+    [
+        ("Sales.", 0.4, True),
+        ("Sales.", 0.38, False),
+        ("Revenue.", 0.25, True),
+        ("Revenue.", 0.2, False),
+        ("Sales.", None, False),
+    ],
+)
+def test_meaning_counts_and_shared_words_make_up_for_some_of_it(text: str, cosine: float | None, evident: bool) -> None:
+    assert (evidence_score(REVENUE, [alike(text, cosine)]) >= 0.3) == evident
+
+
+@pytest.mark.parametrize("cosine", [-0.5, None])
+def test_most_of_the_words_are_evidence_whatever_the_embedder_says(cosine: float | None) -> None:
+    far = alike("The part XK-42 is sold in Oslo.", cosine)
+
+    assert evidence_score("Is part XK-42 sold?", [far]) >= 0.3
+    assert evidence_score("Is part XK-43 red, cheap, and available?", [far]) < 0.3
+
+
+def test_nothing_found_is_no_evidence() -> None:
+    assert evidence_score(REVENUE, []) == 0
+
+
+def test_a_question_without_a_content_word_has_only_its_meaning() -> None:
+    assert evidence_score("What is it?", [alike("What is it?", None)]) == 0
+    assert evidence_score("What is it?", [alike("It is.", 0.5)]) >= 0.3
+
+
+hits = st.lists(
+    st.builds(
+        alike,
+        st.lists(st.sampled_from(["revenue", "develop", "rain", "oslo"]), min_size=1, max_size=4).map(" ".join),
+        st.none() | st.floats(-1, 1),
+    ),
+    max_size=5,
+)
+
+
+@given(found=hits, more=hits)
+def test_a_score_is_a_share_and_finding_more_never_lowers_it(found: list[Hit], more: list[Hit]) -> None:
+    assert 0 <= evidence_score(REVENUE, found) <= evidence_score(REVENUE, [*found, *more]) <= 1
+
+
+@given(cosines=st.tuples(st.floats(-1, 1), st.floats(-1, 1)).map(sorted), text=st.sampled_from(["Revenue.", "Rain."]))
+def test_of_two_passages_with_the_same_words_the_nearer_one_scores_at_least_as_much(
+    cosines: list[float], text: str
+) -> None:
+    low, high = (evidence_score(REVENUE, [alike(text, cosine)]) for cosine in cosines)
+
+    assert low <= high
+
+
+QUESTION = Question(
+    request_id="req_1",
+    endpoint="ask",
+    principal=Principal("t", "u", "k", Role.READER),
+    text=REVENUE,
+    scope=Scope(tenant_id="t"),
+)
+LIMITS = Limits(max_context_tokens=100, max_output_tokens=10, min_evidence=0.3, max_waiting=1, abstention_threshold=0.7)
+EVIDENCE = AbstentionReport(score=0.8, threshold=0.3)
+EMPTY, SHOWN = Context((), (), 0), Context((source(REPORT),), (), 10)
+COMPLETION = Completion("req_1", "", (1,), FinishReason.STOP, 0, 0, 1, Timings(1.0, 2.0, 3.0), abstention=0.4)
+
+
+def located(probability: float, *, settles: bool = True) -> Located:
+    shown = SHOWN.sources[0]
+    span = AnswerSpan(shown, Span(0, 9), REPORT[:9], probability)
+    return Located((span,), threshold=0.5, tokens=7, settles=settles)
+
+
+def written(text: str, *, strict: bool = False) -> FootnoteWriter:
+    writer = FootnoteWriter(SHOWN.sources, strict=strict, refusal=REFUSAL)
+    writer.feed(text)
+    writer.finish()
+    return writer
+
+
+def test_hits_that_are_no_evidence_are_not_presented() -> None:
+    hits = (alike("Sales.", 0.38),)
+
+    assert with_evidence(REVENUE, hits, minimum=0.2)[0] == hits
+    none, report = with_evidence(REVENUE, hits, minimum=0.3)
+    assert none == ()
+    assert (report.stage, report.score, report.threshold) == (None, evidence_score(REVENUE, hits), 0.3)
+
+
+@pytest.mark.parametrize(("asked", "threshold"), [(None, 0.7), (0.2, 0.2)])
+def test_the_questions_threshold_precedes_the_servers(asked: float | None, threshold: float) -> None:
+    assert threshold_for(replace(QUESTION, abstention_threshold=asked), LIMITS) == threshold
+
+
+def test_the_span_reader_refuses_where_it_decides_and_the_question_allows_it() -> None:
+    assert reader_refuses(QUESTION, located(0.4))
+    assert not reader_refuses(QUESTION, located(0.5))
+    assert not reader_refuses(QUESTION, located(0.4, settles=False))
+    assert not reader_refuses(QUESTION, None)
+    assert not reader_refuses(replace(QUESTION, on_no_evidence="answer"), located(0.4))
+
+
+def test_the_first_token_is_watched_where_prose_answers_from_sources() -> None:
+    tokenizer = LetterTokenizer()
+    watched = watched_refusal(QUESTION, SHOWN, tokenizer=tokenizer, limits=LIMITS)
+
+    assert watched == Abstention(tuple(tokenizer.encode(REFUSAL)), 0.7)
+    assert watched_refusal(QUESTION, EMPTY, tokenizer=tokenizer, limits=LIMITS) is None
+    assert watched_refusal(replace(QUESTION, json_schema="{}"), SHOWN, tokenizer=tokenizer, limits=LIMITS) is None
+
+
+@pytest.mark.parametrize(
+    ("context", "found", "selection", "expected"),
+    [
+        (EMPTY, None, None, ("no_evidence", "retrieval", 0.8, 0.3, NO_EVIDENCE)),
+        (SHOWN, located(0.4), None, ("not_in_sources", "reader", 0.6, 0.5, REFUSAL)),
+        (SHOWN, None, Selection((), 0.1, 0.15, 9), ("not_in_sources", "model", 0.9, 0.85, REFUSAL)),
+    ],
+)
+def test_the_stage_that_refused_before_generation_is_reported(
+    context: Context,
+    found: Located | None,
+    selection: Selection | None,
+    expected: tuple[str, str, float, float, str],
+) -> None:
+    verdict = without_generation(QUESTION, evidence=EVIDENCE, context=context, located=found, selection=selection)
+    report = verdict.report
+
+    assert (verdict.reason, report.stage, report.score, report.threshold, verdict.text) == expected
+
+
+def test_quotes_are_an_answer_and_a_dry_run_is_none() -> None:
+    quote = Quote(SHOWN.sources[0], Span(0, 9), REPORT[:9], 0.6)
+    quoted = without_generation(
+        QUESTION, evidence=EVIDENCE, context=SHOWN, located=None, selection=Selection((quote,), 0.6, 0.15, 9)
+    )
+    dry = without_generation(
+        replace(QUESTION, dry_run=True), evidence=EVIDENCE, context=EMPTY, located=None, selection=None
+    )
+
+    assert (quoted.reason, quoted.report.stage, quoted.report.score) == (None, None, 0.4)
+    assert (dry.reason, dry.report.stage, dry.text) == ("dry_run", "retrieval", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "failed", "reason", "stage"),
+    [
+        ("Revenue rose 12 percent to 48 million dollars in 2025.", False, False, None, None),
+        (REFUSAL, False, False, "not_in_sources", "model"),
+        (f"{REFUSAL} [1]", False, False, "not_in_sources", "model"),
+        ("Lavender blooms in June.", True, False, "not_verified", "verifier"),
+        (REFUSAL, False, True, "not_in_sources", None),
+    ],
+)
+def test_what_was_written_decides_last(
+    text: str, strict: bool, failed: bool, reason: str | None, stage: str | None
+) -> None:
+    verdict = after_generation(
+        written(text, strict=strict), COMPLETION, context=SHOWN, located=located(0.5), threshold=0.7, failed=failed
+    )
+
+    assert (verdict.reason, verdict.report.stage) == (reason, stage)
+    assert (verdict.report.score, verdict.report.threshold) == (0.5, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "strict", "unconfirmed"),
+    [
+        (REVENUE, "Lavender blooms in June.", False, True),
+        (REVENUE, "Lavender blooms in June.", True, True),
+        (REVENUE, "Revenue rose 12 percent to 48 million dollars in 2025.", False, False),
+        (REVENUE, REFUSAL, False, False),
+        ("Wie hat sich der Umsatz entwickelt?", "Lavender blooms in June.", False, False),
+    ],
+)
+def test_an_answer_of_which_nothing_is_verified_is_unconfirmed(
+    question: str, text: str, strict: bool, unconfirmed: bool
+) -> None:
+    asked = replace(QUESTION, text=question)
+
+    assert is_unconfirmed(asked, SHOWN, written(text, strict=strict), COMPLETION) == unconfirmed
+    assert not is_unconfirmed(asked, EMPTY, written(text, strict=strict), COMPLETION)
