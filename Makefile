@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -28,7 +28,9 @@ $(VENV)/.models: | $(VENV)/.installed-$(EXTRA)
 run: $(VENV)/.installed-$(EXTRA) $(VENV)/.models
 	@$(BIN)/footnote serve
 
-test: $(VENV)/.installed-dev $(VENV)/.models
+# ARGS are pytest's. --exhaustive also runs the suites that repeat at length what the others cover once. Tests that need
+# something this machine does not have (a browser, npm's packages, LibreOffice) are skipped by name and reason.
+test: $(VENV)/.installed-dev $(VENV)/.models web-packages
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: $(VENV)/.installed-dev
@@ -55,11 +57,15 @@ web: $(VENV)/.installed-dev $(WEB_PACKAGES)
 	$(BIN)/python -m tests.web.contract
 	cd $(WEB) && npm run --silent types && npm run --silent check && npm run --silent test && npm run --silent build
 
-# Without node, or where its packages cannot be had, the page is taken as it was built, and that is said.
-check-web:
-	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the page is not type-checked.' >&2; \
-	elif ! $(MAKE) --no-print-directory $(WEB_PACKAGES); then echo 'npm install failed: the page is not type-checked.' >&2; \
-	else cd $(WEB) && npm run --silent check && npm run --silent test; fi
+# What npm brings for the tests and checks of the page, where npm is installed. Without it the page is taken as it was built.
+web-packages:
+	@if ! command -v npm >/dev/null; then echo "npm is not installed: tests that need the page's packages are skipped." >&2; \
+	elif ! $(MAKE) --no-print-directory $(WEB_PACKAGES); then \
+	echo "npm install failed: tests that need the page's packages are skipped." >&2; fi
+
+check-web: web-packages
+	@if command -v npm >/dev/null && test -e $(WEB_PACKAGES); then cd $(WEB) && npm run --silent check && npm run --silent test; \
+	else echo 'The page is not type-checked.' >&2; fi
 
 test-web: check-web $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/web $(ARGS)

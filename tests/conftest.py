@@ -1,15 +1,60 @@
-"""What holds for every test: how properties are judged, what is collected, and which tests one process runs."""
+"""Configures the suite: isolation from the machine, the exhaustive tests, Hypothesis, and what xdist runs together."""
 
 import gc
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-# By what they find, never by how long an example takes.
-settings.register_profile("footnote", deadline=None)
-settings.load_profile("footnote")
+# Variables that change what commands print or where they find things; the suite must not depend on the caller's.
+_OF_THE_CALLER = {"FORCE_COLOR", "GITHUB_ACTIONS", "NO_COLOR", "NOTIFY_SOCKET", "PY_COLORS", "TERMINAL_WIDTH"}
+# Where the fetched models lie, and what tests and benchmarks are told.
+_KEPT = ("FOOTNOTE_MODELS_DIR", "FOOTNOTE_TEST_", "FOOTNOTE_BENCH_")
+for _name in [*os.environ]:
+    if _name in _OF_THE_CALLER or (_name.startswith("FOOTNOTE_") and not _name.startswith(_KEPT)):
+        del os.environ[_name]
+
+# A deadline per example would measure the machine, not the code.
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("exhaustive", deadline=None)
+settings.load_profile("quick")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--exhaustive`."""
+    parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        help="also run the tests marked `exhaustive`, and Hypothesis with its usual number of examples",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples Hypothesis tries."""
+    if config.getoption("exhaustive"):
+        settings.load_profile("exhaustive")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests marked `exhaustive`, except with `--exhaustive` or where `-m` names the mark."""
+    if config.getoption("exhaustive") or "exhaustive" in config.getoption("markexpr"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("exhaustive") is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run the tests in an empty folder, where no `.env` lies, with a data folder of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data-home")))
+        patch.chdir(tmp_path_factory.mktemp("working-directory"))
+        yield
+
 
 # A server that takes long to start, libraries that take long to import, a browser.
 _SHARING = ("tests/e2e", "tests/ingestion", "tests/web")

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from app.models.catalog import DEFAULT_MODELS
 from app.models.fetch import is_fetched
 from app.settings import load_settings
+from tests.processes import footnote, kill_session
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
 
@@ -58,11 +58,12 @@ class Server:
         }
         log = (self.data_dir.parent / "server.log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from app.cli import main; main()", "serve"],
+            footnote("serve"),
             env=environment,
             stdout=log,
             stderr=log,
             cwd=self.data_dir.parent,
+            start_new_session=True,
         )
         log.close()
         self.http.close()
@@ -97,7 +98,7 @@ class Server:
         """Nothing of it is left, whatever state a failed test left it in."""
         self.http.close()
         if self._process is not None:
-            self.kill()
+            kill_session(self._process)
 
     def _end(self, how: signal.Signals) -> int:
         assert self._process is not None

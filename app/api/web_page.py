@@ -10,7 +10,8 @@ from starlette.types import Scope
 
 from app.errors import NotFound
 
-_BUILT = Path(__file__).parents[1] / "web" / "dist"
+BUILT = Path(__file__).parents[1] / "web" / "dist"
+"""The folder that the built page is served from."""
 _A_YEAR = "public, max-age=31536000, immutable"
 # A worker obeys the policy of its own file. The one that reads PDFs decodes pictures by WebAssembly of ours.
 _PDF_WORKER = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
@@ -36,7 +37,7 @@ def read_icon() -> FileResponse:
 
 def serve_assets(app: FastAPI) -> None:
     """Serve what the page loads; a file's name changes with what is in it, so browsers keep it."""
-    app.mount("/assets", _Assets(directory=_BUILT / "assets", check_dir=False))
+    app.mount("/assets", _Assets(directory=BUILT / "assets", check_dir=False))
 
 
 class _Assets(StaticFiles):
@@ -49,7 +50,7 @@ class _Assets(StaticFiles):
 
 
 def _file(name: str) -> FileResponse:
-    path = _BUILT / name
+    path = BUILT / name
     if not path.is_file():
         raise NotFound("The web page was not built; the API is at /docs.")
     return FileResponse(path, headers={"Cache-Control": "no-cache"})

@@ -4,12 +4,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.processes import footnote as command_line
+from tests.processes import running
 from tests.server import ADMIN_KEY, Server, require_default_models
 
 NOTE = "The lighthouse keeper of Skagen counted 412 ships in May.\n\nHer dog is called Admiral.\n"
@@ -17,7 +18,7 @@ NOTE = "The lighthouse keeper of Skagen counted 412 ships in May.\n\nHer dog is 
 
 def footnote(*arguments: str, data_dir: Path, status: int = 0) -> str:
     result = subprocess.run(
-        [sys.executable, "-c", "from app.cli import main; main()", *arguments],
+        command_line(*arguments),
         env={**os.environ, "FOOTNOTE_DATA_DIR": str(data_dir), "FOOTNOTE_ADMIN_KEY": ADMIN_KEY, "COLUMNS": "200"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -78,13 +79,6 @@ def test_a_folder_is_followed_until_it_is_interrupted(tmp_path, folder, server: 
     collection = server.http.post("/v1/collections", json={"name": "followed"}).json()["id"]
     remote = ("--url", server.url, "--key", ADMIN_KEY)
     command = ("ingest", str(folder), "-c", collection, "--watch", "--prefix", "papers")
-    following = subprocess.Popen(
-        [sys.executable, "-c", "from app.cli import main; main()", *remote, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=tmp_path,
-    )
 
     def wait_for(wanted: set[str]) -> None:
         deadline = time.monotonic() + 120
@@ -97,14 +91,14 @@ def test_a_folder_is_followed_until_it_is_interrupted(tmp_path, folder, server: 
             time.sleep(0.2)
         raise AssertionError(held)
 
-    try:
+    arguments = command_line(*remote, *command)
+    with running(arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as following:
         wait_for({"papers/note.txt", "papers/deep/copy.txt", "papers/broken.pdf"})
         (folder / "broken.pdf").unlink()
         (folder / "new.md").write_text("# News\n\nThe lighthouse is lit again.\n")
         wait_for({"papers/note.txt", "papers/deep/copy.txt", "papers/new.md"})
-    finally:
         following.send_signal(signal.SIGINT)
-        said = following.communicate(timeout=60)[0]
+        said = following.communicate(timeout=60)[0].decode()
     assert following.returncode == 0, said
     assert "removed papers/broken.pdf" in said
     # the newest may be interrupted between its indexing and the news of it

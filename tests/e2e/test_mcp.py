@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ pytest.importorskip("mcp", reason="the extra `mcp`")
 from mcp import Client, StdioServerParameters
 from mcp_types import TextResourceContents
 
+from tests.processes import footnote, running
 from tests.server import ADMIN_KEY, require_default_models
 
 TEXT = "The lighthouse of Kiel was built in 1857. It is 32 metres high."
@@ -50,11 +50,7 @@ async def test_an_assistant_searches_and_asks_over_stdio(tmp_path: Path):
     assert content.text == TEXT
 
 
-def footnote(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from app.cli import main; main()", *arguments]
-
-
 async def finished(command: list[str], folder: Path, environment: dict[str, str]) -> int:
     """The exit status of a command."""
-    process = await asyncio.create_subprocess_exec(*command, cwd=folder, env={**os.environ, **environment})
-    return await process.wait()
+    with running(command, cwd=folder, env={**os.environ, **environment}) as process:
+        return await asyncio.to_thread(process.wait, 240)

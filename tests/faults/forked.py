@@ -181,6 +181,18 @@ def _serve(application: Application, data_dir: Path, port: int, drain_s: float, 
         Server(config, drain, state=lambda: app.state.footnote).run(sockets=[listener])
 
 
+def exit_status_of(function: Callable[..., object], *arguments: object, seconds: float = 120) -> int | None:
+    """The exit status of a process that runs a module's function; None where it had to be killed after `seconds`."""
+    process = multiprocessing.get_context("forkserver").Process(target=function, args=arguments, daemon=True)
+    process.start()
+    try:
+        process.join(seconds)
+        return process.exitcode
+    finally:
+        process.kill()
+        process.join(30)
+
+
 def watch(point: KillPoint) -> None:
     """End this process at `point`, in whichever thread it comes."""
     hook = _watching(point)

@@ -1,7 +1,6 @@
 """FAULTS.md A7, A8, A11 and B5: a doubtful index is never read, a schema is never half, two embedders never mix."""
 
 import json
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -23,6 +22,7 @@ from app.errors import SetupError
 from tests.app.db.samples import EMBEDDER, Library
 from tests.app.server.lines import GatedEmbedder, served, wait_until
 from tests.databases import migrated_file, sqlite_database
+from tests.faults.forked import exit_status_of
 
 __all__ = ["migrated_file", "sqlite_database"]
 
@@ -163,10 +163,7 @@ def test_a11_a_migration_killed_half_way_leaves_the_old_schema_and_the_next_star
     library.commit()
     library.close()
     database.close()
-    process = multiprocessing.get_context("forkserver").Process(target=_migrate_and_die, args=(str(path), statement))
-    process.start()
-    process.join(60)
-    assert process.exitcode == -signal.SIGKILL
+    assert exit_status_of(_migrate_and_die, str(path), statement) == -signal.SIGKILL
 
     database = Database.open(f"sqlite:///{path}")
     assert current_revision(database) == "0006"
@@ -247,10 +244,7 @@ def test_b5_killed_while_it_embeds_anew_it_goes_on_with_the_next_block(tmp_path)
     data_dir = tmp_path / "data"
     with served(data_dir, GatedEmbedder(dim=64)) as application:
         ids = application.upload(*TEXTS)
-    process = multiprocessing.get_context("forkserver").Process(target=_reembed_and_die, args=(data_dir, 2))
-    process.start()
-    process.join(120)
-    assert process.exitcode == -signal.SIGKILL
+    assert exit_status_of(_reembed_and_die, data_dir, 2) == -signal.SIGKILL
 
     new = GatedEmbedder(dim=96)
     with served(data_dir, new, GatedEmbedder(dim=64)) as application:

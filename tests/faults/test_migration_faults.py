@@ -1,6 +1,5 @@
 """Upgrades: a copy before, killed half way, a schema from the future, and two servers on one database."""
 
-import multiprocessing
 import signal
 import sqlite3
 import time
@@ -22,7 +21,7 @@ from app.errors import SetupError
 from app.server.bootstrap import build
 from app.settings import Settings
 from tests.databases import migrated_file
-from tests.faults.forked import KillPoint, watch
+from tests.faults.forked import KillPoint, exit_status_of, watch
 from tests.postgres import empty_postgres
 
 __all__ = ["migrated_file"]
@@ -84,13 +83,11 @@ def test_a11_an_upgrade_killed_half_way_is_rolled_back_and_done_by_the_next_star
     old_url: str, tmp_path: Path, point: KillPoint
 ) -> None:
     copies = tmp_path / "backups"
-    killed = multiprocessing.get_context("forkserver").Process(target=_upgrade_until, args=(point, old_url, copies))
-    killed.start()
-    killed.join(120)
+    status = exit_status_of(_upgrade_until, point, old_url, copies)
     if "copy" in point.function and old_url.startswith("postgresql"):
-        assert killed.exitcode in {0, -signal.SIGKILL}, "nothing is copied there"
+        assert status in {0, -signal.SIGKILL}, "nothing is copied there"
         return
-    assert killed.exitcode == -signal.SIGKILL
+    assert status == -signal.SIGKILL
 
     assert state_of(old_url) == (OLD, 42), "all of it or nothing"
     with opened(old_url) as database:

@@ -110,14 +110,22 @@ class Always:
         return [[7] * each for _ in sequences]
 
 
+class Subject(Scheduler[Counted]):
+    """A scheduler whose rooms can be looked at."""
+
+    def __init__(self, rooms: CountedRooms, *, max_running: int, step_tokens: int, drafter: Always | None) -> None:
+        super().__init__(rooms, max_running=max_running, step_tokens=step_tokens, drafter=drafter)
+        self.rooms = rooms
+
+
 def scheduler(
     *sequences: Counted,
     max_running: int = 4,
     step_tokens: int = 16,
     capacity_tokens: int = 1000,
     drafts: int = 0,
-) -> Scheduler[Counted]:
-    made = Scheduler[Counted](
+) -> Subject:
+    made = Subject(
         CountedRooms(capacity_tokens),
         max_running=max_running,
         step_tokens=step_tokens,
@@ -130,18 +138,12 @@ def scheduler(
     return made
 
 
-def admit_all(subject: Scheduler[Counted]) -> None:
+def admit_all(subject: Subject) -> None:
     while subject.admit(now=0.0):
         pass
 
 
-def rooms_of(subject: Scheduler[Counted]) -> CountedRooms:
-    rooms = subject._rooms
-    assert isinstance(rooms, CountedRooms)
-    return rooms
-
-
-def carry_out(subject: Scheduler[Counted], plan: Plan[Counted], *, right: int = 0) -> None:
+def carry_out(subject: Subject, plan: Plan[Counted], *, right: int = 0) -> None:
     """What the engine does with a plan, `right` of the drafts of each sequence being accepted."""
     for work in plan.work:
         sequence = work.sequence
@@ -149,14 +151,14 @@ def carry_out(subject: Scheduler[Counted], plan: Plan[Counted], *, right: int = 
         assert BLOCK * len(sequence.blocks) >= sequence.computed + work.tokens + len(work.drafts), "no room"
         sequence.computed += work.tokens + accepted
         sequence.generated += (1 + accepted) if work.sampled else 0
-        rooms_of(subject).offer(sequence)
+        subject.rooms.offer(sequence)
         if sequence.generated == sequence.outputs:
             subject.remove(sequence)
     subject.check_integrity()
-    rooms_of(subject).pool.check_integrity()
+    subject.rooms.pool.check_integrity()
 
 
-def advance(subject: Scheduler[Counted], *, right: int = 0) -> list[tuple[Counted, int]]:
+def advance(subject: Subject, *, right: int = 0) -> list[tuple[Counted, int]]:
     """Plan and carry out one step."""
     plan = subject.plan()
     carry_out(subject, plan, right=right)
@@ -282,7 +284,7 @@ def test_the_lowest_priority_gives_way() -> None:
 def test_a_sequence_whose_room_cannot_be_had_fails_alone() -> None:
     subject = scheduler(Counted(prompt=4, outputs=9))
     sick, well = Counted(prompt=4, outputs=9, content=5), Counted(prompt=4, outputs=9, content=6)
-    rooms_of(subject).broken.add(id(sick))
+    subject.rooms.broken.add(id(sick))
     subject.add(sick)
     subject.add(well)
 
@@ -299,7 +301,7 @@ def test_a_sequence_that_cannot_grow_fails_alone() -> None:
     sick, well = Counted(prompt=4, outputs=9), Counted(prompt=4, outputs=9)
     subject = scheduler(sick, well)
     advance(subject)
-    rooms_of(subject).broken.add(id(sick))
+    subject.rooms.broken.add(id(sick))
 
     plan = subject.plan()
 
@@ -367,4 +369,4 @@ def test_every_sequence_ends_and_no_step_exceeds_its_budget(
 
     assert all(sequence.generated == sequence.outputs for sequence in sequences)
     assert not subject.waiting
-    assert rooms_of(subject).pool.used == 0
+    assert subject.rooms.pool.used == 0

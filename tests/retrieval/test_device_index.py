@@ -279,8 +279,7 @@ def test_closing_gives_the_device_back_and_the_source_answers() -> None:
 @pytest.mark.parametrize("share", [None, 0.5, 0.2, 0.01])
 def test_an_inverted_index_finds_on_a_device_what_it_finds_in_memory(share: float | None) -> None:
     trained = InvertedIndex.train(VECTORS, lists=64, exact=None, threads=1)
-    source, gpu = Narrow(DIM), FakeGpu()
-    source._index = trained._index
+    source, gpu = Narrow(DIM, trained=trained), FakeGpu()
     source.add(np.arange(COUNT - 50), VECTORS[:-50])
     index = DeviceIndex(source, transfer=gpu.transfer, report=unexpected)
     index.add(np.arange(COUNT - 50, COUNT), VECTORS[-50:])
@@ -303,8 +302,7 @@ def test_an_inverted_index_finds_on_a_device_what_it_finds_in_memory(share: floa
 
 def test_where_the_lists_read_hold_too_few_the_source_reads_more() -> None:
     trained = InvertedIndex.train(VECTORS, lists=64, exact=None, threads=1)
-    source, gpu = Narrow(DIM), FakeGpu()
-    source._index = trained._index
+    source, gpu = Narrow(DIM, trained=trained), FakeGpu()
     source.add(np.arange(COUNT), VECTORS)
     index = DeviceIndex(source, transfer=gpu.transfer, report=unexpected)
 

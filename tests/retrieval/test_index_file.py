@@ -321,7 +321,7 @@ def test_an_index_that_was_never_trained_is_refused(folder: Path) -> None:
 
 
 def test_an_index_that_holds_a_key_twice_is_refused(folder: Path) -> None:
-    raw = an_inverted_index()._index
+    raw, _ = an_inverted_index().copied(faiss.clone_index)
     raw.add_with_ids(np.ones((1, 8), np.float32), np.array([7]))
     put(folder, faiss.serialize_index(raw).tobytes(), count=501)
 

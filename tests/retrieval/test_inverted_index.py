@@ -30,8 +30,7 @@ class Narrow(Inverted):
 def test_an_inverted_index_finds_nearly_all_that_brute_force_finds(share: float | None, floor: float) -> None:
     vectors, queries = clustered(20_000, queries=50)
     trained = InvertedIndex.train(vectors, lists=128, exact=None, threads=1)
-    index = Narrow(32)
-    index._index = trained._index
+    index = Narrow(32, trained=trained)
     exact = ExactIndex(32)
     index.add(np.arange(20_000), vectors)
     exact.add(np.arange(20_000), vectors)
@@ -49,7 +48,7 @@ def test_scores_of_an_inverted_index_are_exact_where_the_vectors_are_known() -> 
     vectors, queries = clustered(2_000, queries=5)
     index = Inverted(32)
     index.add(np.arange(2_000), vectors)
-    del index._stored[17]  # deleted from the store a moment ago: the approximate score stays
+    index.lose(17)  # deleted from the store a moment ago: the approximate score stays
 
     for query in (*queries, vectors[17]):
         for key, score in index.search(query, k=30, allowed=None):

@@ -37,11 +37,17 @@ X, Y, Z = (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)
 class Inverted(InvertedIndex):
     """An inverted index beside the store of exact vectors it is used with, as SQL is in the product."""
 
-    def __init__(self, dim: int, *, lists: int = 8) -> None:
+    def __init__(self, dim: int, *, lists: int = 8, trained: InvertedIndex | None = None) -> None:
         self._stored: dict[int, Vectors] = {}
-        sample = np.random.default_rng(7).standard_normal((40 * lists, dim)).astype(np.float32)
-        trained = InvertedIndex.train(sample, lists=lists, exact=None, threads=1)
-        super().__init__(trained._index, exact=self.stored)
+        if trained is None:
+            sample = np.random.default_rng(7).standard_normal((40 * lists, dim)).astype(np.float32)
+            trained = InvertedIndex.train(sample, lists=lists, exact=None, threads=1)
+        raw, _ = trained.copied(faiss.clone_index)
+        super().__init__(raw, exact=self.stored)
+
+    def lose(self, key: int) -> None:
+        """Delete a vector from the store, but not from the index."""
+        del self._stored[key]
 
     def stored(self, wanted: Keys) -> tuple[Keys, Vectors]:
         found = [key for key in wanted.tolist() if key in self._stored]

@@ -14,6 +14,15 @@ _SEEN = """
   .some((element) => element.checkVisibility() && element.textContent.includes(text))
 """
 
+_SETTLED = """
+() => document.querySelector("[aria-busy=true]") === null
+  && [...document.querySelectorAll("main p.quiet")].every(({textContent}) => !textContent.endsWith("…"))
+  && document.readyState === "complete" && [...document.images].every(({complete}) => complete)
+"""
+_TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+STILL = "() => document.getAnimations().every(({playState}) => playState !== 'running')"
+"""Whether nothing on the page is moving; an expression for `wait_for_function`."""
+
 
 async def seen(page: "Page", selector: str, text: str = "", *, timeout: float | None = None) -> None:
     """Wait until something that a CSS selector names is shown, with `text` in it.
@@ -22,3 +31,9 @@ async def seen(page: "Page", selector: str, text: str = "", *, timeout: float | 
         playwright.async_api.TimeoutError: It was not there in `timeout` milliseconds, the context's where it is None.
     """
     await page.wait_for_function(_SEEN, arg=[selector, text], timeout=timeout)
+
+
+async def settled(page: "Page") -> None:
+    """Wait until the page loads nothing any more, has drawn what it loaded, and has run what that started."""
+    await page.wait_for_function(_SETTLED)
+    await page.evaluate(_TWO_FRAMES)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.server.state import State
 from tests.app.server.lines import GatedEmbedder, running
-from tests.web import built_page  # noqa: F401 - which page is served
 
 _LOOK_SECONDS = 0.01
 

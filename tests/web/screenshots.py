@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.web.looking import STILL
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 250_000
 _DAY = 86_400.0
+_LOOK_SECONDS = 0.1
 _WEEKS = 14 * _DAY
 _offset = -_WEEKS
 
@@ -105,7 +108,7 @@ def serving(data_dir: Path) -> Iterator[httpx.Client]:
                         if http.get("/readyz").status_code == 200:
                             break
                     except httpx.TransportError:
-                        time.sleep(0.1)
+                        time.sleep(_LOOK_SECONDS)
                 yield http
         finally:
             server.should_exit = True
@@ -124,7 +127,7 @@ def use(http: httpx.Client, shown: Scene) -> None:
         fields = {"collection_id": collections[shelf], "wait": "30"}
         body = http.post("/v1/documents", files={"file": (name, content)}, data=fields).json()
         while body["status"] not in {"indexed", "failed"}:
-            time.sleep(1)
+            time.sleep(_LOOK_SECONDS)
             body = http.get(f"/v1/documents/{body['id']}").json()
         print(f"  {name}: {body['status']}")
         _offset += _DAY / 4
@@ -199,7 +202,7 @@ class Camera:
         Raises:
             SystemExit: It is too large to be kept with the source.
         """
-        page.wait_for_timeout(700)
+        page.wait_for_function(STILL)
         path = self._out / f"{name}.png"
         size = len(page.screenshot(path=path, animations="disabled"))
         print(f"  {path}: {size // 1000} kB")
@@ -224,10 +227,10 @@ def photograph(camera: Camera, shown: Scene) -> None:
                 camera.go(page, "#/", ".ask-composer")
                 ask(page, question)
             page.locator(".ask-how summary").last.click()
-            page.wait_for_timeout(1000)  # what moves hides the card
+            page.wait_for_function(STILL)  # what moves hides the card
             mark = page.locator("a.ask-mark").last
             mark.scroll_into_view_if_needed()
-            page.wait_for_timeout(300)
+            page.wait_for_function(STILL)
             mark.hover()
             page.get_by_role("tooltip").wait_for()
             camera.take(page, f"ask-{scheme}")

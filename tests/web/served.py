@@ -1,6 +1,6 @@
 """The application around a scripted model, serving the page: to the tests, and to somebody who looks at it.
 
-python -m tests.web.served [--dist FOLDER] [--data FOLDER] [--port N]
+python -m tests.web.served [--data FOLDER] [--port N]
 """
 
 import argparse
@@ -16,7 +16,6 @@ from app.answering.answerer import Answerer
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.question import Limits
-from app.api import web_page
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
@@ -40,7 +39,6 @@ from tests.faults.metered import MODEL, metered
 from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
 from tests.retrieval.fakes import HashingEmbedder
 from tests.server import ADMIN_KEY
-from tests.web import built_page  # noqa: F401 - which page is served
 from tests.web.made_documents import ANSWERS, AT_LENGTH, OTHERWISE, SLOWLY
 
 LIMITS = Limits(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
@@ -134,12 +132,9 @@ def application(data_dir: Path) -> Iterator[State]:
 def main() -> None:
     """Serve until stopped, and say where and with which key."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dist", type=Path, help="a built page; app/web/dist unless told otherwise")
     parser.add_argument("--data", type=Path, help="a data dir; a new one unless told otherwise")
     parser.add_argument("--port", type=int, default=8765)
     given = parser.parse_args()
-    if given.dist is not None:
-        web_page._BUILT = given.dist
     data_dir = given.data or Path(tempfile.mkdtemp(prefix="footnote-web-"))
     data_dir.mkdir(parents=True, exist_ok=True)
     drain = Drain(seconds=2)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.web.asking import ask
 from tests.web.conftest import REFUSED, Opening, Tenant, Window
-from tests.web.looking import seen
+from tests.web.looking import seen, settled
 from tests.web.made_documents import HARBOUR, LOG, QUESTION
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ _RUN = """
     `${html.slice(0, 120)} (${any[0]?.message ?? ""})`).join("; ")}`))
 """
 _COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
-_SETTLED = """
-() => document.querySelector("[aria-busy=true]") === null
-  && [...document.querySelectorAll("main p.quiet")].every(({textContent}) => !textContent.endsWith("…"))
-"""
 pytestmark = pytest.mark.skipif(
     not _AXE.exists(), reason="axe-core is not installed: run `npm install --no-save` in app/web"
 )
@@ -33,7 +29,7 @@ ADMIN = ("keys", "users", "tenants", "prices", "budgets", "limits", "models", "h
 
 async def found_in(page: "Page", name: str) -> list[str]:
     """What is wrong with what is shown, by all rules in the light and by those about colours in the dark."""
-    await page.wait_for_function(_SETTLED)
+    await settled(page)
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(_AXE.read_text(encoding="utf-8"))
     found = [f"{name}: {one}" for one in await page.evaluate(_RUN, {})]

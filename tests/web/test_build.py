@@ -35,7 +35,7 @@ def differences(found: "dircmp[str]") -> list[str]:
 def test_the_committed_page_is_built_from_its_source(tmp_path: Path) -> None:
     run("vite", "build", "--outDir", str(tmp_path / "dist"), "--emptyOutDir", "--logLevel", "error")
 
-    assert differences(dircmp(tmp_path / "dist", web_page._BUILT)) == [], "run `make web`"
+    assert differences(dircmp(tmp_path / "dist", web_page.BUILT)) == [], "run `make web`"
 
 
 def test_the_types_are_the_servers(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.web.asking import ask
 from tests.web.conftest import Opening, Tenant
-from tests.web.looking import seen
+from tests.web.looking import seen, settled
 from tests.web.made_documents import EVIL, HOSTILE, HOSTILE_DOCUMENT, HOSTILE_NAME
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _LIVE = """
 
 
 async def assert_inert(page: "Page") -> None:
-    await page.wait_for_timeout(50)
+    await settled(page)
     assert await page.evaluate("window.__pwned") is None
     assert await page.evaluate(_LIVE) == []
 
@@ -91,8 +91,8 @@ async def test_lists_details_and_reports(open_page: Opening, tenant: Tenant) -> 
 
     await page.get_by_role("link", name="Usage").click()
     await seen(page, "[data-table=documents] tbody tr")
-    await page.get_by_label("Split by").select_option("document")
-    await page.wait_for_timeout(300)
+    async with page.expect_response(lambda response: "group_by=document_id" in response.url):
+        await page.get_by_label("Split by").select_option("document")
     await assert_inert(page)
 
 
@@ -106,7 +106,6 @@ async def test_a_document_that_is_looked_at(open_page: Opening, tenant: Tenant, 
     document_id = tenant.http.post("/v1/documents", files=files, data={"wait": "30"}).json()["id"]
     page = await open_page(tenant, f"#/documents/{document_id}")
     await seen(page, "main h1")
-    await page.wait_for_timeout(200)
     await assert_inert(page)
 
 

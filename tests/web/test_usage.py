@@ -132,8 +132,8 @@ async def test_every_chart_equals_its_api_call(open_page: Opening, tenant: Tenan
     await page.locator("[data-chart=cost] table").wait_for(state="attached")
     for split, dimension in SPLITS.items():
         await page.get_by_label("Split by").select_option(split)
-        await page.get_by_role("button", name="Refresh").click()
-        await page.wait_for_timeout(100)
+        async with page.expect_response(lambda response: "/v1/admin/costs?" in response.url):
+            await page.get_by_role("button", name="Refresh").click()
         await seen(page, ".charts:not(.waiting)")
         assert reports.split == dimension
         await assert_equal(page, reports, split)

@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -24,10 +23,12 @@ from mcp_types import TextContent, TextResourceContents
 
 from app.types import Role
 from tests.app.api.openai.openai_server import Service, openai_server
+from tests.processes import footnote as command_line
+from tests.processes import running
 
 TEXT = "The lighthouse of Grey Point was built in 1841. Its keeper counted forty ships in the first year."
 MCP_KEY = "a key of the assistants"
-COMMAND = ["-c", "from app.cli import main; main()", "mcp"]
+COMMAND, *ARGUMENTS = command_line("mcp")
 ERAS = ["auto", "legacy"]  # the protocol that needs no session, and the one that begins with a handshake
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -98,13 +99,9 @@ def listening(folder: Path, environment: dict[str, str]) -> Iterator[Command]:
     """The command in `folder`, on a port of its own choice; killed at the end where it still runs."""
     log, said = folder / "stderr", folder / "stdout"
     with log.open("wb") as stderr, said.open("wb") as stdout:
-        arguments = [sys.executable, *COMMAND, "--http", "--port", "0"]
-        process = subprocess.Popen(arguments, env=environment, cwd=folder, stderr=stderr, stdout=stdout)
-    try:
-        yield Command(_address(process, log), process, log, said)
-    finally:
-        process.kill()
-        process.wait(30)
+        arguments = command_line("mcp", "--http", "--port", "0")
+        with running(arguments, env=environment, cwd=folder, stderr=stderr, stdout=stdout) as process:
+            yield Command(_address(process, log), process, log, said)
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
@@ -159,7 +156,7 @@ async def test_an_assistant_reads_over_http_what_the_key_may_read(footnote, keyl
 
 
 async def test_an_assistant_reads_over_standard_input_and_output(footnote, tmp_path):
-    command = StdioServerParameters(command=sys.executable, args=COMMAND, env=footnote.environment(), cwd=tmp_path)
+    command = StdioServerParameters(command=COMMAND, args=ARGUMENTS, env=footnote.environment(), cwd=tmp_path)
     async with Client(command) as client:
         await read_as_an_assistant(client, footnote)
 
@@ -251,7 +248,7 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(footnote, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = subprocess.run(
-            [sys.executable, *COMMAND, "--http", "--port", port],
+            command_line("mcp", "--http", "--port", port),
             env=footnote.environment(),
             cwd=tmp_path,
             capture_output=True,

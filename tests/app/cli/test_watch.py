@@ -48,7 +48,7 @@ class Followed:
         self.follower = Follower(
             self.folder, self.mirror, keep_removed=keep_removed, say=self.notes.say, clock=self.clock
         )
-        self._writes = 0
+        self.writes = 0
 
     def clock(self) -> float:
         return self.now
@@ -61,8 +61,8 @@ class Followed:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-        self._writes += 1
-        os.utime(path, ns=(self._writes * 10**9, self._writes * 10**9))
+        self.writes += 1
+        os.utime(path, ns=(self.writes * 10**9, self.writes * 10**9))
         return path
 
     def touch(self, *names: str) -> None:
@@ -371,9 +371,9 @@ def test_after_any_history_the_documents_are_the_files(
                 case "away", _, _:
                     followed.collection.troubles.append(Refused("Full.", status=503, retry_after_s=1))
                 case "restart", _, _:
-                    writes = followed._writes
+                    written = followed.writes
                     followed = Followed(followed.root, followed.collection)
-                    followed._writes = writes
+                    followed.writes = written
                     followed.follower.rescan()
             if is_told:
                 followed.touch(*(changed for changed in (name, other) if changed in {"a", "b", "d/a", "d/b", "d/e/c"}))

