@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from app.access.pending_login import PendingLogins
 from app.errors import InvalidRequest, ProviderUnavailable, SetupError, Unauthenticated
-from app.settings import Settings
+from app.settings import AccessSettings
 from app.types import Role
 
 CALLBACK_PATH = "/v1/session/oidc/callback"
@@ -50,7 +50,7 @@ class Identity:
     next_path: str
 
 
-def open_id(settings: Settings) -> "OpenId | None":
+def open_id(settings: AccessSettings) -> "OpenId | None":
     """The configured provider, None where there is none; nothing is asked of it yet.
 
     Raises:

@@ -21,7 +21,7 @@ from app.admission.quotas import OverriddenQuotas, Quota
 from app.admission.rates import Rates
 from app.admission.sliding_windows import RateLimitState
 from app.errors import DeadlinePassed, ServerFull
-from app.settings import Settings
+from app.settings import LimitSettings, Settings
 from app.telemetry.stations import station
 from app.types import Principal
 
@@ -186,7 +186,7 @@ async def _ended(task: "asyncio.Task[Any]") -> None:
 _LEAST_TURNS = 4
 
 
-def default_quotas(settings: Settings) -> tuple[Quota, Quota]:
+def default_quotas(settings: LimitSettings) -> tuple[Quota, Quota]:
     """What a key and what a tenant may take for whom nothing else was set."""
     key = Quota(
         requests_per_minute=settings.requests_per_minute,

@@ -18,7 +18,7 @@ from app.db.session import Database
 from app.disk import is_full
 from app.documents.originals import FileStore, read_blocks
 from app.errors import Conflict, SetupError, StorageFull
-from app.settings import Settings
+from app.settings import ServerSettings
 
 _SMALL = 64 << 20  # bytes of a description; more is no description of ours
 
@@ -32,7 +32,9 @@ class Restored:
     aside: Path | None
 
 
-def restore(settings: Settings, source: Path, *, force: bool = False, report: Report = lambda *_: None) -> Restored:
+def restore(
+    settings: ServerSettings, source: Path, *, force: bool = False, report: Report = lambda *_: None
+) -> Restored:
     """Make the data dir of `settings` the installation that `source` is a backup of.
 
     The database keeps the schema of the backup: the next start migrates it. The vector and word indexes are built
@@ -108,7 +110,9 @@ def _verify(source: Path, report: Report) -> tuple[Manifest, Summary, int]:
     return manifest, summary, size
 
 
-def _unpack(source: Path, settings: Settings, manifest: Manifest, folder: Path, *, size: int, report: Report) -> None:
+def _unpack(
+    source: Path, settings: ServerSettings, manifest: Manifest, folder: Path, *, size: int, report: Report
+) -> None:
     url = settings.database_url or f"sqlite:///{folder / 'footnote.db'}"
     files, done = FileStore(folder / "files"), 0
     database = Database.open(url)

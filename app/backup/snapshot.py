@@ -27,7 +27,7 @@ from app.db.tables.documents import document_version
 from app.disk import is_full, sync_folder
 from app.documents.originals import FileStore
 from app.errors import Conflict, SetupError, StorageFull
-from app.settings import Settings
+from app.settings import ServerSettings
 
 Report = Callable[[str, int, int], None]
 """(what, done, total), for a progress bar."""
@@ -42,7 +42,9 @@ class _Original:
     sha256: str
 
 
-def back_up(settings: Settings, target: Path, *, force: bool = False, report: Report = lambda *_: None) -> Summary:
+def back_up(
+    settings: ServerSettings, target: Path, *, force: bool = False, report: Report = lambda *_: None
+) -> Summary:
     """Write a backup of the installation to `target`, durable when this returns.
 
     Until then `target` is what it was: the file grows beside it under another name. It can be read by its
@@ -65,7 +67,7 @@ def back_up(settings: Settings, target: Path, *, force: bool = False, report: Re
         database.close()
 
 
-def require_database(settings: Settings) -> None:
+def require_database(settings: ServerSettings) -> None:
     """Check that SQLite's file is there: opening it would make one.
 
     Raises:
@@ -76,7 +78,9 @@ def require_database(settings: Settings) -> None:
         raise SetupError("There is no database in this data dir: nothing to back up. Is FOOTNOTE_DATA_DIR set?")
 
 
-def _write_beside(database: Database, settings: Settings, target: Path, *, force: bool, report: Report) -> Summary:
+def _write_beside(
+    database: Database, settings: ServerSettings, target: Path, *, force: bool, report: Report
+) -> Summary:
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
@@ -99,7 +103,7 @@ def _write_beside(database: Database, settings: Settings, target: Path, *, force
     return summary
 
 
-def _fill(archive: ArchiveWriter, database: Database, settings: Settings, report: Report) -> Summary:
+def _fill(archive: ArchiveWriter, database: Database, settings: ServerSettings, report: Report) -> Summary:
     schema = current_revision(database)
     if schema is None:
         raise SetupError("The database has no tables yet: nothing to back up.")

@@ -11,7 +11,7 @@ from rich.console import Console
 from app.errors import SetupError
 
 if TYPE_CHECKING:
-    from app.settings import Settings
+    from app.settings import ServerSettings, Settings
 
 _KEYED_BY_ENVIRONMENT = "Settings come from FOOTNOTE_* variables or .env; see .env.example."
 
@@ -68,7 +68,7 @@ def run(settings: "Settings") -> None:
             raise loading.failure
 
 
-def _listen(settings: "Settings", console: Console) -> socket.socket:
+def _listen(settings: "ServerSettings", console: Console) -> socket.socket:
     """Binds and announces the socket; early requests wait in its backlog.
 
     Raises:

@@ -13,7 +13,7 @@ from app.models.catalog import PackagedModel
 from app.models.finetuned import AUTO, NONE, FinetunedManifest, FinetunedStatus, Finetuning, folders_of
 from app.models.folder import resolve
 from app.models.span_reader import configured_reader
-from app.settings import Settings
+from app.settings import ModelSettings, Settings
 from generation.config import ADAPTER_FILES, AdapterConfig
 
 SHIPPED = Path(generation.__file__).parent / "adapters" / "grounded-smollm2-135m"
@@ -64,7 +64,7 @@ def configured_adapter(settings: Settings) -> AdapterConfig | None:
     return adapter_for(settings, generator=resolve(settings.generator, models_dir=settings.models_dir))
 
 
-def adapter_for(settings: Settings, *, generator: str) -> AdapterConfig | None:
+def adapter_for(settings: ModelSettings, *, generator: str) -> AdapterConfig | None:
     """What the settings have loaded into `generator`.
 
     The shipped one was trained to be pointed at answers and refuses where nothing points: without a reader "auto"

@@ -7,7 +7,7 @@ from app.errors import SetupError
 from app.models.adapter import adapter_for
 from app.models.folder import resolve
 from app.models.span_reader import configured_reader
-from app.settings import Settings
+from app.settings import EngineSettings, ModelSettings, Settings
 from app.telemetry.stations import traceparent
 from generation.config import EngineConfig
 from generation.ports import Engine, Tokenizer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from retrieval.encoder import SentenceEncoder
 
 
-def load_embedder(settings: Settings) -> "SentenceEncoder":
+def load_embedder(settings: ModelSettings) -> "SentenceEncoder":
     """The embedder the settings name.
 
     Raises:
@@ -36,7 +36,7 @@ def load_embedder(settings: Settings) -> "SentenceEncoder":
     )
 
 
-def load_entailment(settings: Settings) -> EntailmentJudge | None:
+def load_entailment(settings: ModelSettings) -> EntailmentJudge | None:
     """The verifying model the settings name; None when they name none.
 
     Raises:
@@ -52,7 +52,7 @@ def load_entailment(settings: Settings) -> EntailmentJudge | None:
     )
 
 
-def load_reranker(settings: Settings) -> Reranker | None:
+def load_reranker(settings: ModelSettings) -> Reranker | None:
     """The reranker the settings name; None when they name none.
 
     Raises:
@@ -68,7 +68,7 @@ def load_reranker(settings: Settings) -> Reranker | None:
     )
 
 
-def load_reader(settings: Settings) -> Reader | None:
+def load_reader(settings: ModelSettings) -> Reader | None:
     """The span reader the settings name; None when they name none, or none was trained from the embedder.
 
     Raises:
@@ -120,14 +120,14 @@ def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer"
     return SupervisedEngine(LocalEngine.loader(engine_config(settings, generator=generator), tokenizer))
 
 
-def _remote_engine(settings: Settings, tokenizer: "ChatTokenizer") -> Engine:
+def _remote_engine(settings: EngineSettings, tokenizer: "ChatTokenizer") -> Engine:
     """An engine over another server; the tokenizer must be its model's."""
     from generation.remote import RemoteEngine
 
     return RemoteEngine.load(remote_config(settings), tokenizer, traceparent=traceparent)
 
 
-def remote_config(settings: Settings) -> RemoteConfig:
+def remote_config(settings: EngineSettings) -> RemoteConfig:
     """How the settings want the remote server reached.
 
     Raises:

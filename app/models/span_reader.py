@@ -14,7 +14,7 @@ import retrieval
 from app.models.catalog import PackagedModel
 from app.models.finetuned import AUTO, NONE, FinetunedManifest, FinetunedStatus, Finetuning, folders_of
 from app.models.folder import resolve
-from app.settings import Settings
+from app.settings import ModelSettings
 from retrieval.span_model import READER_FILES, Calibration, ReaderConfig
 
 SHIPPED = Path(retrieval.__file__).parent / "readers" / "span-minilm-l6"
@@ -54,7 +54,7 @@ def choose_reader(setting: str, *, embedder: str, shipped: Path = SHIPPED) -> Re
     return _config(shipped, manifest) if manifest.fits(embedder) else None
 
 
-def configured_reader(settings: Settings) -> ReaderConfig | None:
+def configured_reader(settings: ModelSettings) -> ReaderConfig | None:
     """What the settings would have loaded.
 
     Raises:

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from app.server.drain import Drain
 from app.server.process import notify
 from app.server.state import State
-from app.settings import Settings
+from app.settings import ServerSettings
 
 _CLOSING_SECONDS = 3  # for connections, once nothing runs on them any more
 
@@ -84,7 +84,7 @@ class Server(uvicorn.Server):
             models.answerer.server_stops()
 
 
-def configuration(app: FastAPI, settings: Settings) -> uvicorn.Config:
+def configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
     """How uvicorn is to serve: whom it believes, how long it waits, what it says of itself."""
     return uvicorn.Config(
         app,

@@ -18,7 +18,7 @@ from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderSwap
 from app.server.process import leave_loaded_alone
 from app.server.state import State
-from app.settings import Settings
+from app.settings import IngestionSettings
 from app.usage.budgets.alert_delivery import AlertDelivery
 from app.usage.reconciliation.engine_counters import EngineCounters
 from app.usage.reconciliation.reconciliation import LedgerWatch
@@ -155,7 +155,7 @@ def _assembly(
     )
 
 
-def extraction_limits(settings: Settings) -> ExtractionLimits:
+def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
     """What one file may take, by the settings."""
     return ExtractionLimits(
         seconds=settings.parse_seconds,

@@ -7,12 +7,13 @@ rarely: requests leave cycles, and nearly all of them are gone with the young on
 
 import asyncio
 import gc
-import os
 import resource
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+
+from app.settings import notify_socket
 
 _YOUNG = 2_000  # objects that were made and not freed: a collection of them takes a few milliseconds
 _MIDDLE = 5  # collections of the young
@@ -60,7 +61,7 @@ def notify(state: str) -> None:
 
     A manager that does not listen is no reason to stop serving.
     """
-    address = os.environ.get("NOTIFY_SOCKET", "")
+    address = notify_socket()
     if not address.startswith(("/", "@")):
         return
     name = "\0" + address[1:] if address.startswith("@") else address  # the abstract namespace

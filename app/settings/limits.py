@@ -1,0 +1,44 @@
+"""Limits for callers: rate limits and timeouts."""
+
+from pydantic import BaseModel, Field
+
+
+class LimitSettings(BaseModel, frozen=True):
+    """Rate limits and timeouts. Administrators may set other rate limits for single keys and tenants."""
+
+    requests_per_minute: int | None = Field(
+        default=None, ge=1, description="Requests a key may make in any minute; unset is no limit."
+    )
+    tokens_per_minute: int | None = Field(
+        default=None, ge=1, description="Tokens, input and output, a key may use in any minute; unset is no limit."
+    )
+    concurrent_requests: int | None = Field(
+        default=None, ge=1, description="Requests of a key at work at once; unset is no limit."
+    )
+    tenant_requests_per_minute: int | None = Field(
+        default=None, ge=1, description="As requests_per_minute, of all keys of a tenant together."
+    )
+    tenant_tokens_per_minute: int | None = Field(
+        default=None, ge=1, description="As tokens_per_minute, of all keys of a tenant together."
+    )
+    tenant_concurrent_requests: int | None = Field(
+        default=None, ge=1, description="As concurrent_requests, of all keys of a tenant together."
+    )
+    failed_logins_per_minute: int = Field(
+        default=30,
+        ge=1,
+        le=1_000_000,
+        description="Wrong keys a client address may send in any minute; then it is refused (429).",
+    )
+    answer_deadline_s: float = Field(
+        default=600.0,
+        gt=0,
+        le=86_400,
+        description="Longest an answer may take, in seconds from the request's arrival; then it ends with 504.",
+    )
+    write_timeout_s: float = Field(
+        default=60.0,
+        gt=0,
+        le=86_400,
+        description="Longest a reader may take nothing of a response, in seconds; then the connection is closed.",
+    )

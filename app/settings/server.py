@@ -1,0 +1,109 @@
+"""Where the server keeps its data, where it listens, how it stops, and what it reports about itself."""
+
+import os
+from pathlib import Path
+from typing import Literal, Self
+from zoneinfo import available_timezones
+
+from platformdirs import user_data_path
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+# Names for every interface; nothing is bound here.
+_ON_THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
+
+
+class ServerSettings(BaseModel, frozen=True):
+    """Data dir and database, address and proxies, shutdown, accounting zone and currency, logs and traces."""
+
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("footnote"),
+        description="Folder for the database, uploaded files and the vector index.",
+    )
+    database_url: str = Field(
+        default="",
+        description="SQLAlchemy URL, sqlite:///… or postgresql+psycopg://…; empty means SQLite inside the data dir.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address `footnote serve` listens on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port `footnote serve` listens on; 0 picks a free one.")
+    forwarded_allow_ips: str = Field(
+        default="127.0.0.1",
+        description="Addresses or networks of reverse proxies, comma-separated, whose X-Forwarded-For and "
+        "X-Forwarded-Proto are believed; * believes everyone.",
+    )
+    root_path: str = Field(
+        default="",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+        description="Path under which a reverse proxy serves Footnote, and which it takes off; such as /footnote.",
+    )
+    keep_alive_s: int = Field(
+        default=75, ge=1, le=3600, description="Seconds an idle connection is kept open; more than your proxy keeps it."
+    )
+    tls_cert: Path | None = Field(
+        default=None, description="PEM file of the certificate and its chain, to serve HTTPS without a proxy."
+    )
+    tls_key: Path | None = Field(default=None, description="PEM file of the certificate's private key, not encrypted.")
+    drain_s: int = Field(
+        default=30,
+        ge=0,
+        le=3600,
+        description="Seconds that running requests have to finish after SIGTERM; then their streams end with an error.",
+    )
+    reporting_zone: str = Field(
+        default="UTC", description="IANA time zone in which usage reports and budgets begin their days unless told."
+    )
+    currency: str = Field(
+        default="usd", pattern=r"^[a-z]{3}$", description="Currency of all prices and costs, ISO 4217 in lower case."
+    )
+    webhook_hosts: str = Field(
+        default="",
+        description="Hosts, or host:port, comma-separated, to which budget alerts may be posted although they are not "
+        "public addresses.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe log level."
+    )
+    log_format: Literal["console", "json"] = Field(default="console", description="How log lines are written.")
+    otlp_endpoint: str = Field(
+        default="",
+        description="Base address of an OpenTelemetry collector that takes traces by OTLP/HTTP, such as "
+        "http://127.0.0.1:4318; empty is off. Needs the extra `otel`.",
+    )
+    trace_ratio: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Share of requests that are traced, in [0, 1]; a caller's own decision (traceparent) is followed.",
+    )
+
+    @field_validator("reporting_zone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        if name not in available_timezones():
+            raise ValueError("is not a time zone of the IANA database, such as Europe/Berlin")
+        return name
+
+    @model_validator(mode="after")
+    def _certificate_has_key(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("FOOTNOTE_TLS_CERT and FOOTNOTE_TLS_KEY go together")
+        return self
+
+    def address(self, *, port: int | None = None) -> str:
+        """The URL at which a browser on this machine opens the server, without a slash at its end.
+
+        Args:
+            port: The port that was bound, where it is not the configured one.
+        """
+        host = _ON_THIS_MACHINE.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
+        scheme = "http" if self.tls_cert is None else "https"
+        return f"{scheme}://{host}:{self.port if port is None else port}"
+
+    @property
+    def resolved_database_url(self) -> str:
+        """`database_url`, or SQLite inside the data dir."""
+        return self.database_url or f"sqlite:///{(self.data_dir / 'footnote.db').absolute()}"
+
+
+def notify_socket() -> str:
+    """Address of the service manager's socket, empty where no manager started this process (systemd, sd_notify(3))."""
+    return os.environ.get("NOTIFY_SOCKET", "")
