@@ -1,1 +1,1 @@
-"""Who may do what."""
+"""Authentication and access control: keys, sessions, sign-in, and the route table."""

@@ -1,4 +1,4 @@
-"""From a request's headers to a principal."""
+"""Authenticates requests by bearer key or session cookie, and cuts responses off when the key is revoked."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Scope, Send
 
 from app.access.cookie import require_own_page, session_secret
-from app.access.key_cache import KnownPrincipals
+from app.access.key_cache import KeyCache
 from app.db.values import digest_of
 from app.errors import Unauthenticated
 from app.types import Principal
@@ -17,42 +17,54 @@ _LOOKUPS = 4
 
 
 class KeyLookup(Protocol):
-    """Finds the principal of a live key or session."""
+    """Finds the principal of a valid key or session.
+
+    Example:
+        >>> keys.authenticate("fn_a1b2c3…")
+        Principal(tenant_id='default', user_id='ada', key_id='key_1', role=<Role.MEMBER: 'member'>)
+    """
 
     def authenticate(self, secret: str) -> Principal | None:
-        """The principal, or None when the secret is unknown, revoked or expired; one lookup either way."""
+        """The principal; None when the secret is unknown, revoked or expired. Takes one lookup in both cases."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request, and by what: `secret` is a key's or, `by_cookie`, a session's."""
+    """An authenticated caller and its credential: the `secret` of a key or, with `by_cookie`, of a session."""
 
     principal: Principal
     secret: str
     by_cookie: bool
 
     def __repr__(self) -> str:
-        return f"Caller({self.principal!r})"  # the secret is for no log
+        return f"Caller({self.principal!r})"  # keeps the secret out of logs
 
 
 class Authenticator:
-    """Checks bearer keys and session cookies. What a change takes away is gone within half a second."""
+    """Authenticates bearer keys and session cookies. Revoked keys and ended sessions are refused within 0.5 s.
 
-    def __init__(self, keys: KeyLookup, sessions: KeyLookup, *, known: KnownPrincipals | None = None) -> None:
+    Example:
+        >>> authenticator = Authenticator(keys, sessions)
+        >>> caller = await authenticator.caller(request.headers, request.method)
+        >>> caller.principal.tenant_id
+        'default'
+    """
+
+    def __init__(self, keys: KeyLookup, sessions: KeyLookup, *, cache: KeyCache | None = None) -> None:
         self._keys = keys
         self._sessions = sessions
-        self._known = known if known is not None else KnownPrincipals()
-        # Threads of its own: who is to be refused must not wait behind those whose answers are prepared.
+        self._cache = cache if cache is not None else KeyCache()
+        # Threads of its own: a request with a bad key is refused without waiting for answers that are being prepared.
         self._turn = anyio.CapacityLimiter(_LOOKUPS)
         self._threads = anyio.CapacityLimiter(_LOOKUPS)
 
     async def caller(self, headers: Headers, method: str) -> Caller:
-        """Who sends these headers; a bearer key (RFC 6750, section 2.1) wins over a session cookie.
+        """Authenticate the sender of these headers; a bearer key (RFC 6750, section 2.1) wins over a session cookie.
 
         Raises:
-            Unauthenticated: There is no usable key or session. The message is the same for every bad one.
-            CrossSiteRequest: A session's request that its own page did not make.
+            Unauthenticated: There is no valid key or session. The message does not say why it is not valid.
+            CrossSiteRequest: A request with a session cookie that did not come from our own page.
         """
         authorization, cookie = headers.get("authorization"), session_secret(headers)
         if authorization is None and cookie is not None:
@@ -63,37 +75,37 @@ class Authenticator:
         return Caller(await self._principal(secret, by_cookie=False), secret, by_cookie=False)
 
     async def recheck(self, caller: Caller) -> None:
-        """Check that a caller's key or session still stands as it did.
+        """Check that a caller's key or session is still valid and unchanged.
 
         Raises:
-            Unauthenticated: It does not.
+            Unauthenticated: It has ended or changed.
         """
         if await self._principal(caller.secret, by_cookie=caller.by_cookie) != caller.principal:
             raise Unauthenticated("The key or session has changed.")
 
     async def _principal(self, secret: str, *, by_cookie: bool) -> Principal:
         digest = f"{by_cookie:d}{digest_of(secret)}"
-        found = self._known.find(digest)
+        found = self._cache.find(digest)
         if found is not None:
             return found
         async with self._turn:
-            found = self._known.find(digest)  # another request with this key was looked up meanwhile
+            found = self._cache.find(digest)  # another request with this key was looked up meanwhile
             if found is not None:
                 return found
-            epoch = self._known.epoch
+            epoch = self._cache.epoch
             lookup = self._sessions if by_cookie else self._keys
             found = await anyio.to_thread.run_sync(lookup.authenticate, secret, limiter=self._threads)
             if found is None:
                 raise Unauthenticated("The session is over." if by_cookie else "The API key is not valid.")
-            self._known.keep(digest, found, epoch=epoch)
+            self._cache.store(digest, found, epoch=epoch)
         return found
 
 
 def bearer_secret(authorization: str | None) -> str:
-    """The key in an `Authorization` header.
+    """The bearer key in an `Authorization` header (RFC 6750).
 
     Raises:
-        Unauthenticated: There is none.
+        Unauthenticated: The header is missing or holds no bearer key.
     """
     scheme, _, secret = (authorization or "").partition(" ")
     if scheme.casefold() != "bearer" or not secret.strip():
@@ -101,15 +113,18 @@ def bearer_secret(authorization: str | None) -> str:
     return secret.strip()
 
 
-class NoLongerAllowed(Exception):
-    """The caller's key or session has ended while an answer was sent; the connection is closed."""
+class AccessRevoked(Exception):
+    """The caller's key or session ended while the response was sent; the connection is closed."""
 
 
-def while_allowed(send: Send, authenticator: Authenticator, scope: Scope) -> Send:
-    """`send`, that sends nothing more of a GET's answer once its caller's key or session has changed.
+def until_revoked(send: Send, authenticator: Authenticator, scope: Scope) -> Send:
+    """Wrap `send` so that a GET's response stops once the caller's key or session has ended or changed.
 
-    Exports and files may take longer than a key lives. Event streams look for themselves, so that they can say why
-    they end. An answer that is being generated may finish: it was asked for, and is paid for, while the key was good.
+    Exports and files may take longer than a key lives. Event streams check by themselves, so that they can say why
+    they end. An answer that is being generated may finish: it was requested, and is billed, while the key was valid.
+
+    Raises:
+        AccessRevoked: By the wrapped `send`, for the first message after the change.
     """
     caller: Caller | None = scope["state"].get("caller")
     if caller is None or scope["method"] != "GET":
@@ -125,7 +140,7 @@ def while_allowed(send: Send, authenticator: Authenticator, scope: Scope) -> Sen
             try:
                 await authenticator.recheck(caller)
             except Unauthenticated:
-                raise NoLongerAllowed from None
+                raise AccessRevoked from None
         else:
             begun = True
         await send(message)

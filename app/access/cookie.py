@@ -1,8 +1,8 @@
-"""The session cookie, and what a request that comes with it has to show to change anything.
+"""The session cookie and the protection against cross-site request forgery (CSRF).
 
-A browser sends a cookie with every request to its site, whoever made the page that asked. So besides
-SameSite (RFC 6265bis, section 4.1.2.7) an unsafe request names a token that only our own page can read,
-and a request that says it comes from elsewhere is refused (Fetch Metadata; RFC 6454).
+A browser sends a cookie with every request to its site, also with those that another site's page makes. Besides
+SameSite (RFC 6265bis, section 4.1.2.7) an unsafe request therefore needs a token that only our own page can read.
+A request whose headers name another site is refused (Fetch Metadata; RFC 6454).
 """
 
 import hashlib
@@ -19,13 +19,13 @@ COOKIE = "footnote_session"
 CSRF_HEADER = "X-Footnote-CSRF"
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""They change nothing, so they need no token (RFC 9110, section 9.2.1)."""
+"""Methods that change nothing and need no CSRF token (RFC 9110, section 9.2.1)."""
 
-_OWN_SITE = frozenset({"same-origin", "none"})  # none: the user typed it
+_OWN_SITE = frozenset({"same-origin", "none"})  # none: the user entered the address
 
 
 def session_secret(headers: Headers) -> str | None:
-    """The secret in the request's session cookie, None without one."""
+    """The secret in the request's session cookie; None without a cookie."""
     for header in headers.getlist("cookie"):
         secret = cookie_parser(header).get(COOKIE)
         if secret:
@@ -34,7 +34,7 @@ def session_secret(headers: Headers) -> str | None:
 
 
 def csrf_token(secret: str) -> str:
-    """The token of the session with this secret: an HMAC (RFC 2104), so it is stored nowhere."""
+    """The CSRF token of the session with this secret: an HMAC (RFC 2104), so that it need not be stored."""
     return hmac.new(secret.encode("utf-8", "surrogatepass"), b"footnote csrf", hashlib.sha256).hexdigest()
 
 
@@ -42,24 +42,24 @@ def require_own_page(headers: Headers, method: str, secret: str) -> None:
     """Check that a request with a session cookie was made by our own page; safe methods may come from anywhere.
 
     Raises:
-        CrossSiteRequest: It comes from another site, or does not name the session's token.
+        CrossSiteRequest: It comes from another site, or lacks the session's token.
     """
     if method in SAFE_METHODS:
         return
     require_same_site(headers)
     given = headers.get(CSRF_HEADER, "")
     if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), csrf_token(secret).encode()):
-        raise CrossSiteRequest(f"Send the session's token in the header {CSRF_HEADER}; GET /v1/session tells it.")
+        raise CrossSiteRequest(f"Send the session's token in the header {CSRF_HEADER}; GET /v1/session returns it.")
 
 
 def require_same_site(headers: Headers) -> None:
-    """Check that a request does not say it comes from another site; who says nothing is no browser.
+    """Check that a request's headers name no other site. Clients that send no such headers are not browsers.
 
     Raises:
-        CrossSiteRequest: It does.
+        CrossSiteRequest: `Sec-Fetch-Site` or `Origin` names another site.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    # hosts alone are compared: behind a proxy that ends TLS we do not know which scheme the browser sees
+    # only hosts are compared: behind a proxy that ends TLS the scheme that the browser sees is unknown
     elsewhere = origin is not None and urlsplit(origin).netloc.casefold() != headers.get("host", "").casefold()
     if elsewhere or (site is not None and site not in _OWN_SITE):
         raise CrossSiteRequest("This request comes from another site.")

@@ -1,4 +1,4 @@
-"""Whose secrets are known to be good, for half a second: a request then needs no SQL and no other thread."""
+"""Caches authenticated keys and sessions for 0.5 s, so that most requests need no SQL and no other thread."""
 
 import threading
 import time
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from app.types import Principal
 
 FRESH_SECONDS = 0.5
-"""How long a change that another process made may go unnoticed. This process's own changes count at once."""
+"""Lifetime of an entry, and so the delay until changes by another process count. Changes by this one count at once."""
 
-_MOST = 10_000
+_CAPACITY = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +21,22 @@ class _Entry:
     until: float
 
 
-class KnownPrincipals:
-    """Principals by the digest of their secret. Only good ones are kept, so strangers cannot fill it.
+class KeyCache:
+    """Principals by the digest of their secret. Failed lookups are not cached, so guessed keys cannot fill it.
 
-    Any change of keys, users, tenants or sessions begins an epoch, and what was read in an earlier one is not used:
-    also not what was read before the change and arrives after it. Safe to use from any thread.
+    Any change of keys, users, tenants or sessions begins a new epoch. Entries of earlier epochs are not used, and the
+    result of a lookup that began before the change is not stored. Safe to use from any thread.
+
+    Example:
+        >>> cache = KeyCache()
+        >>> epoch = cache.epoch
+        >>> cache.store(digest, keys.authenticate(secret), epoch=epoch)
+        >>> cache.find(digest)
+        Principal(tenant_id='default', ...)
     """
 
-    def __init__(self, *, most: int = _MOST, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = most
+    def __init__(self, *, capacity: int = _CAPACITY, clock: Callable[[], float] = time.monotonic) -> None:
+        self._capacity = capacity
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
@@ -37,14 +44,14 @@ class KnownPrincipals:
 
     @property
     def epoch(self) -> int:
-        """To be read before the lookup whose result is handed to `keep`."""
+        """The number of the current epoch; read it before a lookup and pass it to `store` with the result."""
         return self._epoch
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def find(self, digest: str) -> Principal | None:
-        """The principal, None where it has to be looked up."""
+        """The cached principal; None on a miss."""
         with self._lock:
             entry = self._entries.get(digest)
             if entry is None:
@@ -54,18 +61,18 @@ class KnownPrincipals:
             del self._entries[digest]
             return None
 
-    def keep(self, digest: str, principal: Principal, *, epoch: int) -> None:
-        """Remember what a lookup found that began in `epoch`; the oldest entry makes room."""
+    def store(self, digest: str, principal: Principal, *, epoch: int) -> None:
+        """Cache the result of a lookup that began in `epoch`; the oldest entry is evicted when the cache is full."""
         with self._lock:
             if epoch != self._epoch:
                 return
             self._entries[digest] = _Entry(principal, epoch, self._clock() + FRESH_SECONDS)
             self._entries.move_to_end(digest)
-            if len(self._entries) > self._most:
+            if len(self._entries) > self._capacity:
                 self._entries.popitem(last=False)
 
-    def forget(self) -> None:
-        """Something changed: look everybody up again."""
+    def invalidate(self) -> None:
+        """Drop every entry, because keys, users, tenants or sessions have changed."""
         with self._lock:
             self._epoch += 1
             self._entries.clear()

@@ -1,4 +1,4 @@
-"""Signing in through an OpenID provider: authorization code flow with PKCE (OpenID Connect Core 1.0; RFC 7636)."""
+"""Sign-in through an OpenID provider: authorization code flow with PKCE (OpenID Connect Core 1.0; RFC 7636)."""
 
 import importlib.util
 import threading
@@ -18,7 +18,7 @@ from app.types import Role
 
 CALLBACK_PATH = "/v1/session/oidc/callback"
 
-_LEEWAY_S = 60  # by which the provider's clock may differ from ours
+_LEEWAY_S = 60  # tolerated difference between the provider's clock and ours
 _METADATA_S = 600.0
 _TIMEOUT_S = 10.0
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -28,7 +28,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class OpenIdConfig:
-    """The provider, and what its users are here. `admins` are subjects or verified e-mail addresses, case-folded."""
+    """The provider, and its users' tenant and role. `admins`: subjects or verified e-mail addresses, case-folded."""
 
     issuer: str
     client_id: str
@@ -41,7 +41,7 @@ class OpenIdConfig:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody the provider vouches for, by the pair that never changes: issuer and subject."""
+    """A user whom the provider has authenticated, identified by issuer and subject, which never change."""
 
     issuer: str
     subject: str
@@ -51,10 +51,10 @@ class Identity:
 
 
 def open_id(settings: AccessSettings) -> "OpenId | None":
-    """The configured provider, None where there is none; nothing is asked of it yet.
+    """The configured provider, None without one; sends no request to it yet.
 
     Raises:
-        SetupError: A library is missing.
+        SetupError: The library authlib is not installed.
     """
     if not settings.oidc_issuer:
         return None
@@ -75,7 +75,14 @@ def open_id(settings: AccessSettings) -> "OpenId | None":
 
 
 class OpenId:
-    """One provider. Requests go to the issuer's host alone, follow no redirect and use no proxy of the environment."""
+    """One OpenID provider. Requests go to the issuer's host only, follow no redirect and ignore proxy variables.
+
+    Example:
+        >>> url, cookie = provider.begin(next_path="/", callback="https://example.com/v1/session/oidc/callback")
+        >>> identity = provider.finish(code=code, state=state, cookie=cookie, callback=callback)
+        >>> identity.subject
+        '248289761001'
+    """
 
     def __init__(self, config: OpenIdConfig, *, clock: Callable[[], float] = time.time) -> None:
         self.config = config
@@ -85,15 +92,15 @@ class OpenId:
         self._metadata: tuple[float, Mapping[str, Any]] | None = None
 
     def begin(self, *, next_path: str, callback: str) -> tuple[str, str]:
-        """Where to send the browser, and what its cookie is to hold meanwhile.
+        """The provider's address to redirect the browser to, and the value of the cookie to set.
 
         Args:
-            next_path: Where it goes once it is signed in: a path on this server.
-            callback: Where the provider sends it back to, unless the settings say.
+            next_path: The path on this server to go to after the sign-in.
+            callback: The address that the provider redirects back to, unless the settings have one.
 
         Raises:
             InvalidRequest: `next_path` leads elsewhere.
-            ProviderUnavailable: The provider does not answer, or not as one.
+            ProviderUnavailable: The provider does not answer, or not as an OpenID provider.
         """
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
@@ -115,11 +122,11 @@ class OpenId:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}", cookie
 
     def finish(self, *, code: str, state: str, cookie: str | None, callback: str) -> Identity:
-        """Who came back from the provider.
+        """The user whom the provider has authenticated, read from its ID token.
 
         Raises:
-            Unauthenticated: The attempt is not this browser's, or what the provider says does not hold.
-            ProviderUnavailable: The provider does not answer, or not as one.
+            Unauthenticated: The attempt is not this browser's, or the provider's answer cannot be verified.
+            ProviderUnavailable: The provider does not answer, or not as an OpenID provider.
         """
         attempt = self._pending.finish(cookie, state)
         metadata = self._discovered()
@@ -135,7 +142,7 @@ class OpenId:
         return self._identity(claims, next_path=attempt.next_path)
 
     def _exchange(self, metadata: Mapping[str, Any], form: dict[str, str]) -> Mapping[str, Any]:
-        """The code for tokens; the client names itself as the provider wants it (RFC 6749, section 2.3.1)."""
+        """Exchange the code for tokens, with client authentication as the provider wants it (RFC 6749, section 2.3.1)."""
         secret = self.config.client_secret
         methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         auth = None
@@ -148,7 +155,7 @@ class OpenId:
         return self._json("POST", str(metadata["token_endpoint"]), data=form, auth=auth)
 
     def _verified(self, token: str, keys: Mapping[str, Any], issuer: str, *, nonce: str) -> Mapping[str, Any]:
-        """The ID token's claims: signature, issuer, audience, nonce and times hold (Core 1.0, section 3.1.3.7)."""
+        """The ID token's claims, after checking signature, issuer, audience, nonce and times (Core, 3.1.3.7)."""
         from authlib.oidc.core import CodeIDToken
         from joserfc import jwt
         from joserfc.errors import JoseError
@@ -167,7 +174,7 @@ class OpenId:
             )
             claims.validate(now=int(self._clock()), leeway=_LEEWAY_S)
         except (JoseError, ValueError, KeyError, TypeError):
-            # from None: the token is for no log
+            # from None: keeps the token out of logs
             raise Unauthenticated(_NOT_VERIFIED) from None
         return dict(claims)
 
@@ -187,14 +194,14 @@ class OpenId:
         )
 
     def _discovered(self) -> Mapping[str, Any]:
-        """The provider's own description (OpenID Connect Discovery 1.0, section 4), read again after ten minutes."""
+        """The provider's metadata (OpenID Connect Discovery 1.0, section 4), cached for ten minutes."""
         with self._lock:
             kept, now = self._metadata, self._clock()
         if kept is not None and now < kept[0]:
             return kept[1]
         metadata = self._json("GET", f"{self.config.issuer}/.well-known/openid-configuration")
         if str(metadata.get("issuer", "")).rstrip("/") != self.config.issuer:
-            raise ProviderUnavailable("The OpenID provider describes another issuer.")
+            raise ProviderUnavailable("The metadata of the OpenID provider name another issuer.")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             if urlsplit(str(metadata.get(name, "")))[:2] != urlsplit(self.config.issuer)[:2]:
                 raise ProviderUnavailable("The OpenID provider's endpoints are not on the issuer's host.")
@@ -208,22 +215,22 @@ class OpenId:
                 response = client.request(method, url, headers={"Accept": "application/json"}, **options)
             body = response.json() if not response.is_server_error else None
         except (httpx.HTTPError, ValueError):
-            # from None: the request may hold a code or our secret
+            # from None: keeps the code and our secret out of logs
             raise ProviderUnavailable("The OpenID provider cannot be reached.") from None
         if method == "POST" and response.is_client_error:
             raise Unauthenticated("The OpenID provider did not accept this sign-in.")
         if not response.is_success or not isinstance(body, dict):
-            raise ProviderUnavailable("The OpenID provider does not answer as one.")
+            raise ProviderUnavailable("The answer is not one of an OpenID provider.")
         return body
 
 
 def local_path(path: str) -> str:
-    """`path`, if it leads to this server.
+    """`path`, when it is a path on this server (no open redirect).
 
     Raises:
-        InvalidRequest: It might lead elsewhere.
+        InvalidRequest: It might lead to another server.
     """
-    # browsers read a backslash as a slash and drop control characters, so that `/\\host` would leave
+    # browsers read a backslash as a slash and drop control characters, so that `/\\host` is another server
     odd = "\\" in path or any(character <= " " or character == "\x7f" for character in path)
     if not path.startswith("/") or path.startswith("//") or odd:
         raise InvalidRequest("'next' must be a path on this server.", param="next")

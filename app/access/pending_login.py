@@ -1,4 +1,4 @@
-"""What a browser keeps between being sent to an OpenID provider and coming back: sealed, for ten minutes, for once."""
+"""Pending OpenID sign-ins: signed state that the browser holds in a cookie, valid once and for ten minutes."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ _FAILED = "This sign-in is over; begin again."
 
 @dataclass(frozen=True, slots=True)
 class PendingLogin:
-    """One attempt: `state` ties the answer to the browser, `nonce` the token to the attempt, `verifier` is PKCE's."""
+    """One sign-in attempt: `state` ties the callback to the browser, `nonce` the ID token; `verifier` is PKCE's."""
 
     state: str
     nonce: str
@@ -30,9 +30,14 @@ class PendingLogin:
 
 
 class PendingLogins:
-    """Seals attempts with a key of this process (HMAC-SHA256), so that none has to be stored for strangers.
+    """Signs attempts with a key of this process (HMAC-SHA256), so that the server stores nothing for strangers.
 
-    Those that came back are remembered until they expire, so that none comes back twice. Safe to use from any thread.
+    Completed attempts are kept until they expire, so that none completes twice. Safe to use from any thread.
+
+    Example:
+        >>> attempt, cookie = logins.begin("/documents")
+        >>> logins.finish(cookie, attempt.state).next_path
+        '/documents'
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
@@ -42,7 +47,7 @@ class PendingLogins:
         self._spent: OrderedDict[str, float] = OrderedDict()
 
     def begin(self, next_path: str) -> tuple[PendingLogin, str]:
-        """A new attempt, and what its cookie holds."""
+        """A new attempt and the value of its cookie."""
         made = PendingLogin(
             state=secrets.token_urlsafe(32),
             nonce=secrets.token_urlsafe(32),
@@ -54,10 +59,10 @@ class PendingLogins:
         return made, f"{payload}.{self._seal(payload)}"
 
     def finish(self, cookie: str | None, state: str) -> PendingLogin:
-        """The attempt that `state` belongs to, which is over with this.
+        """Complete the attempt that `state` belongs to, and return it.
 
         Raises:
-            Unauthenticated: The cookie is not ours, is another attempt's, is too old, or was used before.
+            Unauthenticated: The cookie is not ours, is another attempt's, has expired, or was used before.
         """
         payload, _, seal = (cookie or "").partition(".")
         if not hmac.compare_digest(seal.encode("utf-8", "surrogatepass"), self._seal(payload).encode()):

@@ -1,4 +1,4 @@
-"""The first admin key of a new installation."""
+"""Keys that exist from the start: the first admin key of a new installation, and the local key of one process."""
 
 import hmac
 import sys
@@ -13,10 +13,10 @@ _USER = "admin"
 
 
 def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenant_id: str, address: str) -> None:
-    """Make an admin key when there is no key at all, and print it once.
+    """Create an admin key when the tenant has no key at all, and print it once.
 
-    A configured key (`FOOTNOTE_ADMIN_KEY`) becomes that first key and is not printed. The link signs a browser in: what
-    follows `#` is sent to no server (RFC 3986, section 3.5), and the page takes it out of the address.
+    A configured key (`FOOTNOTE_ADMIN_KEY`) becomes the first key and is not printed. The printed link signs a browser
+    in: the part after `#` is sent to no server (RFC 3986, section 3.5), and the page removes it from the address.
     """
     if keys.list(tenant_id=tenant_id):
         return
@@ -30,14 +30,14 @@ def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenan
         secret=configured.get_secret_value() if configured is not None else None,
     )
     if configured is None:
-        # Not through the log: it may be shipped elsewhere, and the key must be seen exactly once.
+        # Not through the log, which may be shipped elsewhere: the key is shown exactly once.
         sys.stderr.write(f"\n  First admin key (shown this once): {secret}\n")
         sys.stderr.write(f"  Open the page with it: {address}/#key={secret}\n\n")
         sys.stderr.flush()
 
 
 class LocalKey:
-    """A `KeyLookup` that also knows one secret nobody else has ever seen."""
+    """A `KeyLookup` that also accepts one secret made by this process, for its own requests."""
 
     def __init__(self, keys: KeyLookup, *, secret: str, tenant_id: str) -> None:
         self._keys = keys
@@ -45,7 +45,7 @@ class LocalKey:
         self._principal = Principal(tenant_id=tenant_id, user_id="local", key_id="local", role=Role.ADMIN)
 
     def authenticate(self, secret: str) -> Principal | None:
-        """The local administrator, or whoever the stored keys know."""
+        """The local administrator for the local secret, else the principal of a stored key."""
         if hmac.compare_digest(secret.encode(), self._secret):
             return self._principal
         return self._keys.authenticate(secret)

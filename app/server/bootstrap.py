@@ -8,7 +8,7 @@ from importlib.metadata import version as distribution_version
 from zoneinfo import ZoneInfo
 
 from app.access.authenticator import Authenticator, KeyLookup
-from app.access.key_cache import KnownPrincipals
+from app.access.key_cache import KeyCache
 from app.access.openid import open_id
 from app.access.startup_keys import LocalKey, ensure_first_key
 from app.admission.admission import default_quotas, sized_admission
@@ -130,12 +130,12 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
     """The application without models, after crash recovery: calls left open are settled, cut-off jobs wait again."""
     with ExitStack() as stack:
         base = _base(settings, stack)
-        known = KnownPrincipals()
+        key_cache = KeyCache()
         serving = Serving(version=base.version)
         jobs = JobRepository(base.database)
         limits, rates = _limits(base, stack, serving)
         usage, delivery = _usage(base, stack, jobs, rates)
-        access = _access(base, known, local_secret)
+        access = _access(base, key_cache, local_secret)
         passwords = Passwords()
         corpus = _corpus(base, stack, serving, jobs, passwords)
         gc.enable()  # the command line turns it off while it imports
@@ -253,22 +253,22 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, books: tupl
     return ledger
 
 
-def _access(base: _Base, known: KnownPrincipals, local_secret: str | None) -> Access:
+def _access(base: _Base, key_cache: KeyCache, local_secret: str | None) -> Access:
     """Keys, sessions and users; at the first start of an installation its first key is made."""
     database, settings = base.database, base.settings
-    keys = KeyRepository(database, on_change=known.forget)
-    sessions = SessionRepository(database, hours=settings.session_hours, on_change=known.forget)
+    keys = KeyRepository(database, on_change=key_cache.invalidate)
+    sessions = SessionRepository(database, hours=settings.session_hours, on_change=key_cache.invalidate)
     ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT, address=settings.address())
     lookup: KeyLookup = keys
     if local_secret is not None:
         lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
     return Access(
-        authenticator=Authenticator(lookup, sessions, known=known),
+        authenticator=Authenticator(lookup, sessions, cache=key_cache),
         keys=keys,
         sessions=sessions,
         openid=open_id(settings),
-        users=UserRepository(database, on_change=known.forget),
-        tenants=TenantRepository(database, on_change=known.forget),
+        users=UserRepository(database, on_change=key_cache.invalidate),
+        tenants=TenantRepository(database, on_change=key_cache.invalidate),
         audit=base.audit,
     )
 

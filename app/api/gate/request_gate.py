@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.access.authenticator import NoLongerAllowed, while_allowed
+from app.access.authenticator import AccessRevoked, until_revoked
 from app.access.routes import AdmissionControl, Reach, is_public, refusal, rule_for
 from app.admission.failed_logins import FailedLogins
 from app.admission.sliding_windows import RateLimitState
@@ -105,9 +105,9 @@ class RequestGate:
         try:
             with station("authenticate"):
                 await _admit(scope, state)
-            allowed = while_allowed(send_named, state.access.authenticator, scope)
+            allowed = until_revoked(send_named, state.access.authenticator, scope)
             await self._let_in(scope, bounded(receive, limit=_limit(scope, state)), allowed, state)
-        except (ClientGone, ClientDisconnect, NoLongerAllowed):
+        except (ClientGone, ClientDisconnect, AccessRevoked):
             status = _CLIENT_CLOSED
         except Exception as error:
             if status != _UNSENT:

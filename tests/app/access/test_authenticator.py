@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.types import Message
 
-from app.access.authenticator import Authenticator, NoLongerAllowed, while_allowed
+from app.access.authenticator import AccessRevoked, Authenticator, until_revoked
 from app.access.cookie import COOKIE, CSRF_HEADER, csrf_token
-from app.access.key_cache import FRESH_SECONDS, KnownPrincipals
+from app.access.key_cache import FRESH_SECONDS, KeyCache
 from app.errors import CrossSiteRequest, Unauthenticated
 from app.types import Principal, Role
 
@@ -41,7 +41,7 @@ def bearer(secret: str) -> Headers:
 
 async def test_a_good_key_is_looked_up_once_in_half_a_second():
     keys, clock = Secrets(good=ADA), Clock()
-    authenticator = Authenticator(keys, Secrets(), known=KnownPrincipals(clock=clock))
+    authenticator = Authenticator(keys, Secrets(), cache=KeyCache(clock=clock))
 
     for _ in range(3):
         assert (await authenticator.caller(bearer("good"), "GET")).principal == ADA
@@ -52,12 +52,12 @@ async def test_a_good_key_is_looked_up_once_in_half_a_second():
 
 
 async def test_a_change_counts_at_once():
-    keys, known = Secrets(good=ADA), KnownPrincipals()
-    authenticator = Authenticator(keys, Secrets(), known=known)
+    keys, cache = Secrets(good=ADA), KeyCache()
+    authenticator = Authenticator(keys, Secrets(), cache=cache)
     caller = await authenticator.caller(bearer("good"), "GET")
 
     keys.good.clear()
-    known.forget()
+    cache.invalidate()
 
     with pytest.raises(Unauthenticated):
         await authenticator.caller(bearer("good"), "GET")
@@ -66,13 +66,13 @@ async def test_a_change_counts_at_once():
 
 
 async def test_e1_an_unknown_key_costs_what_a_revoked_one_does_and_is_not_kept():
-    keys, known = Secrets(good=ADA), KnownPrincipals()
-    authenticator = Authenticator(keys, Secrets(), known=known)
+    keys, cache = Secrets(good=ADA), KeyCache()
+    authenticator = Authenticator(keys, Secrets(), cache=cache)
     for number in range(50):
         with pytest.raises(Unauthenticated, match="not valid"):
             await authenticator.caller(bearer(f"fn_guess_{number}"), "GET")
 
-    assert (keys.lookups, len(known)) == (50, 0)
+    assert (keys.lookups, len(cache)) == (50, 0)
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic good", "good"])
@@ -130,45 +130,45 @@ async def test_a_session_changes_nothing_for_another_page(method, extra):
 
 
 def test_what_was_read_before_a_change_is_not_kept_after_it():
-    known = KnownPrincipals()
-    epoch = known.epoch
+    cache = KeyCache()
+    epoch = cache.epoch
 
-    known.forget()
-    known.keep("d", ADA, epoch=epoch)
+    cache.invalidate()
+    cache.store("d", ADA, epoch=epoch)
 
-    assert known.find("d") is None
+    assert cache.find("d") is None
 
 
 @given(st.lists(st.integers(0, 30), max_size=200))
 def test_the_principals_known_never_exceed_their_bound(digests):
-    known = KnownPrincipals(most=7)
+    cache = KeyCache(capacity=7)
     for digest in digests:
-        known.keep(str(digest), ADA, epoch=known.epoch)
-        assert len(known) <= 7
-        assert known.find(str(digest)) == ADA
+        cache.store(str(digest), ADA, epoch=cache.epoch)
+        assert len(cache) <= 7
+        assert cache.find(str(digest)) == ADA
 
 
 async def streamed(media_type: str) -> list[bytes]:
     """What is sent of an answer in three parts whose caller's key ends after the first."""
-    keys, known, sent = Secrets(good=ADA), KnownPrincipals(), []
-    authenticator = Authenticator(keys, Secrets(), known=known)
+    keys, cache, sent = Secrets(good=ADA), KeyCache(), []
+    authenticator = Authenticator(keys, Secrets(), cache=cache)
     caller = await authenticator.caller(bearer("good"), "GET")
 
     async def send(message: Message) -> None:
         sent.append(message.get("body", b""))
 
-    checked = while_allowed(send, authenticator, {"type": "http", "method": "GET", "state": {"caller": caller}})
+    checked = until_revoked(send, authenticator, {"type": "http", "method": "GET", "state": {"caller": caller}})
     headers = [(b"content-type", media_type.encode())]
     await checked({"type": "http.response.start", "status": 200, "headers": headers})
     for part in (b"one", b"two", b"three"):
         await checked({"type": "http.response.body", "body": part, "more_body": part != b"three"})
         keys.good.clear()
-        known.forget()
+        cache.invalidate()
     return sent[1:]
 
 
 async def test_an_export_stops_when_its_key_has_ended():
-    with pytest.raises(NoLongerAllowed):
+    with pytest.raises(AccessRevoked):
         await streamed("text/csv")
 
 
