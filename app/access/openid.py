@@ -142,7 +142,7 @@ class OpenId:
         return self._identity(claims, next_path=attempt.next_path)
 
     def _exchange(self, metadata: Mapping[str, Any], form: dict[str, str]) -> Mapping[str, Any]:
-        """Exchange the code for tokens, with client authentication as the provider wants it (RFC 6749, section 2.3.1)."""
+        """Exchange the code for tokens, with the client authentication of the provider (RFC 6749, section 2.3.1)."""
         secret = self.config.client_secret
         methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         auth = None
