@@ -8,8 +8,7 @@ from fastapi.responses import FileResponse
 
 from app.api.dependencies import CorpusDep, PrincipalDep, SettingsDep
 from app.api.openai.schemas.files import FileBody, FileDeleted
-from app.api.openai.schemas.listed import ListBody
-from app.api.schemas.shape import problems
+from app.api.schemas.shape import ListBody, problems
 from app.api.upload import received_form
 from app.db.openai_files import UnattachedFile
 from app.db.paging import Place

@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from app.api.dependencies import CorpusDep, PrincipalDep
-from app.api.openai.schemas.listed import ListBody
 from app.api.openai.schemas.vector_store_files import (
     BatchBody,
     ContentPage,
@@ -16,8 +15,8 @@ from app.api.openai.schemas.vector_store_files import (
     StoreFilePatch,
 )
 from app.api.openai.schemas.vector_stores import TextContent
-from app.api.openai.store_dependencies import PlaceDep, StoreDep, StoreFileDep
-from app.api.schemas.shape import problems
+from app.api.openai.vector_stores import PlaceDep, StoreDep, StoreFileDep
+from app.api.schemas.shape import ListBody, problems
 from app.db.openai_files import FileBatch, FileState
 from app.errors import NotFound
 from app.server.state import Corpus

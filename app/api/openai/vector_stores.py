@@ -1,12 +1,12 @@
-"""OpenAI's attribute filters as ours."""
+"""OpenAI's protocol: vector stores, which are collections, with their dependencies and attribute filters."""
 
 from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Query
 
 from app.answering.question import Question
-from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for
-from app.api.openai.schemas.listed import ListBody
+from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for, visible_collection
 from app.api.openai.schemas.vector_stores import (
     NewVectorStore,
     RankingOptions,
@@ -18,17 +18,49 @@ from app.api.openai.schemas.vector_stores import (
     VectorStorePatch,
     score_of,
 )
-from app.api.openai.store_dependencies import PlaceDep, StoreDep
 from app.api.schemas.search import SearchUsage
-from app.api.schemas.shape import problems
+from app.api.schemas.shape import ListBody, problems
+from app.db.paging import Place
 from app.db.values import KEEP
-from app.errors import Forbidden
+from app.errors import Forbidden, NotFound
 from app.ids import new_id
 from app.server.state import Corpus
-from app.types import Collection
+from app.types import Collection, Document
 from retrieval.errors import InvalidFilter
 from retrieval.filters import MAX_DEPTH
 from retrieval.types import Hit
+
+
+def store_in_path(vector_store_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Collection:
+    """The collection a route's path names."""
+    return visible_collection(corpus, principal, vector_store_id)
+
+
+def file_in_path(file_id: str, store: "StoreDep", corpus: CorpusDep, principal: PrincipalDep) -> Document:
+    """The document of the collection a route's path names.
+
+    Raises:
+        NotFound: It is not in this collection, or does not exist.
+    """
+    document = corpus.documents.get(file_id, tenant_id=principal.tenant_id, collections=principal.collections)
+    if document.collection_id != store.id:
+        raise NotFound("There is no such file in this vector store.")
+    return document
+
+
+def place_of(
+    limit: Annotated[int, Query(ge=1, le=100, description="Most items on a page.")] = 20,
+    order: Annotated[Literal["asc", "desc"], Query(description="Newest first, or oldest.")] = "desc",
+    after: Annotated[str | None, Query(max_length=100, description="`last_id` of the page before.")] = None,
+    before: Annotated[str | None, Query(max_length=100, description="`first_id` of the page after.")] = None,
+) -> Place:
+    """Which part of a list."""
+    return Place(limit=limit, order=order, after=after, before=before)
+
+
+StoreDep = Annotated[Collection, Depends(store_in_path)]
+StoreFileDep = Annotated[Document, Depends(file_in_path)]
+PlaceDep = Annotated[Place, Depends(place_of)]
 
 _COMPARING = frozenset({"eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"})
 _COMBINING = frozenset({"and", "or"})

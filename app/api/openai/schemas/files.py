@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.openai.schemas.listed import NamedBody
-from app.api.schemas.shape import ResponseBody
+from app.api.schemas.shape import NamedBody, ResponseBody
 from app.db.openai_files import FileState, UnattachedFile
 from app.documents.openai_files import PURPOSE
 from app.types import Document

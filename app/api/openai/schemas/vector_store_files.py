@@ -4,7 +4,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from app.api.openai.schemas.listed import NamedBody
 from app.api.openai.schemas.vector_stores import (
     ATTRIBUTES,
     CHUNKING,
@@ -15,7 +14,7 @@ from app.api.openai.schemas.vector_stores import (
     WithChunking,
     attributes_of,
 )
-from app.api.schemas.shape import RequestBody, ResponseBody
+from app.api.schemas.shape import NamedBody, RequestBody, ResponseBody
 from app.db.openai_files import FileBatch, FileState, StoreSize
 from app.types import Document
 from retrieval.types import Metadata

@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from app.api.openai.schemas.listed import NamedBody
 from app.api.schemas.search import SearchUsage
-from app.api.schemas.shape import RequestBody, ResponseBody
+from app.api.schemas.shape import NamedBody, RequestBody, ResponseBody
 from app.api.schemas.unsupported import unsupported
 from app.db.openai_files import StoreSize
 from app.types import Collection
