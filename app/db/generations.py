@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from app.db.audit import Record
 from app.db.session import Database
 from app.db.tables.documents import chunk_vector, index_generation
-from app.errors import Conflict, NotFound, SetupError
+from app.errors import Conflict, NotFound
 from retrieval.types import EmbedderInfo
 
 
@@ -86,22 +86,6 @@ class GenerationRepository:
         """
         with self._database.read() as connection:
             return _get(connection, generation_id)
-
-    def ensure(self, embedder: EmbedderInfo) -> int:
-        """The id of the generation this embedder writes and searches; a new one while there are no vectors.
-
-        Raises:
-            SetupError: There are vectors of another embedder.
-        """
-        with self._database.write() as connection:
-            active = self._started(connection, embedder, source="")
-            if active.is_of(embedder):
-                return active.id
-            raise SetupError(
-                f"The index was built with the embedder {active.model} (revision {active.revision}, "
-                f"{active.dim} dimensions), not with {embedder.model} (revision {embedder.revision}, "
-                f"{embedder.dim} dimensions)."
-            )
 
     def prepare(self, embedder: EmbedderInfo, *, source: str) -> Standing:
         """What a start with this embedder finds: its vectors in use, or those of another and its own to be built.

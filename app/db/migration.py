@@ -83,20 +83,6 @@ def knows(revision: str) -> bool:
     return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
-def check_schema(database: Database) -> None:
-    """Check that the schema is the one this version of Footnote works with.
-
-    Raises:
-        SetupError: It is missing, older or newer; the message says what to do.
-    """
-    refuse_newer(database)
-    current = current_revision(database)
-    if current is None:
-        raise SetupError("The database has no tables yet; run `footnote migrate`.")
-    if current != head_revision():
-        raise SetupError(f"The database is at revision {current}, before {head_revision()}; run `footnote migrate`.")
-
-
 def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:
     """Whether autogeneration compares an object with the metadata: all but the full-text indexes."""
     search = name is not None and name.startswith(("chunk_fts", "chunk_trigram", "search_vector", "ix_chunk_search"))

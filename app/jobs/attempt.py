@@ -4,12 +4,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import sqlalchemy as sa
+
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
+from app.ids import new_id
 from app.telemetry.stations import Work
-from app.types import Document, Job
+from app.types import Document, Job, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.budgets.repository import WAITING_CODE
+from app.usage.ledger.ledger import Ledger
 from ingestion.errors import IngestionError, ParserCrashed
 from ingestion.pipeline import Prepared
+from retrieval.ports import Embedder
 
 
 @dataclass(slots=True, eq=False)
@@ -92,3 +97,47 @@ def reason(error: Exception) -> tuple[str, str]:
         case StoreUnavailable():
             return "store-unavailable", "The database could not be reached or was locked."
     return "internal-error", "Something went wrong on our side while reading this document."
+
+
+class Billing:
+    """Writes down what embedding costs, in the name of whoever uploaded the document."""
+
+    def __init__(self, ledger: Ledger, embedder: Embedder) -> None:
+        self._ledger = ledger
+        self._embedder = embedder
+
+    def reserve_in(self, connection: sa.Connection, attempt: Attempt, *, tokens: int) -> str:
+        """Reserve in the caller's transaction; the row's id, the attempt's once that is committed.
+
+        Raises:
+            BudgetExceeded: Nothing was written, and the transaction can go on.
+        """
+        job, info = attempt.job, self._embedder.info
+        event_id = f"{job.id}:{new_id('run')}"
+        reservation = Reservation(
+            event_id=event_id,
+            request_id=job.id,
+            operation=Operation.EMBED_DOC,
+            principal=Principal(job.tenant_id, job.user_id, job.key_id, Role.MEMBER),
+            endpoint="ingest",
+            model=info.model,
+            tokenizer_revision=info.revision,
+            input_tokens=tokens,
+            collection_ids=(attempt.document.collection_id,),
+        )
+        self._ledger.reserve_in(connection, reservation)
+        return event_id
+
+    def settle(self, attempt: Attempt, status: UsageStatus, *, tokens: int) -> None:
+        """Settle what was reserved.
+
+        Raises:
+            StoreUnavailable, StorageFull: Nothing was written; settle again.
+        """
+        assert attempt.event_id is not None, "something was reserved"
+        self._ledger.settle(attempt.event_id, Settlement(status=status, input_tokens=tokens))
+
+    def settle_in(self, connection: sa.Connection, attempt: Attempt, status: UsageStatus, *, tokens: int) -> None:
+        """Settle what was reserved, if anything was, in the caller's transaction."""
+        if attempt.event_id is not None:
+            self._ledger.settle_in(connection, attempt.event_id, Settlement(status=status, input_tokens=tokens))

@@ -14,8 +14,7 @@ from app.documents.originals import FileStore
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
-from app.jobs.attempt import Attempt, Overtaken, Stopped
-from app.jobs.billing import Billing
+from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped
 from app.jobs.endings import Endings
 from app.jobs.reading import progress_of
 from app.jobs.ready import Ready

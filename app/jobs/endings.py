@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from app.db.jobs import JobRepository
 from app.documents.passwords import Passwords
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
-from app.jobs.attempt import Attempt, Overtaken, Stopped, delay_after, reason
-from app.jobs.billing import Billing
+from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped, delay_after, reason
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 from app.types import UsageStatus

@@ -8,8 +8,7 @@ from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
-from app.jobs.attempt import Stopped
-from app.jobs.billing import Billing
+from app.jobs.attempt import Billing, Stopped
 from app.jobs.claimed import Claimed
 from app.jobs.embedding import Embedding
 from app.jobs.endings import Endings

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.db.generations import GenerationRepository
 from app.documents.passage_boxes import MOST_CHARS
 from app.server.state import State
 from app.types import Role
 from ingestion.extraction import LocalExtractor
 from ingestion.types import Passage
-from tests.app.db.samples import EMBEDDER, vectors_of
+from tests.app.db.samples import EMBEDDER, generation_of, vectors_of
 from tests.ingestion.pdf_file import Shown, locked_pdf, pdf_bytes, set_pdf
 
 PAGES = [["The first page ends here."], ["The second page begins here."]]
@@ -36,7 +35,7 @@ def index_next(state: State) -> None:
         extraction=extraction,
         passages=[Passage(0, 0, len(extraction.text), None, None, (), extraction.text, extraction.text, 9)],
         vectors=vectors_of(1),
-        generation=GenerationRepository(state.database).ensure(EMBEDDER),
+        generation=generation_of(state.database, EMBEDDER),
         embedding_tokens=9,
     )
 

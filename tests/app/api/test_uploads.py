@@ -13,14 +13,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.api.application import create_app
-from app.db.generations import GenerationRepository
 from app.documents.intake import Intake
 from app.documents.passwords import Passwords
 from app.outbound.web_pages import WebPages
 from app.server.state import State
 from app.types import Role
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.db.samples import EMBEDDER, extraction_of, vectors_of
+from tests.app.db.samples import EMBEDDER, extraction_of, generation_of, vectors_of
 from tests.app.outbound.test_web_pages import Wire, answer
 from tests.app.server.stations import state_with
 
@@ -59,7 +58,7 @@ def index_next(state: State) -> str:
         extraction=extraction,
         passages=passages,
         vectors=vectors_of(3),
-        generation=GenerationRepository(state.database).ensure(EMBEDDER),
+        generation=generation_of(state.database, EMBEDDER),
         embedding_tokens=12,
     )
     return document.id

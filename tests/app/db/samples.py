@@ -7,7 +7,7 @@ import numpy as np
 
 from app.db.collections import CollectionRepository
 from app.db.documents import DocumentRepository
-from app.db.generations import GenerationRepository
+from app.db.generations import GenerationRepository, GenerationStatus
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult
 from app.db.session import Database
@@ -75,6 +75,17 @@ def vectors_of(count: int, *, first: float = 1.0) -> Vectors:
     return rows
 
 
+def generation_of(database: Database, embedder: EmbedderInfo) -> int:
+    """The id of the active generation, which must be the embedder's; a new one while there are no vectors."""
+    generations = GenerationRepository(database)
+    active = [
+        found for found in generations.list() if found.status is GenerationStatus.ACTIVE and found.is_of(embedder)
+    ]
+    found = active[0] if active else generations.prepare(embedder, source="").active
+    assert found.is_of(embedder), "there are vectors of another embedder"
+    return found.id
+
+
 class Library:
     """The repositories over one database, one tenant's default collection, and uploads in one call."""
 
@@ -85,7 +96,7 @@ class Library:
         self.jobs = JobRepository(database)
         self.collections = CollectionRepository(database)
         self.collection_id = self.collections.default(tenant_id).id
-        self.generation = GenerationRepository(database).ensure(EMBEDDER)
+        self.generation = generation_of(database, EMBEDDER)
 
     def upload(
         self,

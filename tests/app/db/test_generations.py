@@ -6,14 +6,17 @@ import pytest
 
 from app.db.generations import GenerationRepository
 from app.db.session import Database
-from app.errors import Conflict, SetupError
+from app.errors import Conflict
+from retrieval.types import EmbedderInfo
 from tests.app.db.samples import EMBEDDER, Library
 
 
-def test_the_same_embedder_keeps_its_generation(database: Database) -> None:
-    generations = GenerationRepository(database)
+def active_id(database: Database, embedder: EmbedderInfo) -> int:
+    return GenerationRepository(database).prepare(embedder, source="").active.id
 
-    assert generations.ensure(EMBEDDER) == generations.ensure(EMBEDDER)
+
+def test_the_same_embedder_keeps_its_generation(database: Database) -> None:
+    assert active_id(database, EMBEDDER) == active_id(database, EMBEDDER)
 
 
 @pytest.mark.parametrize(
@@ -22,29 +25,23 @@ def test_the_same_embedder_keeps_its_generation(database: Database) -> None:
     ids=["model", "revision", "dim"],
 )
 class TestAnotherEmbedder:
-    def test_starts_anew_while_there_are_no_vectors(self, database: Database, other) -> None:
-        generations = GenerationRepository(database)
-        first = generations.ensure(EMBEDDER)
+    def test_starts_anew_while_there_are_no_vectors(self, database: Database, other: EmbedderInfo) -> None:
+        first = active_id(database, EMBEDDER)
 
-        assert generations.ensure(other) != first
-        assert generations.ensure(other) == generations.ensure(other)
+        assert active_id(database, other) != first
+        assert active_id(database, other) == active_id(database, other)
 
-    def test_is_refused_once_there_are_vectors(self, database: Database, other) -> None:
+    def test_is_not_active_while_there_are_vectors(self, database: Database, other: EmbedderInfo) -> None:
         library = Library(database)
         created = library.index("words")
-        generations = GenerationRepository(database)
 
-        with pytest.raises(SetupError, match=f"built with the embedder {EMBEDDER.model}"):
-            generations.ensure(other)
-        assert generations.ensure(EMBEDDER) == library.generation
+        assert active_id(database, other) == library.generation
         library.documents.delete(created.id, tenant_id="t1")
-        assert generations.ensure(other) != library.generation
+        assert active_id(database, other) != library.generation
 
 
 def test_a_longer_input_limit_is_the_same_embedder(database: Database) -> None:
-    generations = GenerationRepository(database)
-
-    assert generations.ensure(EMBEDDER) == generations.ensure(replace(EMBEDDER, max_tokens=999))
+    assert active_id(database, EMBEDDER) == active_id(database, replace(EMBEDDER, max_tokens=999))
 
 
 OTHER = replace(EMBEDDER, model="other", dim=8)

@@ -10,7 +10,6 @@ from app.answering.locator import Locator
 from app.answering.question import Limits
 from app.answering.quoting.quoter import Quoter
 from app.db.chunks import ChunkRepository
-from app.db.generations import GenerationRepository
 from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
@@ -24,6 +23,7 @@ from ingestion.extraction import LocalExtractor
 from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder, Reader, Reranker
 from retrieval.search import Search
+from tests.app.db.samples import generation_of
 from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece
 from tests.retrieval.fakes import HashingEmbedder
@@ -68,7 +68,7 @@ def stations(
     index = LiveVectorIndex(
         state.settings.data_dir / "index",
         embedder=embedder.info,
-        generation=GenerationRepository(state.database).ensure(embedder.info),
+        generation=generation_of(state.database, embedder.info),
         chunks=chunks,
     )
     lexical = LiveWordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)

@@ -8,7 +8,7 @@ from pathlib import Path
 from app.server.state import State
 from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
 from retrieval.ports import Embedder
-from tests.app.db.samples import Library
+from tests.app.db.samples import Library, generation_of
 from tests.bench.retrieval.chunks import CHUNKS_A_DOCUMENT, Texts
 
 Paragraph = tuple[str, str]
@@ -18,7 +18,7 @@ Paragraph = tuple[str, str]
 def fill(state: State, embedder: Embedder, paragraphs: Iterator[Paragraph], *, tenant_id: str) -> int:
     """Index the paragraphs, one a chunk and ten a document; how many chunks that made."""
     library, chunks = Library(state.database, tenant_id=tenant_id), 0
-    generation = state.corpus.generations.ensure(embedder.info)
+    generation = generation_of(state.database, embedder.info)
     number = 0
     while some := tuple(islice(paragraphs, CHUNKS_A_DOCUMENT)):
         number += 1
