@@ -1,1 +1,1 @@
-"""Ingestion in the background."""
+"""The ingestion worker: parses, embeds and indexes uploaded documents in background threads."""

@@ -1,4 +1,9 @@
-"""One try at a job, from its claim to its end."""
+"""One attempt at an ingestion job: its state, its retry delay, its error code, and its rows in the ledger.
+
+Embedding is billed per attempt. Tokens are reserved before the first one is embedded and settled once, in the
+transaction that changes the job. An attempt that will be retried pays for the blocks it kept; the retry pays for the
+rest. So the ledger rows of a job add up to what embedding its document cost.
+"""
 
 import time
 from collections.abc import Callable
@@ -19,10 +24,10 @@ from retrieval.ports import Embedder
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """What a worker knows of a claimed job; filled in by the one thread that has it at the moment.
+    """The state of one attempt. Only one thread at a time holds it, so it needs no lock.
 
-    `event_id` names its ledger row once that is reserved. Of the tokens reserved, `read_tokens` is what the
-    embedder has read, `kept_tokens` the part of it that a next attempt need not read again.
+    `event_id` is the id of its ledger row, once tokens are reserved. `read_tokens` counts the tokens embedded so far;
+    `kept_tokens` is the part of them in checkpoints, which a retry does not embed again.
     """
 
     job: Job
@@ -35,45 +40,50 @@ class Attempt:
 
     @property
     def passages(self) -> int:
-        """How many passages there are to embed."""
+        """The number of passages to embed."""
         return len(self.ready.passages)
 
     @property
     def is_large(self) -> bool:
-        """Whether it is embedded by itself, block by block."""
+        """Whether the document has several blocks and is embedded alone, block by block."""
         return len(self.ready.blocks) > 1
 
     @property
     def ready(self) -> Prepared:
-        """What is to be embedded."""
-        assert self.prepared is not None, "it has been read"
+        """The parsed document; only after the parse stage."""
+        assert self.prepared is not None, "the parse stage sets it"
         return self.prepared
 
 
 class Stopped(Exception):
-    """The process is shutting down, or another embedder takes over; the job goes back to the queue."""
+    """The process is shutting down, or the embedder is being replaced; the job goes back to the queue."""
 
 
 class Overtaken(Exception):
-    """The job was cancelled, its document deleted, or a newer version uploaded: its work is no longer wanted."""
+    """The job was cancelled, or its document was deleted or replaced by a newer version; its result is discarded."""
 
 
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 300.0
 BUDGET_SECONDS = 60.0
-"""The least wait for a budget's next period: one of a minute may end now and be full at once."""
+"""Shortest wait for the next period of a budget: a period of one minute may begin now and be spent at once."""
 PARSER_ATTEMPTS = 2
-"""How often a file is given to a parser that dies of it: once may have been for want of memory, twice is the file."""
+"""Attempts at a file whose parser crashed: the first crash may be a lack of memory, the second is the file's fault."""
 
 
 def delay_after(error: Exception, *, attempts: int, clock: Callable[[], float] = time.time) -> float | None:
-    """Seconds until a job is tried again that failed with `error` at its `attempts`th try; None: never.
+    """Seconds until the next retry of a job that failed with `error`; None: no retry.
 
-    The delay doubles from try to try up to five minutes. A store that is full or out of reach is tried for as
-    long as that takes: the file was acknowledged, and whoever does not want it any more cancels the job. A budget
-    is waited for until it begins again, if it does. `clock` gives Unix seconds.
+    The delay doubles with each attempt, up to five minutes. A full disk or an unreachable database is retried without
+    limit, because the upload was acknowledged; the caller can cancel the job. An exceeded budget is retried at its
+    next period, if there is one.
+
+    Args:
+        error: Why the attempt failed.
+        attempts: Attempts made so far, at least 1.
+        clock: Unix seconds.
     """
-    assert attempts >= 1, "it was tried"
+    assert attempts >= 1, "an attempt has failed"
     if isinstance(error, BudgetExceeded):
         return None if error.reset_at is None else max(BUDGET_SECONDS, error.reset_at - clock())
     if isinstance(error, ParserCrashed) and attempts >= PARSER_ATTEMPTS:
@@ -84,7 +94,7 @@ def delay_after(error: Exception, *, attempts: int, clock: Callable[[], float] =
 
 
 def reason(error: Exception) -> tuple[str, str]:
-    """A stable code and a sentence for people; errors nobody foresaw say nothing about their cause."""
+    """A stable error code and a sentence for the user. The cause of an unexpected error is not shown."""
     match error:
         case IngestionError():
             return error.code, str(error)
@@ -92,22 +102,22 @@ def reason(error: Exception) -> tuple[str, str]:
             return "insufficient-storage", "The disk had no room for this document's text."
         case BudgetExceeded():
             if error.reset_at is None:
-                return WAITING_CODE, "A budget has no room for this document, and none will come by itself."
+                return WAITING_CODE, "A budget has no room for this document, and it has no next period."
             return WAITING_CODE, "A budget has no room for this document before its next period."
         case StoreUnavailable():
             return "store-unavailable", "The database could not be reached or was locked."
-    return "internal-error", "Something went wrong on our side while reading this document."
+    return "internal-error", "An internal error occurred while reading this document."
 
 
 class Billing:
-    """Writes down what embedding costs, in the name of whoever uploaded the document."""
+    """Reserves and settles the tokens of embedding in the ledger, for the user and key that uploaded the document."""
 
     def __init__(self, ledger: Ledger, embedder: Embedder) -> None:
         self._ledger = ledger
         self._embedder = embedder
 
     def reserve_in(self, connection: sa.Connection, attempt: Attempt, *, tokens: int) -> str:
-        """Reserve in the caller's transaction; the row's id, the attempt's once that is committed.
+        """Reserve tokens in the caller's transaction; returns the id of the ledger row, the attempt's `event_id`.
 
         Raises:
             BudgetExceeded: Nothing was written, and the transaction can go on.
@@ -129,15 +139,15 @@ class Billing:
         return event_id
 
     def settle(self, attempt: Attempt, status: UsageStatus, *, tokens: int) -> None:
-        """Settle what was reserved.
+        """Settle the attempt's reservation in a transaction of its own.
 
         Raises:
-            StoreUnavailable, StorageFull: Nothing was written; settle again.
+            StoreUnavailable, StorageFull: Nothing was written; call again.
         """
-        assert attempt.event_id is not None, "something was reserved"
+        assert attempt.event_id is not None, "tokens were reserved"
         self._ledger.settle(attempt.event_id, Settlement(status=status, input_tokens=tokens))
 
     def settle_in(self, connection: sa.Connection, attempt: Attempt, status: UsageStatus, *, tokens: int) -> None:
-        """Settle what was reserved, if anything was, in the caller's transaction."""
+        """Settle the attempt's reservation, if it has one, in the caller's transaction."""
         if attempt.event_id is not None:
             self._ledger.settle_in(connection, attempt.event_id, Settlement(status=status, input_tokens=tokens))

@@ -1,4 +1,4 @@
-"""Takes queued documents through the pipeline in the background: several are read while one thread embeds."""
+"""The ingestion worker: parser threads and one embedding thread that take queued jobs through the pipeline."""
 
 import threading
 import time
@@ -9,11 +9,11 @@ from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.jobs.attempt import Billing, Stopped
-from app.jobs.claimed import Claimed
-from app.jobs.embedding import Embedding
-from app.jobs.endings import Endings
-from app.jobs.reading import IDLE_SECONDS, Reading
-from app.jobs.ready import Ready
+from app.jobs.claim_queue import ClaimQueue
+from app.jobs.embed_queue import EmbedQueue
+from app.jobs.embed_stage import EmbedStage
+from app.jobs.outcomes import Outcomes
+from app.jobs.parse_stage import IDLE_SECONDS, ParseStage
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 from app.telemetry.stations import Instruments
@@ -22,16 +22,22 @@ from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder
 
 _STOP_SECONDS = 10.0
-_WAITING_BLOCKS = 2  # of passages that are read and wait: enough that the embedder never waits for a parser
+_WAITING_BLOCKS = 2  # of passages that wait to be embedded: enough to keep the embedder busy
 _WAITING_DOCUMENTS = 512
 
 
 class Worker:
     """The threads of ingestion; `start` and `stop` it once.
 
-    Files are read by `parsers` threads, each waiting for a parser process, and embedded by one more, so that
-    neither waits for the other. Nothing is visible before the single commit: a job cut off by a crash runs
-    again, and only the blocks it had not finished are embedded again (docs/adr/0040).
+    Files are parsed by `parsers` threads, each with a parser process, and embedded by one more, so that parsing and
+    embedding overlap. A document becomes visible in a single commit. After a crash its job runs again and embeds only
+    the blocks that were not finished (docs/adr/0040).
+
+    Example:
+        >>> worker = Worker(jobs=jobs, files=files, pipeline=pipeline, embedder=embedder, index=index, ...)
+        >>> worker.start()
+        >>> worker.wake()  # after each upload
+        >>> worker.stop()
     """
 
     def __init__(
@@ -50,85 +56,85 @@ class Worker:
         parsers: int = 1,
         instruments: Instruments | None = None,
     ) -> None:
-        assert parsers > 0, "somebody has to read"
+        assert parsers > 0, "at least one thread parses"
         passwords = Passwords() if passwords is None else passwords  # an empty one is false
         instruments = instruments or Instruments(metrics)
         billing = Billing(ledger, embedder)
         self._stop = threading.Event()
         self._index = index
         self._lexical = lexical
-        self._claimed = Claimed(jobs, boot_id)
-        self._endings = Endings(jobs=jobs, billing=billing, passwords=passwords, metrics=metrics)
+        self._claims = ClaimQueue(jobs, boot_id)
+        self._outcomes = Outcomes(jobs=jobs, billing=billing, passwords=passwords, metrics=metrics)
         most = _WAITING_BLOCKS * pipeline.block_passages
-        self._ready = Ready(most_passages=most, most_documents=_WAITING_DOCUMENTS)
-        self._embedding = Embedding(
+        self._queue = EmbedQueue(most_passages=most, most_documents=_WAITING_DOCUMENTS)
+        self._embed_stage = EmbedStage(
             jobs=jobs,
             files=files,
             pipeline=pipeline,
             index=index,
             lexical=lexical,
             billing=billing,
-            ready=self._ready,
-            endings=self._endings,
+            queue=self._queue,
+            outcomes=self._outcomes,
             instruments=instruments,
             stop=self._stop,
         )
-        reading = Reading(
+        parse_stage = ParseStage(
             jobs=jobs,
             files=files,
             passwords=passwords,
             pipeline=pipeline,
-            claimed=self._claimed,
-            ready=self._ready,
-            endings=self._endings,
+            claims=self._claims,
+            queue=self._queue,
+            outcomes=self._outcomes,
             instruments=instruments,
             stop=self._stop,
         )
         self._threads = [
             threading.Thread(target=self._embed, name="footnote-ingestion", daemon=True),
             *(
-                threading.Thread(target=reading.run, name=f"footnote-reading-{number}", daemon=True)
+                threading.Thread(target=parse_stage.run, name=f"footnote-reading-{number}", daemon=True)
                 for number in range(1, parsers + 1)
             ),
         ]
 
     def start(self) -> None:
-        """Begin taking jobs."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Leave the jobs at hand to be gone on with at the next start."""
+        """Stop the threads and put unfinished jobs back into the queue; waits at most 10 s."""
         self._stop.set()
-        unbegun = [*self._claimed.close(), *self._ready.close()]
+        unstarted = [*self._claims.close(), *self._queue.close()]
         deadline = time.monotonic() + _STOP_SECONDS
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(timeout=max(0.0, deadline - time.monotonic()))
-        for attempt in unbegun:
-            self._endings.end(attempt, Stopped())
-        self._endings.write()
+        for attempt in unstarted:
+            self._outcomes.end(attempt, Stopped())
+        self._outcomes.write()
 
     def wake(self) -> None:
-        """There is new work."""
-        self._claimed.wake()
+        """Look for new jobs now."""
+        self._claims.wake()
 
     def alive(self) -> bool:
-        """Whether its threads run; after `stop`, whether the one still does that writes vectors."""
+        """Whether all threads run; after `stop`, whether the embedding thread still does."""
         threads = self._threads[:1] if self._stop.is_set() else self._threads
         return all(thread.is_alive() for thread in threads)
 
     def _embed(self) -> None:
         while not self._stop.is_set():
             try:
-                if not self._endings.write():
+                if not self._outcomes.write():
                     self._stop.wait(IDLE_SECONDS)
                     continue
-                if self._embedding.turn(seconds=IDLE_SECONDS):
+                if self._embed_stage.turn(seconds=IDLE_SECONDS):
                     continue
                 self._index.save_if_changed()
                 self._lexical.save_if_changed()
             except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
                 logger().error("ingestion.worker", error=type(error).__name__, exc_info=error)
                 self._stop.wait(IDLE_SECONDS)
-        self._embedding.close()
+        self._embed_stage.close()

@@ -104,7 +104,7 @@ def test_where_waiting_does_not_help_it_fails_with_the_reason(bench, budgets, pe
     failed = bench.until(bench.upload("Far too much for this budget."), "failed")
 
     assert failed.error_code == "budget-exceeded"
-    assert failed.error_detail == "A budget has no room for this document, and none will come by itself."
+    assert failed.error_detail == "A budget has no room for this document, and it has no next period."
 
 
 def test_a_collections_budget_stops_its_documents_only(bench, budgets):

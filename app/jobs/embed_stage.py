@@ -1,4 +1,4 @@
-"""Embeds what was read and makes it visible: small documents together, large ones block by block."""
+"""The embedding stage: embeds parsed documents and publishes them, small ones in batches, large ones in blocks."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped
-from app.jobs.endings import Endings
-from app.jobs.reading import progress_of
-from app.jobs.ready import Ready
+from app.jobs.embed_queue import EmbedQueue
+from app.jobs.outcomes import Outcomes
+from app.jobs.parse_stage import progress_of
 from app.telemetry.stations import Instruments
 from app.types import UsageStatus
 from ingestion.pipeline import EmbeddingBlock, Pipeline
@@ -26,12 +26,12 @@ from retrieval.ports import Vectors
 
 _Written: TypeAlias = tuple[Attempt, Vectors, CommitResult]
 
-_MOST_DOCUMENTS = 256  # in one call of the embedder: the more, the more even its batches
-_MOST_WRITTEN = 64  # in one transaction, which keeps all others waiting
+_MOST_DOCUMENTS = 256  # in one call of the embedder: more documents fill its batches more evenly
+_MOST_WRITTEN = 64  # in one transaction, for which all other writers wait
 
 
-class Embedding:
-    """What the embedding thread runs. Between two blocks of a large document, small ones have their turn."""
+class EmbedStage:
+    """The work of the embedding thread. Small documents are embedded between two blocks of a large one."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class Embedding:
         index: LiveVectorIndex,
         lexical: LiveWordIndex,
         billing: Billing,
-        ready: Ready,
-        endings: Endings,
+        queue: EmbedQueue,
+        outcomes: Outcomes,
         instruments: Instruments,
         stop: threading.Event,
     ) -> None:
@@ -53,15 +53,15 @@ class Embedding:
         self._index = index
         self._lexical = lexical
         self._billing = billing
-        self._ready = ready
-        self._endings = endings
+        self._queue = queue
+        self._outcomes = outcomes
         self._instruments = instruments
         self._stop = stop
         self._large: tuple[Attempt, Iterator[None]] | None = None
 
     def turn(self, *, seconds: float) -> bool:
-        """Embed some small documents, one block of a large one, or both; False when there was nothing for `seconds`."""
-        taken = self._ready.take(
+        """Embed small documents, one block of a large one, or both; False when none came within `seconds`."""
+        taken = self._queue.take(
             large=self._large is None,
             most_passages=self._pipeline.block_passages,
             most_documents=_MOST_DOCUMENTS,
@@ -76,9 +76,9 @@ class Embedding:
         return bool(taken) or self._large is not None
 
     def close(self) -> None:
-        """Give back the large document at hand; its finished blocks are kept."""
+        """Put the large document in progress back into the job queue; its finished blocks are kept."""
         if self._large is not None:
-            self._endings.end(self._large[0], Stopped())
+            self._outcomes.end(self._large[0], Stopped())
             self._large = None
 
     def _advance(self, attempt: Attempt, blocks: Iterator[None]) -> None:
@@ -88,15 +88,15 @@ class Embedding:
             self._large = None
         except Exception as error:  # noqa: BLE001 - one document's failure must not stop the others
             self._large = None
-            self._endings.end(attempt, error)
+            self._outcomes.end(attempt, error)
 
     def _blocks(self, attempt: Attempt) -> Iterator[None]:
-        """Embed a large document, one block a step, from where the attempt before stopped."""
+        """Embed a large document, one block per step, after the blocks that earlier attempts kept."""
         prepared, generation = attempt.ready, self._index.generation
         kept = self._jobs.checkpoints(attempt.job.id, generation=generation)
         done: list[Vectors | None] = [_same(block, kept.get(block.first_ordinal)) for block in prepared.blocks]
         left = [place for place, vectors in enumerate(done) if vectors is None]
-        assert left, "the last block is never kept: its commit follows"
+        assert left, "the last block has no checkpoint: its commit follows"
         start = prepared.blocks[left[0]].first_ordinal
         if not self._begin([(attempt, start, sum(prepared.blocks[place].tokens for place in left))]):
             return
@@ -135,9 +135,9 @@ class Embedding:
         """Embed small documents in one call and write them in few transactions."""
         try:
             begun = self._begin([(attempt, 0, attempt.ready.tokens) for attempt in attempts])
-        except Exception as error:  # noqa: BLE001 - each has its end, whatever it was
+        except Exception as error:  # noqa: BLE001 - every attempt must get an outcome
             for attempt in attempts:
-                self._endings.end(attempt, error)
+                self._outcomes.end(attempt, error)
             return
         if begun:
             self._embed(begun)
@@ -151,9 +151,9 @@ class Embedding:
         except Exception as error:  # noqa: BLE001 - as above
             if len(attempts) == 1 or isinstance(error, Stopped):
                 for attempt in attempts:
-                    self._endings.end(attempt, error)
+                    self._outcomes.end(attempt, error)
                 return
-            for attempt in attempts:  # the failure of one is not that of the others
+            for attempt in attempts:  # one document that cannot be embedded must not fail the others
                 self._embed([attempt])
             return
         for attempt in attempts:
@@ -168,7 +168,7 @@ class Embedding:
         except Exception as error:  # noqa: BLE001 - as above
             if len(attempts) == 1 or isinstance(error, StorageFull | StoreUnavailable):
                 for attempt in attempts:
-                    self._endings.end(attempt, error)
+                    self._outcomes.end(attempt, error)
                 return
             for attempt, rows in zip(attempts, vectors, strict=True):
                 self._write([attempt], [rows], generation=generation)
@@ -176,9 +176,9 @@ class Embedding:
         self._publish(written)
 
     def _begin(self, wanted: Sequence[tuple[Attempt, int, int]]) -> list[Attempt]:
-        """Reserve the tokens of attempts, (attempt, passages done, tokens) each; those that may be embedded.
+        """Reserve the tokens of attempts, given as (attempt, passages done, tokens); returns those to embed.
 
-        The others are ended: their job does not run any more, or a budget has no room for them.
+        The others get their outcome here: their job was cancelled, or a budget has no room for them.
         """
         by_job = {attempt.job.id: (attempt, tokens) for attempt, _, tokens in wanted}
         events: dict[str, str] = {}
@@ -197,9 +197,9 @@ class Embedding:
         for attempt, _, _ in wanted:
             attempt.event_id = events.get(attempt.job.id)
             if attempt.job.id in refused:
-                self._endings.end(attempt, refused[attempt.job.id])
+                self._outcomes.end(attempt, refused[attempt.job.id])
             elif attempt.event_id is None:
-                self._endings.overtaken(attempt)
+                self._outcomes.overtaken(attempt)
             else:
                 begun.append(attempt)
         return begun
@@ -209,14 +209,14 @@ class Embedding:
             raise Stopped
 
     def _commit(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> list[_Written]:
-        """Write attempts in one transaction; those that were still wanted."""
+        """Write attempts in one transaction; returns those whose job was still running."""
         versions = [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
         with self._instruments.together("commit", [attempt.work for attempt in attempts]):
             results = self._jobs.commit_all(versions)
         written = []
         for attempt, rows, result in zip(attempts, vectors, results, strict=True):
             if not result.written:
-                self._endings.overtaken(attempt)
+                self._outcomes.overtaken(attempt)
                 continue
             written.append((attempt, rows, result))
             for version in result.dropped_versions:
@@ -224,7 +224,7 @@ class Embedding:
         return written
 
     def _publish(self, written: Sequence[_Written]) -> None:
-        """Tell the indexes what was written."""
+        """Update both indexes with the chunks that were written and removed."""
         if not written:
             return
         removed = np.concatenate([result.removed_keys for _, _, result in written])
@@ -235,11 +235,11 @@ class Embedding:
         self._lexical.add(keys)
         live = self._jobs.still_live([(attempt.document.id, attempt.job.version) for attempt, _, _ in written])
         gone = [result.new_keys for attempt, _, result in written if attempt.document.id not in live]
-        if gone:  # deleted after the commit and before the indexes knew: that deletion found nothing to forget
+        if gone:  # deleted between the commit and `add`: that deletion did not find them in the indexes
             self._index.forget(np.concatenate(gone))
             self._lexical.forget(np.concatenate(gone))
         for attempt, _, _ in written:
-            self._endings.indexed(attempt)
+            self._outcomes.indexed(attempt)
 
     def _version(self, attempt: Attempt, vectors: Vectors, *, generation: int) -> Version:
         def settle(connection: sa.Connection) -> None:
@@ -258,5 +258,5 @@ class Embedding:
 
 
 def _same(block: EmbeddingBlock, kept: Checkpoint | None) -> Vectors | None:
-    """The vectors that were kept for these very texts."""
+    """The checkpoint's vectors, when the block's texts have not changed since."""
     return kept.vectors if kept is not None and kept.digest == block.digest else None

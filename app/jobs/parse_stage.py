@@ -1,4 +1,4 @@
-"""Reads claimed files into passages: the work of several threads, each of which waits for a parser process."""
+"""The parse stage: several threads extract and chunk claimed files, each with a parser process of its own."""
 
 import threading
 import time
@@ -9,9 +9,9 @@ from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
 from app.errors import StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Overtaken, Stopped
-from app.jobs.claimed import Claimed
-from app.jobs.endings import Endings
-from app.jobs.ready import Ready
+from app.jobs.claim_queue import ClaimQueue
+from app.jobs.embed_queue import EmbedQueue
+from app.jobs.outcomes import Outcomes
 from app.telemetry.logs import logger
 from app.telemetry.stations import Instruments
 from app.types import Job
@@ -20,13 +20,13 @@ from ingestion.pipeline import Pipeline
 from ingestion.types import Progress
 
 IDLE_SECONDS = 0.5
-_PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction, and small documents come by the thousand
+_PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction
 
 
 def progress_of(jobs: JobRepository, job: Job, stop: threading.Event) -> Callable[[Progress], None]:
-    """A callback that shows how far a job is, now and then.
+    """A callback that writes a job's progress to the database, at most four times a second.
 
-    It raises `Stopped` when the process is to end, and `Overtaken` when it learns that the job was cancelled.
+    It raises `Stopped` when `stop` is set, and `Overtaken` when the job is no longer running.
     """
     due = time.monotonic() + _PROGRESS_SECONDS
 
@@ -43,8 +43,8 @@ def progress_of(jobs: JobRepository, job: Job, stop: threading.Event) -> Callabl
     return report
 
 
-class Reading:
-    """What each reading thread runs: takes a claimed job, extracts and chunks its file, hands it on."""
+class ParseStage:
+    """The work of a parser thread: takes a claimed job, extracts and chunks its file, and queues it for embedding."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Reading:
         files: FileStore,
         passwords: Passwords,
         pipeline: Pipeline,
-        claimed: Claimed,
-        ready: Ready,
-        endings: Endings,
+        claims: ClaimQueue,
+        queue: EmbedQueue,
+        outcomes: Outcomes,
         instruments: Instruments,
         stop: threading.Event,
     ) -> None:
@@ -63,27 +63,27 @@ class Reading:
         self._files = files
         self._passwords = passwords
         self._pipeline = pipeline
-        self._claimed = claimed
-        self._ready = ready
-        self._endings = endings
+        self._claims = claims
+        self._queue = queue
+        self._outcomes = outcomes
         self._instruments = instruments
         self._stop = stop
 
     def run(self) -> None:
-        """Read until the process is to end."""
+        """Parse files until the stop event is set."""
         while not self._stop.is_set():
-            calls = self._claimed.calls()
+            calls = self._claims.calls()
             attempt = self._take()
             if attempt is None:
-                self._claimed.wait(calls, seconds=IDLE_SECONDS)
+                self._claims.wait(calls, seconds=IDLE_SECONDS)
             else:
                 self._read(attempt)
 
     def _take(self) -> Attempt | None:
-        if self._endings.pending:  # the store is in trouble: nothing new before what is begun has its end
+        if self._outcomes.pending:  # the database cannot be written: claim nothing new
             return None
         try:
-            return self._claimed.take()
+            return self._claims.take()
         except (StoreUnavailable, StorageFull):
             return None
         except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
@@ -95,11 +95,11 @@ class Reading:
         try:
             with attempt.work.active():
                 self._prepare(attempt)
-            if not self._ready.put(attempt):
+            if not self._queue.put(attempt):
                 raise Stopped
-        except Exception as error:  # noqa: BLE001 - one document's failure, a bug of ours even, must not stop the others
-            # a parser that was stopped with the process says nothing about the file
-            self._endings.end(attempt, Stopped() if self._stop.is_set() else error)
+        except Exception as error:  # noqa: BLE001 - one document's failure must not stop the others
+            # a parser that was killed at shutdown proves nothing about the file
+            self._outcomes.end(attempt, Stopped() if self._stop.is_set() else error)
 
     def _prepare(self, attempt: Attempt) -> None:
         job = attempt.job

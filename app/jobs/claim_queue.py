@@ -1,4 +1,4 @@
-"""Jobs this process has claimed and not begun: small files are claimed several at a time."""
+"""The queue of jobs that this process has claimed and not started; small files are claimed several at a time."""
 
 import threading
 from collections import deque
@@ -7,11 +7,16 @@ from app.db.jobs import JobRepository
 from app.jobs.attempt import Attempt
 
 _MOST = 16  # a claim is a durable write, which costs as much as reading a small file
-_MOST_BYTES = 64 << 10  # of the files claimed together: what takes long to read is claimed when its turn has come
+_MOST_BYTES = 64 << 10  # of the files claimed together: a large file is claimed alone, when its turn comes
 
 
-class Claimed:
-    """What the threads that read files take their work from. Safe to use from any thread."""
+class ClaimQueue:
+    """Hands claimed jobs to the parser threads. Safe to use from any thread.
+
+    Example:
+        >>> queue = ClaimQueue(jobs, boot_id)
+        >>> attempt = queue.take()  # None when no job waits
+    """
 
     def __init__(self, jobs: JobRepository, boot_id: str) -> None:
         self._jobs = jobs
@@ -20,7 +25,7 @@ class Claimed:
         self._attempts: deque[Attempt] = deque()
         self._closed = False
         self._changed = threading.Condition()
-        self._calls = 0  # of `wake`
+        self._calls = 0  # to `wake`
 
     def take(self) -> Attempt | None:
         """The next job's attempt; None when none waits, or after `close`.
@@ -39,22 +44,22 @@ class Claimed:
             return self._attempts.popleft() if self._attempts else None
 
     def wake(self) -> None:
-        """There may be something to take."""
+        """Wake the waiting threads: there may be a job to take."""
         with self._changed:
             self._calls += 1
             self._changed.notify_all()
 
     def calls(self) -> int:
-        """How often `wake` was called; for `wait`."""
+        """The number of calls to `wake` so far; an argument of `wait`."""
         return self._calls
 
     def wait(self, calls: int, *, seconds: float) -> None:
-        """Wait for a call of `wake` beyond so many `calls`, at most so many `seconds`."""
+        """Wait until `wake` has been called more than `calls` times, at most `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: self._calls != calls, timeout=seconds)
 
     def close(self) -> list[Attempt]:
-        """Give out nothing more; what was claimed and not begun."""
+        """Stop handing out jobs; returns those that were claimed and not started."""
         with self._lock:
             self._closed = True
             left, self._attempts = list(self._attempts), deque()

@@ -1,4 +1,4 @@
-"""How attempts end that did not index their document: back in the queue, now or later, or failed with a reason."""
+"""The outcomes of attempts: indexed, queued again, postponed, cancelled, or failed with an error code."""
 
 import threading
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from app.types import UsageStatus
 from ingestion.errors import IngestionError
 
 
-class Endings:
-    """Ends attempts, each in one transaction with its bill.
+class Outcomes:
+    """Writes the outcome of each attempt and settles its ledger row, in one transaction.
 
-    Where the store cannot be written even for that, the ending waits in memory and `write` tries again;
-    a process that dies before leaves a job that its next start queues again.
+    When the database cannot be written, the outcome is kept in memory and `write` retries it. When the process dies
+    first, its next start queues the job again.
     """
 
     def __init__(self, *, jobs: JobRepository, billing: Billing, passwords: Passwords, metrics: Metrics) -> None:
@@ -33,19 +33,19 @@ class Endings:
 
     @property
     def pending(self) -> bool:
-        """Whether the store is in trouble: an ending has not been written yet."""
+        """Whether an outcome could not be written yet."""
         return bool(self._unwritten)
 
     def write(self) -> bool:
-        """Write what is pending; whether all of it is written now."""
+        """Retry the pending outcomes; returns whether all of them are written."""
         with self._lock:
             unwritten, self._unwritten = self._unwritten, []
-        for ending in unwritten:
-            self._try(ending)
+        for outcome in unwritten:
+            self._try(outcome)
         return not self.pending
 
     def end(self, attempt: Attempt, error: Exception) -> None:
-        """End an attempt that `error` cut short."""
+        """Write the outcome of an attempt that ended with `error`."""
         match error:
             case Stopped():
                 attempt.work.span.end(error="stopped")
@@ -57,13 +57,13 @@ class Endings:
                 self._fail_or_postpone(attempt, error)
 
     def overtaken(self, attempt: Attempt) -> None:
-        """End an attempt nobody wants any more: only its bill is left."""
+        """End an attempt whose job was cancelled or replaced: only its ledger row is settled."""
         if attempt.event_id is not None:
             self._try(partial(self._billing.settle, attempt, UsageStatus.ERROR, tokens=attempt.read_tokens))
         self._forget(attempt, "cancelled")
 
     def indexed(self, attempt: Attempt) -> None:
-        """The attempt reached its end, which is written."""
+        """End an attempt whose document was indexed; the commit has written the outcome."""
         self._forget(attempt, "indexed")
 
     def _fail_or_postpone(self, attempt: Attempt, error: Exception) -> None:
@@ -92,10 +92,10 @@ class Endings:
         self._metrics.ingested.labels(outcome).inc()
         attempt.work.span.end(error=None if outcome == "indexed" else outcome)
 
-    def _try(self, ending: Callable[[], object]) -> None:
+    def _try(self, outcome: Callable[[], object]) -> None:
         try:
-            ending()
+            outcome()
         except (StorageFull, StoreUnavailable) as error:
             logger().warning("ingestion.unwritten", error=type(error).__name__)
             with self._lock:
-                self._unwritten.append(ending)
+                self._unwritten.append(outcome)

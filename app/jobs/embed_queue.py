@@ -1,4 +1,4 @@
-"""Documents that are read and wait to be embedded: a bounded buffer between the two kinds of threads."""
+"""The queue of parsed documents that wait to be embedded: a bounded buffer between parser and embedder threads."""
 
 import threading
 from collections import deque
@@ -6,11 +6,11 @@ from collections import deque
 from app.jobs.attempt import Attempt
 
 
-class Ready:
-    """First in, first out; small documents leave together. Safe to use from any thread.
+class EmbedQueue:
+    """A bounded FIFO queue that gives out small documents in batches. Safe to use from any thread.
 
-    It holds about `most_passages` passages or `most_documents` documents, whichever is less: a document larger
-    than that goes in when there is room for one more passage.
+    It holds about `most_passages` passages and `most_documents` documents. It is full once either number is reached,
+    so the last document put in may exceed `most_passages`.
     """
 
     def __init__(self, *, most_passages: int, most_documents: int) -> None:
@@ -22,7 +22,7 @@ class Ready:
         self._changed = threading.Condition()
 
     def put(self, attempt: Attempt) -> bool:
-        """Add a document, as soon as there is room; False: it was closed, and the document is the caller's."""
+        """Add a document, waiting for room; False when the queue was closed and did not take it."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or not self._is_full())
             if self._closed:
@@ -33,9 +33,13 @@ class Ready:
             return True
 
     def take(self, *, large: bool, most_passages: int, most_documents: int, seconds: float) -> list[Attempt]:
-        """What to embed next: one large document, or small ones up to so many passages and documents.
+        """Take the next batch: one large document, or small ones up to the given numbers.
 
-        Nothing when nothing came for so many `seconds`. Large ones stay unless `large`; small ones pass them.
+        Args:
+            large: Whether a large document may be taken; otherwise small ones overtake it.
+            most_passages: Passages in a batch of small documents, at most; a batch has at least one document.
+            most_documents: Documents in a batch, at most.
+            seconds: How long to wait for a document; the result is empty after that.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._takeable(large=large), timeout=seconds)
@@ -59,7 +63,7 @@ class Ready:
             return taken
 
     def close(self) -> list[Attempt]:
-        """Take and give nothing more; what was left."""
+        """Refuse and hand out documents no more; returns those that were left."""
         with self._changed:
             self._closed = True
             left, self._attempts, self._passages = list(self._attempts), deque(), 0
