@@ -135,7 +135,7 @@ class Reranker(Protocol):
         ...
 
 
-class Reader(Protocol):
+class SpanReader(Protocol):
     """Reads a question beside passages and points at the answer. Safe to call from several threads."""
 
     @property

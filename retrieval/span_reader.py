@@ -36,8 +36,8 @@ _SPECIAL = ("[CLS]", "[SEP]")
 _HEAD = {"head.weight", "head.bias"}
 
 
-class SpanReader:
-    """Implements `Reader`. Safe to call from several threads: they take turns by batch.
+class EncoderSpanReader:
+    """Implements `SpanReader`. Safe to call from several threads: they take turns by batch.
 
     A passage longer than the model's window is read in windows that overlap, and its pointer is the best
     window's (Devlin et al. 2019, arXiv:1810.04805, as in their SQuAD code). How likely an answer is at all
@@ -89,7 +89,7 @@ class SpanReader:
         calibration: Calibration = UNCALIBRATED,
         device: Device = "auto",
         dtype: Dtype = "auto",
-    ) -> "SpanReader":
+    ) -> "EncoderSpanReader":
         """Load the base model and lay the trained weights over it.
 
         Args:

@@ -111,7 +111,7 @@ def _content_terms(text: str) -> frozenset[str]:
 
 def reader_refuses(question: Question, located: Located | None) -> bool:
     """Whether the span reader found no answer in the sources, and the question may be refused for that."""
-    return located is not None and located.silent and question.may_be_refused
+    return located is not None and located.refuses and question.may_be_refused
 
 
 # Stage 3: the first token.
@@ -153,7 +153,7 @@ def without_generation(
         if selection.quotes:
             return Verdict(None, report)
         return Verdict("not_in_sources", report, refusal(question.text))
-    if located is not None and located.silent:
+    if located is not None and located.refuses:
         report = AbstentionReport("reader", score=1 - located.probability, threshold=1 - located.threshold)
         return Verdict("not_in_sources", report, refusal(question.text))
     return Verdict("no_evidence", replace(evidence, stage=stage), no_evidence(question.text))
@@ -194,7 +194,7 @@ def after_generation(
 
 def _doubt(refusing: float | None, located: Located | None) -> float | None:
     """The probability that the sources hold no answer: the greater of the model's and the span reader's."""
-    if refusing is None or located is None or not located.settles:
+    if refusing is None or located is None or not located.decides:
         return refusing
     return max(refusing, 1 - located.probability)
 

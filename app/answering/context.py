@@ -83,7 +83,7 @@ class BuiltContext:
 
 
 class ContextBuilder:
-    """Presents hits to a generator; where answers are quoted (`quotes`) nobody reads a prompt and there is none."""
+    """Presents hits to a generator; where quotes are the answer nobody reads a prompt and there is none."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class ContextBuilder:
     ) -> None:
         """Without a summariser what does not fit is dropped; without a locator words alone say where to look.
 
-        The guide points at sentences where a question asks for more than the locator's few words.
+        A quoter with the call FIND_SENTENCES points at sentences where a few words cannot answer a question.
         """
         self._engine = engine
         self._tokenizer = tokenizer
@@ -182,7 +182,7 @@ class ContextBuilder:
         if self._locator is None or found.chunk_ids or found.cancelled:
             return None
         sources = found.context.sources
-        located = self._locator.located(question, sources, abstention=threshold_for(question, self._limits))
+        located = self._locator.locate(question, sources, abstention=threshold_for(question, self._limits))
         if located is None and self._guide is not None and sources and is_english(question.text):
             selection = self._guide.select(question, found.context, None, call=CallNumber.FIND_SENTENCES)
             return selection.as_pointers()
@@ -235,4 +235,4 @@ def _pointed(located: Located | None) -> Sequence[AnswerSpan]:
     """What the generator is pointed at: the likeliest words, or more than one sentence where words do not settle it."""
     if located is None:
         return ()
-    return located.likely[: 1 if located.settles else _SENTENCES]
+    return located.likely[: 1 if located.decides else _SENTENCES]

@@ -1,7 +1,11 @@
-"""The language of a question, and Footnote's own sentences in it.
+"""Recognises the language of a question.
 
-Told by script, and within the Latin script by function words and letters that few languages share. Nothing
-is loaded and nothing is guessed: a text that says too little has no language, and is answered as English is.
+The script decides, and within the Latin script function words and letters that few languages share. No model is
+loaded. A text that is too short or mixed has no language, and is answered in English.
+
+Example:
+    >>> language_of("Wann wurde das Werk geschlossen?")
+    'de'
 """
 
 import re
@@ -13,9 +17,9 @@ from retrieval.memo import remembered
 ENGLISH = "en"
 
 _WORD = re.compile(r"[^\W\d_]+")
-# A Latin word is about five letters long, a word of a script without spaces about two characters.
+# A Latin word has about five letters, a word of a script without spaces about two characters.
 _WORD_OF_UNSPACED = 3
-_LETTER_WEIGHT = 2  # a letter that few languages write says more than a short word that several share
+_LETTER_WEIGHT = 2  # a letter that few languages use is better evidence than a short word that several share
 
 
 LANGUAGES = {
@@ -40,7 +44,7 @@ LANGUAGES = {
 }
 """The languages Footnote recognises and answers in: ISO 639-1 code to English name."""
 
-# Scripts that one language of the table writes, by the beginning of a character's Unicode name.
+# Scripts that one language of the table uses, by the first word of a character's Unicode name.
 _SCRIPTS = {
     "ARABIC": "ar",
     "GREEK": "el",
@@ -54,7 +58,7 @@ _SCRIPTS = {
 }
 _UNSPACED = frozenset({"th", "zh"})
 _KANA = re.compile("[\u3041-\u30ff]")
-# Other languages of these scripts, by letters Arabic and Russian do not have (Persian, Urdu; Ukrainian, Serbian …).
+# Letters of other languages in these scripts, which Arabic and Russian lack (Persian, Urdu; Ukrainian, Serbian …).
 _FOREIGN = frozenset("پچژگٹڈڑےکی" + "іїєґўђћџљњјѓќѕ")
 
 _FUNCTION_WORDS = {
@@ -101,7 +105,7 @@ _LETTERS = {
 
 @remembered
 def language_of(text: str) -> str | None:
-    """The ISO 639-1 code of the language `text` is in, of those in `LANGUAGES`; None when that is not clear."""
+    """The ISO 639-1 code of the language of `text`, one of `LANGUAGES`; None where it is not clear."""
     text = unicodedata.normalize("NFC", text)
     groups = _scripts(text)
     if not groups:
@@ -119,7 +123,7 @@ def language_of(text: str) -> str | None:
 
 
 def answer_in(text: str) -> str:
-    """The instruction to answer in the language of `text`, "" where that is English or not clear."""
+    """The prompt's instruction to answer in the language of `text`; "" where that is English or not clear."""
     code = language_of(text)
     return "" if code is None or code == ENGLISH else f"Answer in {LANGUAGES[code]}."
 
@@ -130,21 +134,21 @@ def is_english(question: str) -> bool:
 
 
 def _scripts(text: str) -> "Counter[str]":
-    """Letters by group, a group being a language with a script of its own or "LATIN"; words count about the same."""
+    """Letters by group: a language with a script of its own, or "LATIN". Words count about the same in each."""
     found: Counter[str] = Counter()
     for char in text:
         if char.isalpha():
             script = unicodedata.name(char, "").split(" ", 1)[0]
             group = _SCRIPTS.get(script, script)
-            group = "zh" if group == "ja" else group  # Japanese writes both, and is told by its kana
+            group = "zh" if group == "ja" else group  # Japanese uses both, and is recognised by its kana
             found[group] += _WORD_OF_UNSPACED if group in _UNSPACED else 1
     return found
 
 
 def _latin(text: str) -> str | None:
-    """The language whose function words and letters are met most; None when none is, or two are equal."""
+    """The language with most function words and letters in the text; None where there are none, or two are equal."""
     words = Counter(_WORD.findall(text.casefold()))
-    # A name brings its own language's letters along.
+    # Capitalised words may be foreign names.
     letters = {char for word in text.split() if not word[0].isupper() for char in word.casefold()}
     scores = {
         code: sum(words[word] for word in known) + _LETTER_WEIGHT * len(letters & _LETTERS.get(code, frozenset()))

@@ -1,4 +1,4 @@
-"""Where the presented sources answer the question: what the reader points at, and what reading cost."""
+"""Finds the words in the presented sources that answer a question, with a span reader whose calls are metered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,19 @@ from app.answering.question import Question
 from app.answering.question_kind import asks_for_words
 from app.types import Operation
 from app.usage.ledger.ledger import Ledger
-from retrieval.ports import Reader
+from retrieval.ports import SpanReader
 from retrieval.types import Pointer, Source, Span
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpan:
-    """Words of a source that may be the answer: exactly the document version's characters at `span`.
+    """Words of a source that may be the answer.
 
-    `probability` in [0, 1] is that the source holds an answer.
+    Attributes:
+        source: The source.
+        span: Their characters in the document version.
+        text: Exactly those characters.
+        probability: The probability in [0, 1] that the source holds an answer.
     """
 
     source: Source
@@ -27,56 +31,65 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """What was pointed at, likeliest first, and the tokens that were read for it.
+    """The spans found in the sources of a question.
 
-    `threshold` is the least probability of the best with which an answer should be given. `settles` says that
-    without one there is none to be given; otherwise that is left to whoever answers.
+    Attributes:
+        spans: Likeliest first.
+        threshold: The least probability of the likeliest span with which an answer should be given.
+        tokens: What the model read.
+        decides: Whether the question is refused where no span reaches the threshold; otherwise the generator decides.
     """
 
     spans: tuple[AnswerSpan, ...]
     threshold: float
     tokens: int
-    settles: bool = True
+    decides: bool = True
 
     @property
     def probability(self) -> float:
-        """That the sources hold an answer at all."""
+        """The probability in [0, 1] that the sources hold an answer at all."""
         return self.spans[0].probability if self.spans else 0.0
 
     @property
     def likely(self) -> tuple[AnswerSpan, ...]:
-        """Those of the spans with which an answer should be given."""
+        """The spans that reach the threshold."""
         return tuple(span for span in self.spans if span.probability >= self.threshold)
 
     @property
-    def silent(self) -> bool:
-        """Whether it is settled that no answer should be given."""
-        return self.settles and not self.likely
+    def refuses(self) -> bool:
+        """Whether the question is to be refused for want of a likely span."""
+        return self.decides and not self.likely
 
 
 class Locator:
-    """Asks the reader where the sources of a question answer it. One instance serves every request."""
+    """Has the span reader read the sources of questions. One instance serves every request.
 
-    def __init__(self, reader: Reader, *, ledger: Ledger) -> None:
+    Example:
+        >>> located = Locator(span_reader, ledger=ledger).locate(question, context.sources, abstention=None)
+        >>> located.spans[0].text
+        '4 May'
+    """
+
+    def __init__(self, reader: SpanReader, *, ledger: Ledger) -> None:
         self._reader = reader
         self._ledger = ledger
 
-    def located(self, question: Question, sources: Sequence[Source], *, abstention: float | None) -> Located | None:
-        """Where `sources` answer `question`; None for a question that no few words answer, and for other languages.
+    def locate(self, question: Question, sources: Sequence[Source], *, abstention: float | None) -> Located | None:
+        """Where `sources` answer `question`; None unless it is in English and a few words can answer it.
 
         Args:
-            question: Who pays for it, and what is asked.
-            sources: As they are presented.
-            abstention: The probability of there being no answer from which on none should be given; None leaves that
-                to the reader.
+            question: As it was asked; its principal pays.
+            sources: Those presented.
+            abstention: The probability of there being no answer from which on the question is refused; None takes
+                the span reader's own threshold.
 
         Raises:
-            StoreUnavailable, StorageFull: The call could not be written down and was not made.
+            StoreUnavailable, StorageFull: The call could not be written to the ledger, and was not made.
         """
         if not sources or not asks_for_words(question.text):
             return None
         threshold = self._reader.threshold if abstention is None else 1 - abstention
-        passages = [_Passage.of(source) for source in sources]
+        passages = [Passage.of(source) for source in sources]
         texts = [passage.text for passage in passages]
         tokens = self._reader.count_tokens(question.text, texts)
         reservation = question.reservation(
@@ -98,10 +111,13 @@ class Locator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
-    """A source as the reader reads it: its innermost heading, which may name whom it is about, and what it shows.
+class Passage:
+    """A source as the span reader reads it: its innermost heading, which may name its subject, and what it shows.
 
-    `pieces` are (first character in `text`, span of the document version).
+    Attributes:
+        source: The source.
+        text: What the span reader reads.
+        pieces: For each presented span its first character in `text`, and the span in the document version.
     """
 
     source: Source
@@ -109,7 +125,8 @@ class _Passage:
     pieces: tuple[tuple[int, Span], ...]
 
     @classmethod
-    def of(cls, source: Source) -> "_Passage":
+    def of(cls, source: Source) -> "Passage":
+        """The passage of a source."""
         chunk = source.hit.chunk
         text = f"{chunk.heading_path[-1]}\n" if chunk.heading_path else ""
         pieces = []
@@ -119,7 +136,7 @@ class _Passage:
         return cls(source, text.rstrip(), tuple(pieces))
 
     def at(self, pointer: Pointer) -> AnswerSpan | None:
-        """What is pointed at in the document; None where that is the heading. A gap ends an answer."""
+        """The words that `pointer` marks, up to the end of their span; None where it points at the heading."""
         for first, kept in self.pieces:
             if not first <= pointer.start < first + kept.end_char - kept.start_char:
                 continue

@@ -14,7 +14,7 @@ from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.rendering import quotation
 from app.answering.quoting.selection import Selection
-from app.answering.verification.metered_models import BilledModels
+from app.answering.verification.metered_models import MeteredModels
 from app.errors import DeadlinePassed
 from app.types import Components
 from generation.ports import Stream
@@ -47,7 +47,7 @@ class Prepared:
     stream: Stream | None = None
     settler: Settler | None = None
     selection: Selection | None = None
-    verification: BilledModels | None = None
+    verification: MeteredModels | None = None
     evidence: AbstentionReport = field(default_factory=AbstentionReport)
     located: Located | None = None
     abstention_threshold: float | None = None

@@ -1,4 +1,4 @@
-"""What the prompt says in its own words, and a file that says it differently."""
+"""The fixed texts of the prompt, and the TOML file (`FOOTNOTE_PROMPT_FILE`) that replaces some of them."""
 
 import tomllib
 from dataclasses import dataclass, fields
@@ -12,18 +12,22 @@ _LONGEST = 4000  # characters of one text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """The texts around sources and question. How they are arranged and fenced, and what is billed as what, is fixed.
+    """The texts around sources and question. Their order, the fences and what they count as on the bill are fixed.
 
     Attributes:
-        system: The instructions, first of all.
-        reminder: What is said again behind the sources.
-        system_json: In place of `system` where JSON is asked for: markers would break it.
-        reminder_json: In place of `reminder` where JSON is asked for.
+        system: The instructions, at the beginning.
+        reminder: The instructions in short, after the sources.
+        system_json: Replaces `system` where JSON is asked for, which markers would break.
+        reminder_json: Replaces `reminder` where JSON is asked for.
         without_sources: The instructions where no sources are shown.
         sources: Above the sources.
         question: Before the question.
-        highlights: Above the sentences that are read again.
+        highlights: Above the sentences of the sources that are repeated.
         pointer: Before the words that may be the answer.
+
+    Example:
+        >>> Wording(question="Frage:").question
+        'Frage:'
     """
 
     system: str = (
@@ -46,10 +50,10 @@ class Wording:
 
 
 def read_wording(file: Path) -> Wording:
-    """The wording of a TOML file; what it leaves out stays as it is.
+    """The wording of a TOML file; texts that it leaves out keep their defaults.
 
     Raises:
-        SetupError: The file cannot be read, or has a key or value that is none of a `Wording`.
+        SetupError: The file cannot be read, or has a key or value that `Wording` does not allow.
     """
     name = file.name
     try:

@@ -12,7 +12,7 @@ from app.telemetry.stations import traceparent
 from generation.config import EngineConfig
 from generation.ports import Engine, Tokenizer
 from generation.remote_config import RemoteConfig
-from retrieval.ports import EntailmentJudge, Reader, Reranker
+from retrieval.ports import EntailmentJudge, Reranker, SpanReader
 
 if TYPE_CHECKING:
     from generation.tokenizer import ChatTokenizer
@@ -68,7 +68,7 @@ def load_reranker(settings: ModelSettings) -> Reranker | None:
     )
 
 
-def load_reader(settings: ModelSettings) -> Reader | None:
+def load_reader(settings: ModelSettings) -> SpanReader | None:
     """The span reader the settings name; None when they name none, or none was trained from the embedder.
 
     Raises:
@@ -78,9 +78,9 @@ def load_reader(settings: ModelSettings) -> Reader | None:
     config = configured_reader(settings)
     if config is None:
         return None
-    from retrieval.span_reader import SpanReader
+    from retrieval.span_reader import EncoderSpanReader
 
-    return SpanReader.load(
+    return EncoderSpanReader.load(
         Path(config.folder),
         Path(resolve(settings.embedder, models_dir=settings.models_dir)),
         name=config.name,

@@ -39,7 +39,7 @@ from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor
 from retrieval.errors import RetrievalError
-from retrieval.ports import EntailmentJudge, Reader, Reranker
+from retrieval.ports import EntailmentJudge, Reranker, SpanReader
 
 if TYPE_CHECKING:
     from retrieval.encoder import SentenceEncoder
@@ -91,7 +91,7 @@ class Assembly:
             raise SetupError(f"{what}, and what is there under this name now is another. {way_out}")
         return self._line(embedder, _reader_beside(settings))
 
-    def _line(self, embedder: "SentenceEncoder", reader: Reader | None) -> EmbedderStack:
+    def _line(self, embedder: "SentenceEncoder", reader: SpanReader | None) -> EmbedderStack:
         from ingestion.chunking import Chunker
 
         chunker = Chunker(
@@ -144,7 +144,7 @@ class Assembly:
         self,
         embedder: "SentenceEncoder",
         index: LiveVectorIndex,
-        reader: Reader | None,
+        reader: SpanReader | None,
         generator: tuple[Tokenizer, str, Engine],
     ) -> Answerer:
         from retrieval.search import Search
@@ -212,7 +212,7 @@ def recorded_settings(settings: Settings, generation: Generation) -> Settings:
     )
 
 
-def _reader_beside(settings: Settings) -> Reader | None:
+def _reader_beside(settings: Settings) -> SpanReader | None:
     """The reader for an embedder that is to be replaced: one the settings name may fit the new one alone."""
     try:
         return load_reader(settings)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.tuning.span_reader.training import trained_weights
 from retrieval.errors import ReaderUnavailable
 from retrieval.span_model import MOST_ANSWER_TOKENS, OVERLAP_TOKENS, WINDOW_TOKENS, Calibration, windows_of
-from retrieval.span_reader import SpanReader, save_reader
+from retrieval.span_reader import EncoderSpanReader, save_reader
 from retrieval.types import Pointer
 from tests.retrieval.reader_folder import VOCABULARY, build_base, trained, word_model
 
@@ -54,17 +54,17 @@ def folder(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reader(folder: Path, base: Path) -> SpanReader:
-    return SpanReader.load(folder, base, calibration=FLAT, device="cpu", dtype="float32")
+def reader(folder: Path, base: Path) -> EncoderSpanReader:
+    return EncoderSpanReader.load(folder, base, calibration=FLAT, device="cpu", dtype="float32")
 
 
-def batched(model: Any, base: Path, *, batch_tokens: int, calibration: Calibration = FLAT) -> SpanReader:
+def batched(model: Any, base: Path, *, batch_tokens: int, calibration: Calibration = FLAT) -> EncoderSpanReader:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return SpanReader(
+    return EncoderSpanReader(
         model,
         tokenizer,
         name="tiny",
@@ -81,7 +81,7 @@ def agree(left: list[Pointer | None], right: list[Pointer | None]) -> None:
     )
 
 
-def test_a_passage_is_read_alike_alone_and_among_others(reader: SpanReader) -> None:
+def test_a_passage_is_read_alike_alone_and_among_others(reader: EncoderSpanReader) -> None:
     together = reader.read(QUESTION, PASSAGES)
 
     agree(together, [reader.read(QUESTION, [passage])[0] for passage in PASSAGES])
@@ -121,7 +121,7 @@ def test_pointers_are_those_of_the_slow_reference(base: Path) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(question=texts, passages=st.lists(texts, max_size=5))
-def test_every_pointer_is_a_slice_of_its_passage(reader: SpanReader, question: str, passages: list[str]) -> None:
+def test_every_pointer_is_a_slice_of_its_passage(reader: EncoderSpanReader, question: str, passages: list[str]) -> None:
     pointers = reader.read(question, passages)
 
     assert len(pointers) == len(passages)
@@ -135,7 +135,7 @@ def test_every_pointer_is_a_slice_of_its_passage(reader: SpanReader, question: s
 
 
 @pytest.fixture(scope="module")
-def finder(tmp_path_factory: pytest.TempPathFactory) -> SpanReader:
+def finder(tmp_path_factory: pytest.TempPathFactory) -> EncoderSpanReader:
     """Points from "spring" to "winter", wherever they are."""
     base = build_base(tmp_path_factory.mktemp("wide"), hidden=64)
     return batched(word_model(base, first="spring", last="winter"), base, batch_tokens=4096)
@@ -144,7 +144,7 @@ def finder(tmp_path_factory: pytest.TempPathFactory) -> SpanReader:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=st.integers(0, 3 * WINDOW_TOKENS), after=st.integers(0, 2 * WINDOW_TOKENS))
 def test_a_long_passage_is_read_as_well_as_a_short_one_wherever_the_answer_is(
-    finder: SpanReader, before: int, after: int
+    finder: EncoderSpanReader, before: int, after: int
 ) -> None:
     answer = "spring of the winter"
     passage = "cats " * before + answer + " dogs" * after
@@ -159,14 +159,14 @@ def test_a_long_passage_is_read_as_well_as_a_short_one_wherever_the_answer_is(
     assert long.probability > 0.5
 
 
-def test_where_nothing_answers_none_is_likelier(finder: SpanReader) -> None:
+def test_where_nothing_answers_none_is_likelier(finder: EncoderSpanReader) -> None:
     (pointer,) = finder.read(QUESTION, ["the dogs fell"])
 
     assert pointer is not None
     assert pointer.probability < 0.5
 
 
-def test_a_question_without_words_and_no_passages_are_read_too(reader: SpanReader) -> None:
+def test_a_question_without_words_and_no_passages_are_read_too(reader: EncoderSpanReader) -> None:
     assert reader.read("", []) == []
     assert reader.count_tokens("", []) == 0
     assert reader.count_tokens("", ["cats"]) == 4  # [CLS] [SEP] cats [SEP]
@@ -174,7 +174,7 @@ def test_a_question_without_words_and_no_passages_are_read_too(reader: SpanReade
     assert pointer is not None
 
 
-def test_tokens_are_those_of_every_window(reader: SpanReader) -> None:
+def test_tokens_are_those_of_every_window(reader: EncoderSpanReader) -> None:
     # [CLS] the revenue of acme [SEP] cats [SEP]
     assert reader.count_tokens(QUESTION, ["cats"]) == 8
     assert reader.count_tokens(QUESTION, ["cats", "", "cats dogs"]) == 17
@@ -184,12 +184,12 @@ def test_tokens_are_those_of_every_window(reader: SpanReader) -> None:
     )
 
 
-def test_a_special_token_in_a_passage_is_only_text(reader: SpanReader) -> None:
+def test_a_special_token_in_a_passage_is_only_text(reader: EncoderSpanReader) -> None:
     # "[", "sep" and "]": the name is not in the vocabulary, so it is one unknown word
     assert reader.count_tokens(QUESTION, ["cats [SEP] dogs"]) == 7 + 2 + 3
 
 
-def test_threads_take_turns_and_get_their_own_answers(reader: SpanReader) -> None:
+def test_threads_take_turns_and_get_their_own_answers(reader: EncoderSpanReader) -> None:
     alone = [reader.read(QUESTION, [passage]) for passage in PASSAGES]
 
     with ThreadPoolExecutor(4) as pool:
@@ -199,31 +199,31 @@ def test_threads_take_turns_and_get_their_own_answers(reader: SpanReader) -> Non
         agree(found, alone[at % len(PASSAGES)])
 
 
-def test_what_training_left_is_what_is_loaded(reader: SpanReader, base: Path, folder: Path) -> None:
+def test_what_training_left_is_what_is_loaded(reader: EncoderSpanReader, base: Path, folder: Path) -> None:
     agree(reader.read(QUESTION, PASSAGES), batched(trained(base), base, batch_tokens=4096).read(QUESTION, PASSAGES))
     assert (reader.model, len(reader.revision), reader.threshold) == ("span-tiny", 16, 0.5)
-    named = SpanReader.load(
+    named = EncoderSpanReader.load(
         folder, base, name="mine", calibration=Calibration(slope=1, bias=0, threshold=0.7), device="cpu"
     )
     assert (named.model, named.revision, named.threshold) == ("mine", reader.revision, 0.7)
 
 
 def test_another_base_or_other_weights_are_another_revision(
-    reader: SpanReader, base: Path, folder: Path, tmp_path: Path
+    reader: EncoderSpanReader, base: Path, folder: Path, tmp_path: Path
 ) -> None:
     other_base = build_base(tmp_path / "base", seed=5)
     save_reader(trained_weights(trained(base, seed=6)), tmp_path / "other")
 
-    over_other_base = SpanReader.load(folder, other_base, device="cpu")
-    other = SpanReader.load(tmp_path / "other", base, device="cpu")
+    over_other_base = EncoderSpanReader.load(folder, other_base, device="cpu")
+    other = EncoderSpanReader.load(tmp_path / "other", base, device="cpu")
 
     assert len({reader.revision, over_other_base.revision, other.revision}) == 3
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_reads_nearly_the_same(folder: Path, base: Path, dtype: Any) -> None:
-    half = SpanReader.load(folder, base, calibration=FLAT, device="cpu", dtype=dtype)
-    whole = SpanReader.load(folder, base, calibration=FLAT, device="cpu", dtype="float32")
+    half = EncoderSpanReader.load(folder, base, calibration=FLAT, device="cpu", dtype=dtype)
+    whole = EncoderSpanReader.load(folder, base, calibration=FLAT, device="cpu", dtype="float32")
 
     for left, right in zip(half.read(QUESTION, PASSAGES), whole.read(QUESTION, PASSAGES), strict=True):
         assert (left is None) == (right is None)
@@ -269,7 +269,7 @@ def rewritten(base: Path, folder: Path, change: str) -> Path:
 @pytest.mark.parametrize("change", ["no head", "unknown name", "other shape"])
 def test_weights_that_do_not_fit_the_base_are_refused(base: Path, tmp_path: Path, change: str) -> None:
     with pytest.raises(ReaderUnavailable, match=r'"reader" was trained on another model than base\d*: its weights'):
-        SpanReader.load(rewritten(base, tmp_path / "reader", change), base, device="cpu")
+        EncoderSpanReader.load(rewritten(base, tmp_path / "reader", change), base, device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_damaged_or_missing_files_are_refused_without_telling_where_they_lie(
         (own_base / "config.json").write_text(json.dumps({"model_type": "no such"}))
 
     with pytest.raises(ReaderUnavailable, match="missing or damaged") as refusal:
-        SpanReader.load(own, own_base, device="cpu")
+        EncoderSpanReader.load(own, own_base, device="cpu")
     assert str(tmp_path) not in str(refusal.value)
 
 
@@ -311,9 +311,9 @@ def test_a_base_of_another_kind_is_refused(tmp_path: Path) -> None:
     save_reader(trained_weights(trained(bare)), tmp_path / "over-bare")
 
     with pytest.raises(ReaderUnavailable, match="needs a model that reads 320 tokens at once"):
-        SpanReader.load(tmp_path / "over-short", short, device="cpu")
+        EncoderSpanReader.load(tmp_path / "over-short", short, device="cpu")
     with pytest.raises(ReaderUnavailable, match=r"needs a tokenizer with \[CLS\] and \[SEP\]"):
-        SpanReader.load(tmp_path / "over-bare", bare, device="cpu")
+        EncoderSpanReader.load(tmp_path / "over-bare", bare, device="cpu")
 
 
 def test_scores_that_are_no_numbers_are_an_error(base: Path) -> None:

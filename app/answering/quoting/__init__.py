@@ -1,1 +1,1 @@
-"""Answers by quotation: scores the sentences of the sources and renders the best ones with footnotes."""
+"""Answers by quotes: scores the sentences of the sources, selects the best ones and writes them with footnotes."""

@@ -1,4 +1,4 @@
-"""The answer as it is written where sentences are quoted: each with its marker, in the format asked for."""
+"""Writes quoted sentences as the text of an answer, each with its footnote, in the format asked for."""
 
 import re
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from app.answering.quoting.selection import Quote
 from retrieval.types import Span
 
 _BREAK = re.compile(r"[ \t]*[\r\n\v\f\x85\u2028\u2029]\s*")
-# A sentence may bring footnotes of its own, which would be read as ours.
+# Footnotes of the document itself, which would be read as those of the answer.
 _MARKER = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")
 _OPENS_SOURCES = ', "sources": ['
 
 
 def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
-    """The answer's text and its footnotes.
+    """The text of an answer by quotes, and its footnotes.
 
     A sentence is shown in one line and without markers of its own; its footnote cites it as it stands in the
-    document. In JSON (`formats.answer_schema`) a footnote's place is the source's number in `sources`.
+    document. In JSON (`formats.answer_schema`) a footnote is placed at the source's number in `sources`.
 
     Args:
         quotes: In reading order, at least one.
-        form: "text" leaves Markdown's marks out of what is shown.
-        pages: Where citations open.
+        form: "text" removes Markdown from the sentences.
+        pages: Page tables of documents with sources across pages.
     """
     assert quotes, "a refusal quotes nothing"
     shown = [_shown(quote.text, form=form) for quote in quotes]
@@ -34,12 +34,13 @@ def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[s
 
 
 def block_quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
-    """Quotes set apart from what a model wrote, each with its footnote: Markdown's block, or a line in quotation marks.
+    """The text of quotes that follow a model's answer, and its footnotes.
 
-    The arguments are `quotation`'s; JSON has no such place.
+    Each quote is a Markdown block quotation, or in plain text a line in quotation marks. The arguments are those of
+    `quotation`, except that `form` must not be "json".
     """
-    assert quotes, "there is something to set apart"
-    assert form != "json", "what is quoted behind a JSON document would break it"
+    assert quotes, "there is something to quote"
+    assert form != "json", "text after a JSON document would break it"
     shown = [_shown(quote.text, form=form) for quote in quotes]
     if form == "text":
         return _marked(quotes, [f"“{sentence}”" for sentence in shown], between="\n", pages=pages)
@@ -58,9 +59,9 @@ def _marked(
     return text, tuple(citations)
 
 
-def _json(quotes: Sequence[Quote], said: str, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+def _json(quotes: Sequence[Quote], answer: str, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
     numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
-    text = json_answer(said, numbers)
+    text = json_answer(answer, numbers)
     at = text.rindex(_OPENS_SOURCES) + len(_OPENS_SOURCES)
     places = {}
     for number in numbers:
@@ -78,5 +79,5 @@ def _shown(text: str, *, form: Format) -> str:
 
 
 def _citation(quote: Quote, marker: Span, pages: Pages) -> Citation:
-    """A quote says what it cites: nothing supports it better."""
+    """A quote is what it cites, so its support is 1."""
     return Citation.of(quote.source, quote.span, marker=marker, support=1.0, origin="attributed", pages=pages)

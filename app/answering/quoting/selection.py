@@ -104,7 +104,7 @@ class Selection:
     def as_pointers(self) -> Located:
         """The quotes as a pointer for a language model. It refuses nothing: sentences are no proof of an answer."""
         spans = tuple(AnswerSpan(quote.source, quote.span, quote.text, quote.score) for quote in self.likeliest_first)
-        return Located(spans, self.threshold, self.tokens, settles=False)
+        return Located(spans, self.threshold, self.tokens, decides=False)
 
 
 Metering = Callable[[int], AbstractContextManager[object]]
@@ -145,7 +145,7 @@ class SentenceSelector:
         """
         if located is not None:
             pointed = _around(located, context)
-            if pointed.quotes or located.silent:
+            if pointed.quotes or located.refuses:
                 return pointed
         candidates = self.candidates(question, context)
         if not candidates.sentences:

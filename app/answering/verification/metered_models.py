@@ -1,4 +1,4 @@
-"""The models of one answer's verification, every call of theirs on the ledger before it is made."""
+"""Makes the verifier of each answer, whose model calls are metered on the ledger."""
 
 from collections.abc import Sequence
 
@@ -12,25 +12,32 @@ from retrieval.types import Judgement, Source
 
 
 class Verification:
-    """Makes the verifier of each answer. One instance serves every request."""
+    """Makes the verifier of each answer. One instance serves every request.
+
+    Example:
+        >>> verifier, models = Verification(ledger=ledger, embedder=embedder).begin(question, sources)
+        >>> verifier.best("The plant closed on 4 May.")
+        >>> models.tokens
+        31
+    """
 
     def __init__(self, *, ledger: Ledger, embedder: Embedder, entailment: EntailmentJudge | None = None) -> None:
-        """An entailment model judges in the embedder's place."""
+        """An entailment model, where there is one, judges claims in the embedder's place."""
         self._ledger = ledger
         self._embedder = embedder
         self._entailment = entailment
 
-    def begin(self, question: Question, sources: Sequence[Source]) -> tuple[Verifier, "BilledModels"]:
-        """A verifier of the answer to `question`, and what its models read, to be looked at in the end."""
-        models = BilledModels(question, ledger=self._ledger, embedder=self._embedder, entailment=self._entailment)
+    def begin(self, question: Question, sources: Sequence[Source]) -> tuple[Verifier, "MeteredModels"]:
+        """A verifier of the answer to `question`, and its models, which count the tokens they read."""
+        models = MeteredModels(question, ledger=self._ledger, embedder=self._embedder, entailment=self._entailment)
         judge = models if self._entailment is not None else None
         return Verifier(sources, question=question.text, embedder=models, judge=judge), models
 
 
-class BilledModels:
+class MeteredModels:
     """Implements `SentenceEmbedder` and, where there is an entailment model, `Judge`, for one question.
 
-    One call at a time. `tokens` is what was read so far: the sum of its ledger rows.
+    It makes one call at a time. `tokens` is what the models have read so far: the sum of the ledger rows.
     """
 
     def __init__(
@@ -47,7 +54,7 @@ class BilledModels:
         """(len(texts), dim) float32 unit rows, in the order of `texts`.
 
         Raises:
-            StoreUnavailable, StorageFull: The call could not be written down and was not made.
+            StoreUnavailable, StorageFull: The call could not be written to the ledger, and was not made.
         """
         embedder = self._embedder
         limit = embedder.info.max_tokens
@@ -58,14 +65,14 @@ class BilledModels:
         return vectors
 
     def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
-        """What each passage says of the claim, in the order of `passages`.
+        """Probabilities that each passage entails or contradicts the claim, in the order of `passages`.
 
         Raises:
-            StoreUnavailable, StorageFull: The call could not be written down and was not made.
-            VerifierUnavailable: The model gave no numbers.
+            StoreUnavailable, StorageFull: The call could not be written to the ledger, and was not made.
+            VerifierUnavailable: The model gave NaN or infinity.
         """
         entailment = self._entailment
-        assert entailment is not None, "handed on as a judge only where there is a model"
+        assert entailment is not None, "a judge only where there is a model"
         tokens = entailment.count_tokens(claim, passages)
         with self._ledger.metered(self._reservation(entailment.model, entailment.revision, tokens)):
             judgements = entailment.judge(claim, passages)

@@ -6,7 +6,7 @@ from retrieval.types import Pointer
 
 
 class PointingReader:
-    """Implements `Reader`: points at the same words wherever they stand, in each passage as likely as it is told.
+    """Implements `SpanReader`: points at the same words wherever they stand, in each passage as likely as it is told.
 
     What stands nowhere is pointed at with probability .01, at the passage's first character.
     """

@@ -105,10 +105,10 @@ EMPTY, SHOWN = Context((), (), 0), Context((source(REPORT),), (), 10)
 COMPLETION = Completion("req_1", "", (1,), FinishReason.STOP, 0, 0, 1, Timings(1.0, 2.0, 3.0), abstention=0.4)
 
 
-def located(probability: float, *, settles: bool = True) -> Located:
+def located(probability: float, *, decides: bool = True) -> Located:
     shown = SHOWN.sources[0]
     span = AnswerSpan(shown, Span(0, 9), REPORT[:9], probability)
-    return Located((span,), threshold=0.5, tokens=7, settles=settles)
+    return Located((span,), threshold=0.5, tokens=7, decides=decides)
 
 
 def written(text: str, *, strict: bool = False) -> FootnoteWriter:
@@ -135,7 +135,7 @@ def test_the_questions_threshold_precedes_the_servers(asked: float | None, thres
 def test_the_span_reader_refuses_where_it_decides_and_the_question_allows_it() -> None:
     assert reader_refuses(QUESTION, located(0.4))
     assert not reader_refuses(QUESTION, located(0.5))
-    assert not reader_refuses(QUESTION, located(0.4, settles=False))
+    assert not reader_refuses(QUESTION, located(0.4, decides=False))
     assert not reader_refuses(QUESTION, None)
     assert not reader_refuses(replace(QUESTION, on_no_evidence="answer"), located(0.4))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.locator import Locator, _Passage
+from app.answering.locator import Locator, Passage
 from app.answering.question import Question
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
@@ -34,7 +34,7 @@ def ledger(sqlite_database: Database) -> Ledger:
 
 
 def test_the_answer_is_the_documents_own_characters(ledger: Ledger) -> None:
-    located = Locator(PointingReader("4 May"), ledger=ledger).located(
+    located = Locator(PointingReader("4 May"), ledger=ledger).locate(
         QUESTION, [source(TEXT, start=100)], abstention=None
     )
 
@@ -50,7 +50,7 @@ def test_the_likeliest_source_comes_first(ledger: Ledger) -> None:
     reader = PointingReader("4 May", probabilities=(0.2, 0.7, 0.5))
     sources = [source(TEXT, number=number) for number in (1, 2, 3)]
 
-    located = Locator(reader, ledger=ledger).located(QUESTION, sources, abstention=None)
+    located = Locator(reader, ledger=ledger).locate(QUESTION, sources, abstention=None)
 
     assert located is not None
     assert [found.source.number for found in located.spans] == [2, 3, 1]
@@ -60,8 +60,8 @@ def test_the_likeliest_source_comes_first(ledger: Ledger) -> None:
 def test_who_wants_fewer_refusals_says_how_sure_the_reader_must_be(ledger: Ledger) -> None:
     locator = Locator(PointingReader("4 May", probabilities=(0.3,)), ledger=ledger)
 
-    by_reader = locator.located(QUESTION, [source(TEXT)], abstention=None)
-    asked = locator.located(replace(QUESTION, request_id="req_2"), [source(TEXT)], abstention=0.8)
+    by_reader = locator.locate(QUESTION, [source(TEXT)], abstention=None)
+    asked = locator.locate(replace(QUESTION, request_id="req_2"), [source(TEXT)], abstention=0.8)
 
     assert by_reader is not None
     assert asked is not None
@@ -70,7 +70,7 @@ def test_who_wants_fewer_refusals_says_how_sure_the_reader_must_be(ledger: Ledge
 
 
 def test_what_was_read_is_on_the_bill(ledger: Ledger) -> None:
-    located = Locator(PointingReader("4 May"), ledger=ledger).located(QUESTION, [source(TEXT)] * 2, abstention=None)
+    located = Locator(PointingReader("4 May"), ledger=ledger).locate(QUESTION, [source(TEXT)] * 2, abstention=None)
 
     assert located is not None
     (row,) = ledger.usage("req_1")
@@ -80,7 +80,7 @@ def test_what_was_read_is_on_the_bill(ledger: Ledger) -> None:
 
 def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger) -> None:
     with pytest.raises(RuntimeError):
-        Locator(PointingReader("4 May", failing=True), ledger=ledger).located(QUESTION, [source(TEXT)], abstention=None)
+        Locator(PointingReader("4 May", failing=True), ledger=ledger).locate(QUESTION, [source(TEXT)], abstention=None)
 
     assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.ERROR]
 
@@ -89,19 +89,19 @@ def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger) -> None:
 def test_what_no_few_words_answer_is_not_read(ledger: Ledger, text: str) -> None:
     reader = PointingReader("4 May")
 
-    assert Locator(reader, ledger=ledger).located(replace(QUESTION, text=text), [source(TEXT)], abstention=None) is None
+    assert Locator(reader, ledger=ledger).locate(replace(QUESTION, text=text), [source(TEXT)], abstention=None) is None
     assert reader.passages == []
     assert not ledger.usage("req_1")
 
 
 def test_without_sources_nothing_is_read(ledger: Ledger) -> None:
-    assert Locator(PointingReader("4 May"), ledger=ledger).located(QUESTION, [], abstention=None) is None
+    assert Locator(PointingReader("4 May"), ledger=ledger).locate(QUESTION, [], abstention=None) is None
 
 
 def test_the_heading_is_read_and_is_no_answer(ledger: Ledger) -> None:
     reader = PointingReader("Closures")
 
-    located = Locator(reader, ledger=ledger).located(QUESTION, [source(TEXT, heading="Closures")], abstention=None)
+    located = Locator(reader, ledger=ledger).locate(QUESTION, [source(TEXT, heading="Closures")], abstention=None)
 
     assert reader.passages == [f"Closures\n{TEXT}"]
     assert located is not None
@@ -120,7 +120,7 @@ def test_whatever_is_pointed_at_slices_to_its_text(texts: list[str], heading: st
         spans.append(Span(start + len(shown), start + len(shown) + len(text)))
         shown += text + gap
     presented: Source = replace(source(shown, heading=heading, start=start), spans=tuple(spans))
-    passage = _Passage.of(presented)
+    passage = Passage.of(presented)
     first = data.draw(st.integers(0, len(passage.text)))
     last = data.draw(st.integers(first, len(passage.text) + 1))
 

@@ -21,7 +21,7 @@ from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
 from ingestion.pipeline import Pipeline
-from retrieval.ports import Embedder, Reader, Reranker
+from retrieval.ports import Embedder, Reranker, SpanReader
 from retrieval.search import Search
 from tests.app.db.samples import generation_of
 from tests.generation.fakes import LetterTokenizer
@@ -42,7 +42,7 @@ def stations(
     embedder: Embedder | None = None,
     search: Search | None = None,
     reranker: Reranker | None = None,
-    reader: Reader | None = None,
+    reader: SpanReader | None = None,
     guided: bool = False,
     quotes_unconfirmed: bool = False,
     limits: Limits = LIMITS,

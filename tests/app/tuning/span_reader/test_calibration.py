@@ -218,7 +218,7 @@ def test_the_least_answered_margin_leaves_the_share_below_it(margins, refused):
 
 
 def test_a_model_marks_what_the_reader_that_serves_it_points_at(tmp_path):
-    from retrieval.span_reader import SpanReader
+    from retrieval.span_reader import EncoderSpanReader
     from tests.retrieval.reader_folder import VOCABULARY, build_base, tokenizer, trained
 
     spelling = tokenizer(VOCABULARY)
@@ -226,7 +226,7 @@ def test_a_model_marks_what_the_reader_that_serves_it_points_at(tmp_path):
     spelling.no_padding()
     model = trained(build_base(tmp_path))
     calibration = Calibration(slope=0.5, bias=-1.0)
-    reader = SpanReader(model, spelling, name="tiny", revision="0", calibration=calibration, batch_tokens=400)
+    reader = EncoderSpanReader(model, spelling, name="tiny", revision="0", calibration=calibration, batch_tokens=400)
     passages = ["acme revenue rose", "", "cats of the dogs " * 150, "winter"]
 
     marks = marker_of(model, spelling)("revenue of acme", passages)

@@ -64,7 +64,7 @@ def test_batches_are_the_same_again_and_every_pass_differs():
 
 
 def test_what_ships_has_its_calibration_and_says_what_it_is(data, tmp_path):
-    from retrieval.span_reader import SpanReader
+    from retrieval.span_reader import EncoderSpanReader
 
     base = build_base(tmp_path / "base")
     model = trained(base)
@@ -90,7 +90,7 @@ def test_what_ships_has_its_calibration_and_says_what_it_is(data, tmp_path):
     assert manifest.is_whole(out)
     assert manifest.calibration == calibration
     assert (manifest.name, manifest.base) == ("span-minilm-l6", ALL_MINILM_L6_V2.name)
-    reader = SpanReader.load(out, base, name="tiny", calibration=calibration, device="cpu", dtype="float32")
+    reader = EncoderSpanReader.load(out, base, name="tiny", calibration=calibration, device="cpu", dtype="float32")
     (pointer,) = reader.read("revenue", ["acme revenue rose"])
     assert pointer is not None
     card = (out / "README.md").read_text(encoding="utf-8")
