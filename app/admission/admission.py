@@ -1,8 +1,8 @@
-"""Who may come in: limits, then room, then a seat, then a turn, before anything is done for a request.
+"""Admission of requests: rate limits, then room in a queue, then a slot, before any work is done for a request.
 
-A request that generates holds a seat until its response has ended: the engine and its own line get no more of them
-than keep it busy, and all others wait here, where nothing was done for them yet and tenants take turns. A turn is
-a thread to prepare with; requests that only search need nothing else.
+A request that generates holds a generation slot until its response has ended. The engine and its own queue get only as
+many requests as keep it busy; all others wait here, in turns between tenants. A preparation slot is a thread to prepare
+an answer with; requests that only search need nothing else.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import anyio
 
 from app.admission.failed_logins import FailedLogins
-from app.admission.line import Line, Turn, Waiter, current
+from app.admission.fair_queue import FairQueue, PreparationSlot, Waiter, current_slot
 from app.admission.quotas import OverriddenQuotas, Quota
 from app.admission.rates import Rates
 from app.admission.sliding_windows import RateLimitState
@@ -27,9 +27,19 @@ from app.types import Principal
 
 Body = TypeVar("Body")
 
+_MIN_PREPARATION_SLOTS = 4
+_MAX_PREPARATION_SLOTS = 32
+
 
 class Admission:
-    """One application's. Everything but `rates` and `quotas` belongs to the event loop."""
+    """Admits the requests of one application. All but `rates` and `quotas` is used on the event loop alone.
+
+    Example:
+        >>> async with admission.entered(
+        ...     principal, generates=True, deadline=time.monotonic() + 60, body=read_body, gone=wait_for_hang_up
+        ... ) as body:
+        ...     await answer(body)  # holds a generation slot and a preparation slot
+    """
 
     def __init__(
         self,
@@ -37,22 +47,22 @@ class Admission:
         quotas: OverriddenQuotas,
         rates: Rates,
         failed_logins: FailedLogins,
-        seats: Line,
-        turns: Line,
+        generation_slots: FairQueue,
+        preparation_slots: FairQueue,
         waiting_tokens: Callable[[], int] = lambda: 0,
         most_waiting_tokens: int = 1 << 62,
     ) -> None:
-        """`waiting_tokens` are those of prompts in the engine's line; from `most_waiting_tokens` on nobody comes in."""
+        """At `most_waiting_tokens` in the engine's queue (`waiting_tokens`), requests that generate are refused."""
         self.quotas = quotas
         self.rates = rates
         self.failed_logins = failed_logins
-        self.seats = seats
-        self.turns = turns
+        self.generation_slots = generation_slots
+        self.preparation_slots = preparation_slots
         self._waiting_tokens = waiting_tokens
         self._most_waiting_tokens = most_waiting_tokens
 
     async def refresh(self) -> None:
-        """Wait for quotas that are too old to be used."""
+        """Wait for overrides that are too old to be used."""
         if (reading := self.quotas.refreshed()) is not None:
             await asyncio.wait({asyncio.wrap_future(reading)})
 
@@ -62,7 +72,7 @@ class Admission:
 
     @contextmanager
     def counted(self, principal: Principal) -> Iterator[None]:
-        """For a request that is only counted, such as an upload.
+        """Count a request against the caller's limits, without a slot; for requests such as uploads.
 
         Raises:
             RateLimited: A limit is reached.
@@ -83,111 +93,59 @@ class Admission:
         body: Callable[[], Coroutine[Any, Any, Body]],
         gone: Callable[[], Coroutine[Any, Any, None]],
     ) -> AsyncIterator[Body]:
-        """For a request that is worked for; inside, it has what it needs, and its `body` is read.
+        """Count a request, read its body and wait for its slots; inside the block it holds them.
 
         Args:
-            principal: Whose limits and whose turn.
-            generates: Whether it is for the engine.
+            principal: The caller, whose limits and whose place in the queue count.
+            generates: Whether the request needs the engine.
             deadline: The `time.monotonic` second until which it may wait.
-            body: Reads the request's body; called once there is room. What it raises is passed on.
+            body: Reads the request's body; called once there is room. Its exceptions are passed on.
             gone: Raises when the client hangs up; called, and cancelled, while the request waits.
 
         Raises:
             RateLimited: A limit is reached; nothing was read.
-            ServerFull: There is no room; nothing was read, or others had more right to the room meanwhile.
+            ServerFull: The queue is full: nothing was read, or a request of another tenant took the place meanwhile.
             DeadlinePassed: It waited too long.
         """
-        line = self.seats if generates else self.turns
+        queue = self.generation_slots if generates else self.preparation_slots
 
         joined: list[Waiter] = []
 
         def room() -> None:
             if generates and self._waiting_tokens() >= self._most_waiting_tokens:
-                raise ServerFull(retry_after_s=self.seats.retry_after_s)
-            joined.append(line.join(principal.tenant_id, principal.key_id))
+                raise ServerFull(retry_after_s=self.generation_slots.retry_after_s)
+            joined.append(queue.join(principal.tenant_id, principal.key_id))
 
         end = self.rates.begin(principal, room=room)
         (waiter,) = joined
-        seated = waiter if generates else None
+        generating = waiter if generates else None
         preparing = None if generates else waiter
-        turn: Turn | None = None
+        slot: PreparationSlot | None = None
         try:
             read = await _unless_refused(body(), waiter.outcome, deadline=deadline)
             with station("admission"):
-                await _granted(line.start(waiter), gone, deadline=deadline)
+                await _granted(queue.start(waiter), gone, deadline=deadline)
                 if preparing is None:
-                    preparing = self.turns.join(principal.tenant_id, principal.key_id, sure=True)
-                    await _granted(self.turns.start(preparing), gone, deadline=deadline)
-            turn = Turn(partial(self.turns.leave, preparing))
-            token = current.set(turn)
+                    preparing = self.preparation_slots.join(principal.tenant_id, principal.key_id, guaranteed=True)
+                    await _granted(self.preparation_slots.start(preparing), gone, deadline=deadline)
+            slot = PreparationSlot(partial(self.preparation_slots.leave, preparing))
+            token = current_slot.set(slot)
             try:
                 yield read
             finally:
-                current.reset(token)
+                current_slot.reset(token)
         finally:
-            if turn is not None:
-                turn.end()
+            if slot is not None:
+                slot.end()
             elif preparing is not None:
-                self.turns.leave(preparing)
-            if seated is not None:
-                self.seats.leave(seated)
+                self.preparation_slots.leave(preparing)
+            if generating is not None:
+                self.generation_slots.leave(generating)
             end()
 
 
-async def _unless_refused(
-    reading: Coroutine[Any, Any, Body], refusal: "asyncio.Future[None]", *, deadline: float
-) -> Body:
-    """What `reading` gives, unless the place in the line goes to somebody else first, or it takes too long."""
-    task = asyncio.ensure_future(reading)
-    try:
-        either: set[asyncio.Future[Any]] = {task, refusal}
-        await asyncio.wait(either, timeout=_left(deadline), return_when=asyncio.FIRST_COMPLETED)
-        if refusal.done():
-            refusal.result()
-        if not task.done():
-            raise DeadlinePassed
-        return task.result()
-    finally:
-        await _ended(task)
-
-
-async def _granted(
-    place: "asyncio.Future[None]", gone: Callable[[], Coroutine[Any, Any, None]], *, deadline: float
-) -> None:
-    """Wait for a place, unless the client hangs up or it takes too long."""
-    if place.done():
-        return place.result()
-    leaving = asyncio.ensure_future(gone())
-    try:
-        either: set[asyncio.Future[Any]] = {leaving, place}
-        await asyncio.wait(either, timeout=_left(deadline), return_when=asyncio.FIRST_COMPLETED)
-        if leaving.done():
-            leaving.result()
-        if not place.done():
-            raise DeadlinePassed
-        return place.result()
-    finally:
-        await _ended(leaving)
-
-
-def _left(deadline: float) -> float:
-    return max(0.0, deadline - time.monotonic())
-
-
-async def _ended(task: "asyncio.Task[Any]") -> None:
-    """Cancel a task and wait for it, without being cancelled oneself."""
-    task.cancel()
-    with anyio.CancelScope(shield=True):
-        await asyncio.wait({task})
-    if not task.cancelled():
-        task.exception()  # nobody asks for it any more
-
-
-_LEAST_TURNS = 4
-
-
 def default_quotas(settings: LimitSettings) -> tuple[Quota, Quota]:
-    """What a key and what a tenant may take for whom nothing else was set."""
+    """The quotas of a key and of a tenant without an override."""
     key = Quota(
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
@@ -204,26 +162,76 @@ def default_quotas(settings: LimitSettings) -> tuple[Quota, Quota]:
 def sized_admission(
     settings: Settings, *, quotas: OverriddenQuotas, rates: Rates, waiting_tokens: Callable[[], int]
 ) -> Admission:
-    """Admission as the settings want it.
+    """Admission in the sizes of the settings.
 
-    Seats: as many as generate, as many again so that the next ones stand ready, and those being prepared.
+    Generation slots: twice `max_running`, so that the next requests are prepared when one ends, and those in
+    preparation.
     """
-    turns = _turns(settings)
+    preparation_slots = _preparation_slots(settings)
     return Admission(
         quotas=quotas,
         rates=rates,
         failed_logins=FailedLogins(settings.failed_logins_per_minute),
-        seats=Line(2 * settings.max_running + turns, waiting=settings.max_waiting),
-        turns=Line(turns, waiting=settings.max_waiting),
+        generation_slots=FairQueue(2 * settings.max_running + preparation_slots, waiting=settings.max_waiting),
+        preparation_slots=FairQueue(preparation_slots, waiting=settings.max_waiting),
         waiting_tokens=waiting_tokens,
         most_waiting_tokens=settings.max_waiting_tokens,
     )
 
 
-def _turns(settings: Settings) -> int:
-    """Threads that prepare at once: no more than the executor has, or they would wait there, in no order."""
+async def _unless_refused(
+    reading: Coroutine[Any, Any, Body], refusal: "asyncio.Future[None]", *, deadline: float
+) -> Body:
+    """The result of `reading`, unless the place in the queue is taken away first or the deadline passes."""
+    task = asyncio.ensure_future(reading)
+    try:
+        either: set[asyncio.Future[Any]] = {task, refusal}
+        await asyncio.wait(either, timeout=_left(deadline), return_when=asyncio.FIRST_COMPLETED)
+        if refusal.done():
+            refusal.result()
+        if not task.done():
+            raise DeadlinePassed
+        return task.result()
+    finally:
+        await _cancelled(task)
+
+
+async def _granted(
+    slot: "asyncio.Future[None]", gone: Callable[[], Coroutine[Any, Any, None]], *, deadline: float
+) -> None:
+    """Wait for a slot, unless the client hangs up or the deadline passes."""
+    if slot.done():
+        return slot.result()
+    leaving = asyncio.ensure_future(gone())
+    try:
+        either: set[asyncio.Future[Any]] = {leaving, slot}
+        await asyncio.wait(either, timeout=_left(deadline), return_when=asyncio.FIRST_COMPLETED)
+        if leaving.done():
+            leaving.result()
+        if not slot.done():
+            raise DeadlinePassed
+        return slot.result()
+    finally:
+        await _cancelled(leaving)
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
+
+
+async def _cancelled(task: "asyncio.Task[Any]") -> None:
+    """Cancel a task and wait until it has ended, even if the caller is cancelled meanwhile."""
+    task.cancel()
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()  # retrieved, or asyncio logs it as never retrieved
+
+
+def _preparation_slots(settings: Settings) -> int:
+    """Requests prepared at once: at most the executor's threads, since further ones would wait there in no order."""
     cores = len(os.sched_getaffinity(0))
-    wanted = max(_LEAST_TURNS, cores)
+    wanted = max(_MIN_PREPARATION_SLOTS, cores)
     if settings.overflow == "summarise" or settings.followup == "model":
         wanted += settings.max_running  # their threads wait for the generator
-    return min(wanted, 32, (os.cpu_count() or 1) + 4)
+    return min(wanted, _MAX_PREPARATION_SLOTS, (os.cpu_count() or 1) + 4)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from app.answering.citation import Citation
 from app.types import Components
-from app.usage.ledger.entry import Bill
+from app.usage.ledger.events import Bill
 from generation.types import FinishReason, TokenLogprob
 from retrieval.types import Context, Dropped, Hit, Source, Span
 

@@ -12,7 +12,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 
-from app.admission.line import current
+from app.admission.fair_queue import current_slot
 from app.answering.abstention import reader_refuses, watched_refusal, with_evidence
 from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin, page_tables
@@ -34,7 +34,7 @@ from app.db.contents import ContentRepository
 from app.errors import DeadlinePassed, NotFound
 from app.telemetry.stations import station
 from app.types import Operation, Principal
-from app.usage.ledger.entry import Bill
+from app.usage.ledger.events import Bill
 from app.usage.ledger.ledger import Ledger
 from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer
@@ -342,8 +342,8 @@ async def prepare(answerer: Answerer, question: Question) -> Prepared:
         DeadlinePassed: Also while the thread is busy, whose result is then thrown away.
     """
     task = asyncio.get_running_loop().run_in_executor(None, copy_context().run, answerer.prepare, question)
-    if (turn := current.get()) is not None:
-        turn.lasts(task)  # also when nobody waits for it any more: the thread is busy all the same
+    if (slot := current_slot.get()) is not None:
+        slot.hold_until(task)  # also when the caller has left: the thread is still busy
 
     def release(done: asyncio.Future[Prepared]) -> None:
         answerer.forget(question)

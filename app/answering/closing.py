@@ -12,7 +12,7 @@ from app.answering.conversations import Conversations
 from app.answering.question import Question
 from app.errors import StoreUnavailable
 from app.telemetry.logs import logger
-from app.usage.ledger.entry import Bill
+from app.usage.ledger.events import Bill
 from app.usage.ledger.ledger import Ledger
 
 RECORDING_SECONDS = 1.0

@@ -18,7 +18,8 @@ from app.errors import InvalidRequest
 from app.usage.ledger.ledger import Ledger
 from app.usage.reports.csv_text import Cell, csv_text
 from app.usage.reports.documents_report import MOST, DocumentsQuery
-from app.usage.reports.rows import MONEY, Page, ReportQuery, Table
+from app.usage.reports.reports import ReportQuery
+from app.usage.reports.tables import MONEY, Page, Table
 from app.usage.rollups.buckets import LIMITS
 
 Format: TypeAlias = Literal["csv", "ndjson"]

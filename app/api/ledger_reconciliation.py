@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.api.dependencies import UsageDep
 from app.api.schemas.shape import ResponseBody, problems
-from app.usage.reconciliation.book_checks import Check
+from app.usage.reconciliation.checks import Check
 from app.usage.reconciliation.reconciliation import Reconciliation
 
 

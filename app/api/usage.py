@@ -21,9 +21,9 @@ from app.api.schemas.usage import (
     ReportPage,
     RerankResult,
 )
-from app.usage.reports import rows as report_rows
+from app.usage.reports import tables as report_rows
 from app.usage.reports.documents_report import DocumentsQuery
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery
 from app.usage.rollups.buckets import BucketWidth
 
 router = APIRouter(tags=["usage"])

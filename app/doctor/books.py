@@ -15,7 +15,7 @@ from app.doctor.report import Facts, Finding, Level, Report, tame
 from app.errors import AppError
 from app.settings import Settings
 from app.types import JobStatus, UsageStatus
-from app.usage.reconciliation.book_checks import Check, budget_checks, row_checks
+from app.usage.reconciliation.checks import Check, budget_checks, row_checks
 from app.usage.reconciliation.rollup_checks import rollup_checks
 
 _DAYS_US = 2 * 86_400 * 1_000_000

@@ -46,7 +46,7 @@ from app.ids import new_id
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
 from app.server.background_loading import BackgroundLoading
-from app.server.collectors import LedgerCollector
+from app.server.collectors import LedgerCollector, TokenMetrics
 from app.server.model_loading import STEPS, Foundation, extraction_limits, loaded
 from app.server.serving import Serving
 from app.server.state import Access, Corpus, History, Limits, State, Telemetry, Usage
@@ -62,12 +62,11 @@ from app.usage.budgets.alert_rows import AlertRepository
 from app.usage.budgets.budgets import Budgets
 from app.usage.budgets.repository import BudgetRepository
 from app.usage.ledger.adjustments import Adjustments
-from app.usage.ledger.entry import Book
+from app.usage.ledger.entry import LedgerObserver
 from app.usage.ledger.ledger import Ledger
-from app.usage.ledger.prices import PriceBook
+from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
 from app.usage.ledger.settlement_journal import SettlementJournal, SettlementRetry
-from app.usage.ledger.token_counts import TokenCounts
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.reports.raw_ledger import RawLedger
 from app.usage.reports.reports import UsageReports
@@ -214,12 +213,12 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> 
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
     alerts, webhooks = AlertRepository(database), Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
-    books = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenCounts(metrics), TokenLimiter(rates))
-    ledger = _open_ledger(base, stack, jobs, books)
-    prices = PriceBook(database, audit, currency=currency, clock=ledger.seconds)
+    observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))
+    ledger = _open_ledger(base, stack, jobs, observers)
+    prices = PriceRepository(database, audit, currency=currency, clock=ledger.seconds)
     prices.require_currency()
     # budgets hold what a call cost when it was settled: only the sums count adjustments
-    adjustments = Adjustments(database, audit, books=(Rollups(base.zone),), currency=currency, clock=ledger.seconds)
+    adjustments = Adjustments(database, audit, observers=(Rollups(base.zone),), currency=currency, clock=ledger.seconds)
     usage = Usage(
         ledger=ledger,
         raw_ledger=RawLedger(database),
@@ -238,10 +237,12 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> 
     return usage, delivery
 
 
-def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, books: tuple[Book, ...]) -> Ledger:
+def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: tuple[LedgerObserver, ...]) -> Ledger:
     """The ledger after recovery: calls and jobs that an earlier process left open are settled and queued again."""
     journal = SettlementJournal(base.settings.data_dir / "settlements.jsonl")
-    ledger = Ledger(base.database, boot_id=base.boot_id, books=books, journal=journal, currency=base.settings.currency)
+    ledger = Ledger(
+        base.database, boot_id=base.boot_id, observers=observers, journal=journal, currency=base.settings.currency
+    )
     replayed = ledger.settle_journaled()  # exact counts first: what is open after them was cut off
     recovered, requeued = ledger.recover(), jobs.requeue_orphans(base.boot_id)
     if recovered or requeued or replayed:

@@ -14,7 +14,9 @@ from app.db.session import Database
 from app.db.tables.documents import job
 from app.db.tables.ledger import usage_event
 from app.errors import AppError
-from app.types import JobStatus, UsageStatus
+from app.telemetry.metrics import Metrics
+from app.types import JobStatus, Reservation, UsageStatus
+from app.usage.ledger.entry import Entry
 from generation.ports import Engine
 from generation.types import EngineStats
 from generation.types import Histogram as Counts
@@ -125,3 +127,28 @@ class LedgerCollector(Collector):
             "How long the first of the waiting documents has waited; 0 without one.",
             value=max(0.0, self._clock() - oldest) if oldest is not None else 0.0,
         )
+
+
+class TokenMetrics:
+    """The `LedgerObserver` that counts the tokens of settled calls for Prometheus."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._tokens = metrics.tokens
+
+    def reserve_in(
+        self, connection: sa.Connection, reservation: Reservation, *, at: int, most_pico: int | None
+    ) -> None:
+        """Count nothing: no token was spent yet."""
+
+    def settle_in(self, connection: sa.Connection, entry: Entry) -> None:  # noqa: ARG002 - the port's signature
+        """Count the tokens of a settled call."""
+        by_component = {
+            **{name: getattr(entry.components, name) for name in entry.components.__slots__},
+            "output": entry.output_tokens,
+            "cached": entry.cached_tokens,
+        }
+        if not entry.operation.generates:
+            by_component = {"input": entry.input_tokens}
+        for component, count in by_component.items():
+            if count > 0:
+                self._tokens.labels(entry.operation.value, component).inc(count)

@@ -36,7 +36,7 @@ from app.usage.budgets.alert_rows import AlertRepository
 from app.usage.budgets.repository import BudgetRepository
 from app.usage.ledger.adjustments import Adjustments
 from app.usage.ledger.ledger import Ledger
-from app.usage.ledger.prices import PriceBook
+from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.reports.raw_ledger import RawLedger
@@ -89,7 +89,7 @@ class Usage:
 
     ledger: Ledger
     raw_ledger: RawLedger
-    prices: PriceBook
+    prices: PriceRepository
     adjustments: Adjustments
     rerater: Rerater
     budgets: BudgetRepository

@@ -81,7 +81,7 @@ def test_f1_of_a_thousand_parallel_reservations_on_a_budget_for_fifty_exactly_fi
     database: Database,
 ) -> None:
     """Contention is made, not hoped for: eight callers stand at a lock that is held before any of them gets through."""
-    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), books=(Budgets(),))
+    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), observers=(Budgets(),))
     made = set_budget(budgets, limit=ADMITTED * EACH)
     ledger.reserve(reservation("req_first:1"))  # the window exists: nobody waits for its row to be made
     crowd = Crowd(ledger)
@@ -107,7 +107,7 @@ def test_f1_of_a_thousand_parallel_reservations_on_a_budget_for_fifty_exactly_fi
 
 def test_f1_calls_that_come_and_go_never_take_more_than_the_limit(database: Database) -> None:
     """Room that is given back is taken again; what is settled and held stays within the limit at every commit."""
-    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), books=(Budgets(),))
+    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), observers=(Budgets(),))
     wide = set_budget(budgets, limit=20 * EACH)
     narrow = set_budget(budgets, limit=12 * EACH, scope_type="user", scope_id="u1")
     seen: list[int] = []
@@ -133,7 +133,7 @@ def test_f1_calls_that_come_and_go_never_take_more_than_the_limit(database: Data
 
 
 def test_f2_a_budget_in_money_refuses_what_has_no_price(database: Database) -> None:
-    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), books=(Budgets(),))
+    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), observers=(Budgets(),))
     set_budget(budgets, unit="cost", limit=10**12, scope_type="user", scope_id="u1")
 
     with pytest.raises(BudgetExceeded, match="no price") as refusal:
@@ -146,7 +146,7 @@ def test_f2_a_budget_in_money_refuses_what_has_no_price(database: Database) -> N
 
 def test_f9_a_call_settles_in_the_window_it_was_reserved_in(database: Database) -> None:
     clock = Clock()
-    budgets, ledger = repository(database, clock), Ledger(database, "boot-1", clock, books=(Budgets(),))
+    budgets, ledger = repository(database, clock), Ledger(database, "boot-1", clock, observers=(Budgets(),))
     made = set_budget(budgets, limit=1000, thresholds=(1, 50))
     ledger.reserve(reservation("req_1:1"))
     clock.now += 86_400  # midnight passes while it runs
@@ -162,7 +162,7 @@ def test_f9_a_call_settles_in_the_window_it_was_reserved_in(database: Database) 
 
 
 def test_f9_raised_lowered_and_reset_while_calls_run_it_settles_where_it_belongs(database: Database) -> None:
-    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), books=(Budgets(),))
+    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), observers=(Budgets(),))
     made = set_budget(budgets, limit=EACH, thresholds=(50,))
     ledger.reserve(reservation("req_1:1"))
     with pytest.raises(BudgetExceeded):
@@ -186,7 +186,7 @@ def test_f9_raised_lowered_and_reset_while_calls_run_it_settles_where_it_belongs
 
 def test_f9_administrators_and_callers_at_once_lose_nothing(database: Database) -> None:
     """Calls of several budgets, settled in several orders, while one of the budgets is changed: no deadlock."""
-    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), books=(Budgets(),))
+    budgets, ledger = repository(database), Ledger(database, "boot-1", Clock(), observers=(Budgets(),))
     made = [
         set_budget(budgets, limit=10**6, scope_type=kind, scope_id=name)
         for kind, name in (("tenant", "t1"), ("user", "u1"), ("user", "u2"), ("key", "k1"))

@@ -215,8 +215,8 @@ def test_f8_on_either_database(database: Database) -> None:
 
 def one_effect(database: Database, steps: list[Step], order: list[int]) -> None:
     """Four calls, reserved in `order`, settled and recovered by `steps`: sums and budget count each of them once."""
-    books = (Budgets(), Rollups(zone_named("UTC")))
-    ledger, later = Ledger(database, "boot_1", books=books), Ledger(database, "boot_2", books=books)
+    observers = (Budgets(), Rollups(zone_named("UTC")))
+    ledger, later = Ledger(database, "boot_1", observers=observers), Ledger(database, "boot_2", observers=observers)
     with database.write() as connection:
         connection.execute(
             sa.insert(budget).values(

@@ -13,8 +13,7 @@ from app.db.tables.ledger import usage_event
 from app.types import DocumentShare, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from app.usage.reports.documents_report import DocumentsQuery
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.reports.lines import Books, Line, results, total
 from tests.app.usage.reports.test_documents_report import add_documents
@@ -64,7 +63,7 @@ def test_f5_days_are_as_long_as_their_clocks_say_and_add_up(
 def test_f5_a_clock_that_steps_back_does_not_take_the_ledger_with_it(database: Database) -> None:
     """Settlements of one boot are in order, so that a closed bucket stays closed."""
     clock = Clock(seconds("2025-12-01T00:00") + 5.0)
-    ledger = Ledger(database, "b", clock, books=[Rollups(ZoneInfo("UTC"))])
+    ledger = Ledger(database, "b", clock, observers=[Rollups(ZoneInfo("UTC"))])
     reports = UsageReports(database, clock=Clock(seconds("2025-12-02T00:00")))
     closed = ReportQuery(tenant_id="t1", start=seconds("2025-11-01T00:00"), end=seconds("2025-12-01T00:00"))
     order = []
@@ -85,7 +84,7 @@ def test_f5_a_clock_that_steps_back_does_not_take_the_ledger_with_it(database: D
 
 def test_f6_what_was_deleted_stays_in_every_total(database: Database) -> None:
     clock = Clock(1_763_600_000)
-    ledger = Ledger(database, "b", clock, books=[Rollups(ZoneInfo("UTC"))])
+    ledger = Ledger(database, "b", clock, observers=[Rollups(ZoneInfo("UTC"))])
     add_documents(database, "t1", ["d1", "d2"])
     for number in range(4):
         shares = [DocumentShare("d1", 1, 3), DocumentShare("d2", 1, 1)]

@@ -81,8 +81,8 @@ BUGS = (
     Bug(
         "double settle: an ending counts twice",
         "app/usage/ledger/ledger.py",
-        "        for book in self._books:\n            book.settle_in(connection, entry)\n",
-        "        for book in (*self._books, *self._books):\n            book.settle_in(connection, entry)\n",
+        "        for observer in self._observers:\n            observer.settle_in(connection, entry)\n",
+        "        for observer in 2 * self._observers:\n            observer.settle_in(connection, entry)\n",
         ("tests/app/usage/rollups/test_rollups.py",),
     ),
     Bug(

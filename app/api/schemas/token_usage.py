@@ -4,7 +4,7 @@ from pydantic import Field
 
 from app.answering.answer import TokenUsage
 from app.api.schemas.shape import ResponseBody
-from app.usage.ledger.entry import Bill
+from app.usage.ledger.events import Bill
 from app.usage.rollups.sums import decimal
 
 

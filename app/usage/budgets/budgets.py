@@ -1,8 +1,8 @@
-"""Budgets at the ledger's side: a call is admitted in the transaction that writes it down, or not made.
+"""Enforces budgets: a call is admitted in the transaction that writes it to the ledger, or refused.
 
-The most a call can take (prompt and longest answer) is reserved of every budget that applies, and what it really took
-is settled in the window it was reserved in. Admission to a hard budget is one conditional UPDATE, so there is no moment
-between looking and taking, and no number of callers at once gets more than the limit.
+The most that a call can use (prompt and longest answer) is reserved in every budget that applies; the amount it used is
+settled in the same window. A hard budget is checked and reserved by one conditional UPDATE, so concurrent calls cannot
+exceed its limit together.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from app.usage.budgets.rows import lock_tenant
 from app.usage.budgets.windows import Edges, edges_of
 from app.usage.ledger.entry import Entry
 
-# composed once: every call runs them, and composing one takes longer than running it
+# built once: every call runs these statements, and building one takes longer than running it
 _MAKE_WINDOW = insert_or_ignore(budget_window)
 _WINDOW = (
     budget_window.c.budget_id == sa.bindparam("its_budget"),
@@ -58,7 +58,7 @@ _END = (
     )
     .returning(budget_hold.c.budget_id)
 )
-_BOOK = (
+_SETTLE = (
     sa.update(budget_window)
     .where(_MINE, *_ITS_WINDOW)
     .values(
@@ -77,7 +77,7 @@ _WATCHED = (
 
 
 class _Claim(NamedTuple):
-    """What a call would take of a window of the budget `row`; `amount` None is not known."""
+    """The amount a call would reserve in a window of the budget `row`; None if it is unknown."""
 
     row: sa.Row[Any]
     edges: Edges
@@ -95,21 +95,24 @@ class _Claim(NamedTuple):
 
 
 class Budgets:
-    """A `Book`. `on_refusal` is told of every refusal, whose transaction is rolled back and can note nothing itself.
+    """The `LedgerObserver` that enforces budgets. Calls without a user and a key (a change of embedder) count in none.
 
-    Calls that nobody asked for (no user and no key: a change of embedder embeds everything again) touch no budget.
+    Example:
+        >>> ledger = Ledger(database, boot_id, observers=(Budgets(),))
+        >>> ledger.reserve(reservation)  # raises BudgetExceeded if a hard budget has no room for the call
     """
 
     def __init__(self, *, on_refusal: Callable[[Crossing], object] | None = None) -> None:
+        """`on_refusal` is called for every refusal: its transaction is rolled back and cannot record it."""
         self._on_refusal = on_refusal
 
     def reserve_in(
         self, connection: sa.Connection, reservation: Reservation, *, at: int, most_pico: int | None
     ) -> None:
-        """Reserve the most a call can take of every budget that applies to it.
+        """Reserve the most that a call can use in every budget that applies to it.
 
         Raises:
-            BudgetExceeded: A hard budget has no room; nothing was reserved of any, and the transaction can go on.
+            BudgetExceeded: A hard budget has no room; nothing was reserved in any, and the transaction can go on.
         """
         principal = reservation.principal
         if not principal.user_id and not principal.key_id:
@@ -118,28 +121,28 @@ class Budgets:
         if not rows:
             return
         if lock_tenant(connection, principal.tenant_id):
-            rows = _applying(connection, reservation)  # as they are now that nobody changes them
+            rows = _applying(connection, reservation)  # read again under the lock
         tokens = reservation.input_tokens + reservation.max_output_tokens
         claims = [_claim(row, tokens=tokens, pico=most_pico, at=at) for row in rows]
         if not _hold(connection, reservation.event_id, claims):
             self._refuse(connection, claims, at=at)
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
-        """Give back what a call held and book what it took, in the window it was reserved in; adjustments do nothing.
+        """Replace the reservation of a call by the amount it used, in the same window. Adjustments change nothing.
 
-        More than the limit can be settled only where a call took more than it reserved (a server that counts
-        otherwise), a limit was lowered meanwhile, or the budget is soft.
+        More than the limit can be settled in three cases: a call used more than it reserved (a remote server counts
+        differently), the limit was lowered meanwhile, or the budget is soft.
         """
         if entry.calls == 0:
             return
         mine = {"its_event": entry.event_id}
-        took = {"tokens": entry.input_tokens + entry.output_tokens, "pico": entry.cost_pico or 0}
-        ended = connection.execute(_END, mine | took).all()
+        used = {"tokens": entry.input_tokens + entry.output_tokens, "pico": entry.cost_pico or 0}
+        ended = connection.execute(_END, mine | used).all()
         if not ended:
             return
         lock_tenant(connection, entry.tenant_id)
-        assert connection.execute(_BOOK, mine).rowcount == len(ended), "a hold is of one window"
-        watched = connection.execute(_WATCHED, mine)  # with the limits that are in force now that nobody changes them
+        assert connection.execute(_SETTLE, mine).rowcount == len(ended), "each hold belongs to one window"
+        watched = connection.execute(_WATCHED, mine)  # read under the lock, with the limits in force
         fire_in(
             connection,
             *(
@@ -157,7 +160,7 @@ class Budgets:
         )
 
     def _refuse(self, connection: sa.Connection, claims: Sequence[_Claim], *, at: int) -> NoReturn:
-        """Raise `BudgetExceeded` for the first claim there is no room for."""
+        """Raise `BudgetExceeded` for the first claim that exceeds a hard budget."""
         for claim in claims:
             row, amount = claim.row, claim.amount
             if row.enforcement == "soft":
@@ -167,7 +170,7 @@ class Budgets:
             if amount is None or used + reserved + amount > row.limit_value:
                 break
         else:
-            raise AssertionError("a budget that refuses has no room")
+            raise AssertionError("a refusal has a cause")
         crossing = Crossing(
             **claim.key,
             thresholds=thresholds_of(row.thresholds),
@@ -196,7 +199,7 @@ class Budgets:
 
 
 def _applying(connection: sa.Connection, reservation: Reservation) -> Sequence[sa.Row[Any]]:
-    """The budgets a call counts against, always in the same order."""
+    """The budgets that a call counts in, always in the same order."""
     principal = reservation.principal
     its = {"its_tenant": principal.tenant_id, "its_user": principal.user_id, "its_key": principal.key_id}
     collections = {f"collection_{number}": name for number, name in enumerate(reservation.collection_ids)}
@@ -205,7 +208,7 @@ def _applying(connection: sa.Connection, reservation: Reservation) -> Sequence[s
 
 @lru_cache(maxsize=64)  # most calls name none or one
 def _applying_to(collections: int) -> sa.Select[Any]:
-    """Select the budgets of a call that names so many collections."""
+    """The query for the budgets of a call on `collections` collections."""
     names: list[sa.BindParameter[str]] = [sa.bindparam(f"collection_{number}") for number in range(collections)]
     its = {"tenant": "its_tenant", "user": "its_user", "key": "its_key"}
     scopes = [
@@ -220,7 +223,7 @@ def _applying_to(collections: int) -> sa.Select[Any]:
 
 
 def _claim(row: sa.Row[Any], *, tokens: int, pico: int | None, at: int) -> _Claim:
-    """What a call takes of a budget at most; a soft one in money holds nothing of a call without a price."""
+    """The most that a call can use of a budget; 0 in a soft budget in money if the call has no price."""
     amount = tokens if row.unit == "tokens" else pico
     if amount is None and row.enforcement == "soft":
         amount = 0
@@ -228,7 +231,7 @@ def _claim(row: sa.Row[Any], *, tokens: int, pico: int | None, at: int) -> _Clai
 
 
 def _hold(connection: sa.Connection, event_id: str, claims: Sequence[_Claim]) -> bool:
-    """Take all that is claimed, or nothing: False where a hard budget has no room."""
+    """Reserve every claim, or none: False if a hard budget has no room."""
     if any(claim.amount is None for claim in claims):
         return False
     with connection.begin_nested() as all_or_nothing:

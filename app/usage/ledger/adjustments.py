@@ -20,8 +20,7 @@ from app.db.values import require_text
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.ids import new_id
 from app.types import Components, Operation, Principal, UsageStatus
-from app.usage.ledger.counts import COUNTS, Counts
-from app.usage.ledger.entry import ADJUSTMENT, Book, Entry
+from app.usage.ledger.entry import ADJUSTMENT, COUNTS, Counts, Entry, LedgerObserver
 from app.usage.ledger.pricing import Rate, cost_pico, rates_at
 
 Kind: TypeAlias = Literal["rerate", "correction"]
@@ -50,7 +49,7 @@ class Adjustment:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AdjustedCall:
     """A settled call as it stands with its adjustments: `row` is the ledger's, `cost_pico` 0 where it is unpriced."""
 
     row: sa.RowMapping
@@ -66,13 +65,13 @@ class Adjustments:
         database: Database,
         audit: AuditLog,
         *,
-        books: Sequence[Book] = (),
+        observers: Sequence[LedgerObserver] = (),
         currency: str,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._database = database
         self._audit = audit
-        self._books = tuple(books)
+        self._observers = tuple(observers)
         self._currency = currency
         self._clock = clock
 
@@ -92,7 +91,7 @@ class Adjustments:
         require_reason(reason)
         with self._database.write() as connection:
             mine = usage_event.c.event_id == event_id, usage_event.c.tenant_id == principal.tenant_id
-            found = standings(connection, sa.select(usage_event).where(*mine).with_for_update())
+            found = adjusted_calls(connection, sa.select(usage_event).where(*mine).with_for_update())
             if not found:
                 raise NotFound("There is no such call.")
             (standing,) = found
@@ -181,8 +180,8 @@ class Adjustments:
             delivered_tokens=change.delivered_tokens,
             cost_pico=cost_pico,
         )
-        for book in self._books:
-            book.settle_in(connection, entry)
+        for observer in self._observers:
+            observer.settle_in(connection, entry)
         return adjustment
 
 
@@ -207,7 +206,7 @@ def adjustments_of(connection: sa.Connection, event_id: str) -> tuple[Adjustment
     )
 
 
-def standings(connection: sa.Connection, events: sa.Select[Any]) -> tuple[Standing, ...]:
+def adjusted_calls(connection: sa.Connection, events: sa.Select[Any]) -> tuple[AdjustedCall, ...]:
     """The calls that `events` selects (of `usage_event`, every column), in its order, with all their adjustments.
 
     Where `events` locks its rows, no adjustment of them can be missed or made before the transaction ends.
@@ -227,7 +226,7 @@ def standings(connection: sa.Connection, events: sa.Select[Any]) -> tuple[Standi
         counts, cost, more = Counts.of(row), row["cost_pico"] or 0, added.get(row["event_id"])
         if more is not None:
             counts, cost = counts + Counts.of(more), cost + int(more["cost_pico"])
-        found.append(Standing(row, counts, cost))
+        found.append(AdjustedCall(row, counts, cost))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Settled and open calls as they are read from the ledger."""
+"""Reads the calls of a request from the ledger, and the bill that sums their costs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +11,10 @@ from app.types import Components, DocumentShare, Operation, UsageStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEvent:
-    """One model call as the ledger has it. Times are Unix microseconds; `cost_pico` None is unpriced.
+    """One model call. Times are Unix microseconds; `cost_pico` is pico-units of money, None if unpriced.
 
-    `count_quality` says how far the counts can be trusted: `none` while reserved, `exact`, or
-    `checkpoint` (the process died: at least this much was generated).
+    `count_quality` is `none` while the call is reserved, `exact`, or `checkpoint` (the process died: at least this much
+    was generated).
     """
 
     event_id: str
@@ -40,7 +40,7 @@ class UsageEvent:
 
 
 def events_of(connection: sa.Connection, request_id: str) -> tuple[UsageEvent, ...]:
-    """The calls of a request in the order they were reserved; empty when there were none."""
+    """The calls of a request in the order they were reserved; empty if it has none."""
     of_request = usage_event.c.request_id == request_id
     events = sa.select(usage_event).where(of_request).order_by(usage_event.c.accepted_at, usage_event.c.event_id)
     shares = (
@@ -85,3 +85,22 @@ def _to_event(row: sa.Row[Any], documents: tuple[DocumentShare, ...]) -> UsageEv
         settled_at=row.settled_at,
         documents=documents,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """The cost of a request: the sum over its priced calls, None if none is; `unpriced` counts the other calls."""
+
+    cost_pico: int | None
+    unpriced: int
+    currency: str
+
+
+_COSTS = sa.select(usage_event.c.cost_pico).where(usage_event.c.request_id == sa.bindparam("its_request"))
+
+
+def bill_of(connection: sa.Connection, request_id: str, *, currency: str) -> Bill:
+    """The bill of a request."""
+    costs = connection.execute(_COSTS, {"its_request": request_id}).scalars().all()
+    priced = [cost for cost in costs if cost is not None]
+    return Bill(cost_pico=sum(priced) if priced else None, unpriced=len(costs) - len(priced), currency=currency)

@@ -32,8 +32,8 @@ from app.usage.ledger.call_rows import (
     locked_call,
     note_output,
 )
-from app.usage.ledger.entry import Bill, Book, Entry, bill_of
-from app.usage.ledger.events import UsageEvent, events_of
+from app.usage.ledger.entry import Entry, LedgerObserver
+from app.usage.ledger.events import Bill, UsageEvent, bill_of, events_of
 from app.usage.ledger.pricing import cost_pico, rates_at, rates_of
 from app.usage.ledger.settlement_journal import SettlementJournal
 
@@ -65,14 +65,14 @@ class Ledger:
         boot_id: str,
         clock: Callable[[], float] = time.time,
         *,
-        books: Sequence[Book] = (),
+        observers: Sequence[LedgerObserver] = (),
         journal: SettlementJournal | None = None,
         currency: str = "usd",
     ) -> None:
         self._database = database
         self._boot_id = boot_id
         self._clock = clock
-        self._books = tuple(books)
+        self._observers = tuple(observers)
         self._journal = journal
         self._currency = currency
         self._latest = 0
@@ -108,8 +108,8 @@ class Ledger:
             cached_tokens=0,
             output_tokens=reservation.max_output_tokens,
         )
-        for book in self._books:
-            book.reserve_in(connection, reservation, at=now, most_pico=most_pico)
+        for observer in self._observers:
+            observer.reserve_in(connection, reservation, at=now, most_pico=most_pico)
         price_ids = json.dumps([rate.price_id for rate in rates])
         insert_call(
             connection, reservation, boot_id=self._boot_id, at=now, currency=self._currency, price_ids=price_ids
@@ -280,8 +280,8 @@ class Ledger:
             delivered_tokens=counts["output_delivered_tokens"],
             cost_pico=cost,
         )
-        for book in self._books:
-            book.settle_in(connection, entry)
+        for observer in self._observers:
+            observer.settle_in(connection, entry)
 
     def seconds(self) -> float:
         """Its clock, in Unix seconds and never going back, for whoever writes what must agree with its times."""

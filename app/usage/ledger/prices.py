@@ -49,7 +49,7 @@ class Price:
     created_at: int
 
 
-class PriceBook:
+class PriceRepository:
     """The prices of an installation, in its one `currency` (ISO 4217). `clock` gives Unix seconds."""
 
     def __init__(

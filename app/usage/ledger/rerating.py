@@ -17,8 +17,8 @@ from app.db.tables.prices import price
 from app.errors import InvalidRequest
 from app.ids import new_id
 from app.types import Principal, UsageStatus
-from app.usage.ledger.adjustments import Adjustments, Standing, cost_of, require_reason, standings
-from app.usage.ledger.counts import Counts
+from app.usage.ledger.adjustments import AdjustedCall, Adjustments, adjusted_calls, cost_of, require_reason
+from app.usage.ledger.entry import Counts
 from app.usage.ledger.pricing import Rate
 
 _AT_ONCE = 500  # calls read, and at most written, in one transaction
@@ -53,7 +53,7 @@ class Rerating:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    standing: Standing
+    standing: AdjustedCall
     rates: tuple[Rate, ...]
     cost_pico: int
 
@@ -178,7 +178,7 @@ class Rerater:
         if models is not None:
             query = query.where(usage_event.c.model_id.in_(models))
         with self._database.read() as connection:
-            calls = standings(connection, query)
+            calls = adjusted_calls(connection, query)
             differences, unpriced = _differences(connection, calls)
         for call in calls:
             found.setdefault(call.row["model_id"], ModelRerating(call.row["model_id"])).calls += 1
@@ -200,7 +200,7 @@ class Rerater:
         """Adjust those calls by what they differ now that nobody else can adjust them; the differences."""
         mine = sa.select(usage_event).where(usage_event.c.event_id.in_(event_ids))
         with self._database.write() as connection:
-            calls = standings(connection, mine.order_by(usage_event.c.event_id).with_for_update())
+            calls = adjusted_calls(connection, mine.order_by(usage_event.c.event_id).with_for_update())
             differences, _ = _differences(connection, calls)
             for item in differences:
                 self._adjustments.write_in(
@@ -216,7 +216,7 @@ class Rerater:
         return differences
 
 
-def _differences(connection: sa.Connection, calls: Sequence[Standing]) -> tuple[list[_Difference], list[str]]:
+def _differences(connection: sa.Connection, calls: Sequence[AdjustedCall]) -> tuple[list[_Difference], list[str]]:
     """What the calls should cost less what they do, where that is not 0, and the models of those without a price."""
     periods = _Periods.of(connection, (call.row["model_id"] for call in calls))
     differences, unpriced = [], []

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from app.db.tables.ledger import usage_event
 from app.types import Operation, UsageStatus
-from app.usage.reconciliation.book_checks import Check
+from app.usage.reconciliation.checks import Check
 from app.usage.reconciliation.engine_counters import EngineCounters, counters_of
 from generation.types import EngineStats
 

@@ -10,7 +10,7 @@ from app.db.session import Database
 from app.errors import Conflict
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
-from app.usage.reconciliation.book_checks import Check, budget_checks, open_checks, row_checks
+from app.usage.reconciliation.checks import Check, budget_checks, open_checks, row_checks
 from app.usage.reconciliation.engine_checks import Tally, engine_checks
 from app.usage.reconciliation.engine_counters import EngineCounters
 from app.usage.reconciliation.rollup_checks import rollup_checks

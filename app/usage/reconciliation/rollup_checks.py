@@ -28,7 +28,7 @@ from app.db.tables.rollups import (
 )
 from app.types import UsageStatus
 from app.usage.ledger.entry import ADJUSTMENT
-from app.usage.reconciliation.book_checks import Check
+from app.usage.reconciliation.checks import Check
 from app.usage.rollups.facets import ABORTED
 from app.usage.rollups.zones import QUARTER, day_start, month_start, next_day, next_month
 

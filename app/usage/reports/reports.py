@@ -5,6 +5,7 @@ Calls count in the moment they were settled and adjustments when they were made,
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -16,9 +17,8 @@ from app.types import Operation
 from app.usage.reports.costs_report import COST_DIMENSIONS, cost_results
 from app.usage.reports.documents_report import DocumentsQuery, document_results
 from app.usage.reports.own_usage import own_usage
-from app.usage.reports.rows import ReportQuery
 from app.usage.rollups.buckets import LIMITS, BucketPage, bucket_page, page_token
-from app.usage.rollups.sums import DIMENSIONS, Totals, decimal, in_order, totals
+from app.usage.rollups.sums import DIMENSIONS, Only, Totals, decimal, in_order, totals
 from app.usage.rollups.zones import zone_named
 
 COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
@@ -37,6 +37,41 @@ _UNGROUPED = dict.fromkeys(DIMENSIONS)
 
 _Result = dict[str, object]
 _Find = Callable[[sa.Connection, BucketPage], Mapping[int, list[_Result]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportQuery:
+    """A request for one page of a report over `[start, end)`, Unix seconds; `end` None is now.
+
+    `tz` None is the reporting zone. `group_by` and the filters (None: no filter) use the names of the API; `statuses`
+    may contain `adjustment`. `limit` is the buckets on a page, `page` the `next_page` of the previous page.
+    """
+
+    tenant_id: str
+    start: int
+    end: int | None = None
+    bucket_width: str = "1d"
+    tz: str | None = None
+    group_by: Sequence[str] = ()
+    project_ids: Sequence[str] | None = None
+    user_ids: Sequence[str] | None = None
+    api_key_ids: Sequence[str] | None = None
+    models: Sequence[str] | None = None
+    statuses: Sequence[str] | None = None
+    limit: int | None = None
+    page: str | None = None
+
+    def only(self, operations: Sequence[str] | None = None) -> Only:
+        """The filters by dimension, with those operations alone (None: all)."""
+        chosen = {
+            "project_id": self.project_ids,
+            "user_id": self.user_ids,
+            "api_key_id": self.api_key_ids,
+            "model": self.models,
+            "status": self.statuses,
+            "operation": operations,
+        }
+        return {name: values for name, values in chosen.items() if values is not None}
 
 
 class UsageReports:

@@ -15,7 +15,7 @@ from app.usage.rollups.zones import QUARTER, day_start, month_start
 
 
 class Rollups:
-    """A `Book`. `zone` is the reporting zone, whose days and months are kept."""
+    """A `LedgerObserver`. `zone` is the reporting zone, whose days and months are kept."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from app.admission.admission import Admission
 from app.admission.failed_logins import FailedLogins
-from app.admission.line import Line
+from app.admission.fair_queue import FairQueue
 from app.admission.quotas import UNLIMITED, OverriddenQuotas, Quota
 from app.admission.rates import Rates
 from app.server.state import State
@@ -46,16 +46,16 @@ def admitting(
         quotas=quotas,
         rates=Rates(quotas),
         failed_logins=FailedLogins(3),
-        seats=Line(seats, waiting=waiting),
-        turns=Line(turns, waiting=waiting),
+        generation_slots=FairQueue(seats, waiting=waiting),
+        preparation_slots=FairQueue(turns, waiting=waiting),
     )
     try:
         with served(state_with(state, admission=admission), engine, search=finding) as service:
             yield service, admission
-            wait_until(lambda: not admission.seats.held and not admission.turns.held)
-            for line in (admission.seats, admission.turns):
-                assert line.waiting == 0
-                line.check_integrity()
+            wait_until(lambda: not admission.generation_slots.held and not admission.preparation_slots.held)
+            for queue in (admission.generation_slots, admission.preparation_slots):
+                assert queue.waiting == 0
+                queue.check_integrity()
     finally:
         engine.close()
         quotas.close()
@@ -132,7 +132,7 @@ def test_c4_of_a_burst_exactly_the_free_slots_come_in(state):
         burst = [Caller(service, max_output_tokens=2) for _ in range(12)]
         tasks += [service.portal.start_task_soon(caller) for caller in burst]
         wait_until(lambda: sum(caller.status == 503 for caller in burst) == 12 - 1 - 3)
-        assert (admission.seats.held, admission.seats.waiting) == (2, 3)
+        assert (admission.generation_slots.held, admission.generation_slots.waiting) == (2, 3)
         gate.free()
         for task in tasks:
             task.result(20)
@@ -161,7 +161,7 @@ def test_c3_a_full_server_says_so_before_it_reads_and_soon(state, path):
     with admitting(state, slow_engine(gate, max_running=1), seats=1, waiting=0) as (service, admission):
         holder = Caller(service, max_output_tokens=2)
         holding = service.portal.start_task_soon(holder)
-        wait_until(lambda: admission.seats.held == 1)
+        wait_until(lambda: admission.generation_slots.held == 1)
         refused, took = [], []
         for _ in range(50):
             caller = Caller(service, path=path, body=b"{ no JSON")
@@ -185,7 +185,7 @@ def test_a_tenants_burst_does_not_make_another_wait_or_be_refused(state):
     with admitting(state, engine, seats=1, waiting=4) as (service, admission):
         flood = [Caller(service, max_output_tokens=1) for _ in range(12)]
         tasks = [service.portal.start_task_soon(caller) for caller in flood]
-        wait_until(lambda: admission.seats.waiting == 4 and engine.stats().running == 1)
+        wait_until(lambda: admission.generation_slots.waiting == 4 and engine.stats().running == 1)
         ended: list[str] = []
         rival = Caller(service, headers=key_of(state, Role.READER, tenant="rival"), max_output_tokens=1)
         asking = service.portal.start_task_soon(rival)
@@ -229,10 +229,10 @@ def test_the_wait_for_a_seat_is_a_station_of_its_own(state):
     gate = Gate()
     with admitting(state, slow_engine(gate, max_running=1), seats=1) as (service, admission):
         tasks = [service.portal.start_task_soon(Caller(service, max_output_tokens=1))]
-        wait_until(lambda: admission.seats.held == 1)
+        wait_until(lambda: admission.generation_slots.held == 1)
         before = admission_seconds(service)
         tasks.append(service.portal.start_task_soon(Caller(service, max_output_tokens=1)))
-        wait_until(lambda: admission.seats.waiting == 1)
+        wait_until(lambda: admission.generation_slots.waiting == 1)
         time.sleep(0.05)
         gate.free()
         for task in tasks:
@@ -247,7 +247,7 @@ def test_c10_waiting_in_the_line_counts_towards_the_deadline(state):
     gate = Gate()
     with admitting(state, slow_engine(gate, max_running=1), seats=1) as (service, admission):
         holding = service.portal.start_task_soon(Caller(service, max_output_tokens=1))
-        wait_until(lambda: admission.seats.held == 1)
+        wait_until(lambda: admission.generation_slots.held == 1)
         late = service.http.post("/v1/ask", json=QUESTION, headers={"Request-Timeout": "0.2"})
         gate.free()
         holding.result(20)
@@ -267,15 +267,15 @@ def test_c1_who_hangs_up_in_the_line_is_gone_from_it_and_nothing_is_billed(state
     gate = Gate()
     with admitting(state, slow_engine(gate, max_running=1), seats=1) as (service, admission):
         holding = service.portal.start_task_soon(Caller(service, max_output_tokens=1))
-        wait_until(lambda: admission.seats.held == 1)
+        wait_until(lambda: admission.generation_slots.held == 1)
         leaver = Caller(service)
         waiting = service.portal.start_task_soon(leaver)
-        wait_until(lambda: admission.seats.waiting == 1)
+        wait_until(lambda: admission.generation_slots.waiting == 1)
         began = time.perf_counter()
         leaver.hang_up()
         waiting.result(10)
         took = time.perf_counter() - began
-        left = admission.seats.waiting
+        left = admission.generation_slots.waiting
         gate.free()
         holding.result(20)
 
@@ -292,13 +292,13 @@ def test_a_thread_whose_reader_left_keeps_its_turn_until_it_is_done(state):
     with admitting(state, slow_engine(lambda plan: None), turns=1, finding=finding) as (service, admission):
         leaver = Caller(service)
         leaving = service.portal.start_task_soon(leaver)
-        wait_until(lambda: admission.turns.held == 1)
+        wait_until(lambda: admission.preparation_slots.held == 1)
         leaver.hang_up()
         leaving.result(10)
-        held = admission.turns.held, admission.seats.held
+        held = admission.preparation_slots.held, admission.generation_slots.held
         follower = Caller(service, max_output_tokens=1)
         following = service.portal.start_task_soon(follower)
-        wait_until(lambda: admission.turns.waiting == 1)
+        wait_until(lambda: admission.preparation_slots.waiting == 1)
         released.set()
         following.result(20)
 

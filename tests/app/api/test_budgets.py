@@ -40,7 +40,7 @@ def make(client: TestClient, **fields: object) -> dict[str, object]:
 
 def spend(state: State, event_id: str = "req_1:1") -> None:
     """120 tokens reserved and 61 settled by the default tenant's user u1."""
-    ledger = Ledger(state.database, "boot-1", books=(Budgets(),))
+    ledger = Ledger(state.database, "boot-1", observers=(Budgets(),))
     ledger.reserve(reservation(event_id, tenant_id="default"))
     ledger.settle(event_id, Settlement(status=UsageStatus.COMPLETED, output_tokens=41))
 
@@ -48,7 +48,7 @@ def spend(state: State, event_id: str = "req_1:1") -> None:
 def test_a_budget_is_shown_with_what_it_has_taken(client, state):
     made = make(client, tz="Europe/Berlin", thresholds=[100, 80])
     spend(state)
-    ledger = Ledger(state.database, "boot-1", books=(Budgets(),))
+    ledger = Ledger(state.database, "boot-1", observers=(Budgets(),))
     ledger.reserve(reservation("req_2:1", tenant_id="default"))
     body = client.get(f"/v1/admin/budgets/{made['id']}").json()
 
@@ -212,7 +212,7 @@ def test_a_refusal_in_money_is_in_money():
 
 def asked(state: State) -> TestClient:
     """The application over a search that finds passages and quotes them; its ledger keeps the budgets."""
-    embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot", books=(Budgets(),))
+    embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot", observers=(Budgets(),))
     engine = NoEngine(revision="1", context_window=2000)
     answerer = Answerer(
         finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder, ledger=ledger),

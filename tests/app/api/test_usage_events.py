@@ -9,7 +9,7 @@ from app.api.schemas.shape import Page
 from app.api.schemas.usage_events import LineBody, WholeEventBody
 from app.server.state import State
 from app.types import Components, DocumentShare, Principal, Role, Settlement, UsageStatus
-from app.usage.ledger.counts import Counts
+from app.usage.ledger.entry import Counts
 from tests.app.usage.samples import reservation
 
 EVENTS = "/v1/admin/usage/events"

@@ -28,7 +28,7 @@ def budgets(sqlite_database):
 
 @pytest.fixture
 def bench(sqlite_database, tmp_path):
-    ledger = Ledger(sqlite_database, boot_id="boot-1", books=(Budgets(),))
+    ledger = Ledger(sqlite_database, boot_id="boot-1", observers=(Budgets(),))
     bench = Bench(Library(sqlite_database), tmp_path, ledger=ledger)
     yield bench
     bench.worker.stop()

@@ -21,8 +21,7 @@ from app.types import DocumentShare, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from app.usage.reports.line_rows import lines_as_csv
 from app.usage.reports.raw_ledger import LineFilter, RawLedger
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
 from app.usage.rollups.spans import Span
@@ -130,7 +129,7 @@ class Layout:
 
     def settle(self) -> None:
         """Reserve and settle a call that read a document, with sums and without budgets."""
-        ledger = Ledger(self.database, "boot", clock=lambda: _AFTER, books=(Rollups(_ZONE),))
+        ledger = Ledger(self.database, "boot", clock=lambda: _AFTER, observers=(Rollups(_ZONE),))
         event_id = f"req_s{next(self._numbers)}:1"
         ledger.reserve(reservation(event_id, documents=[DocumentShare("doc_1", 2, 4)]))
         ledger.settle(event_id, _SETTLEMENT)

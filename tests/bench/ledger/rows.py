@@ -23,8 +23,7 @@ from app.db.migration import upgrade
 from app.db.session import Database
 from app.usage.reports.line_rows import lines_as_csv
 from app.usage.reports.raw_ledger import LineFilter, RawLedger
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.builder import RollupBuilder
 from tests.bench.ledger.generated_calls import DAY, START, TENANT, YEAR, generate, stored_bytes
 from tests.bench.ledger.postgres_server import administer, own_server

@@ -19,7 +19,7 @@ from app.types import DocumentShare, Principal, Role, Settlement, UsageStatus
 from app.usage.budgets.budgets import Budgets
 from app.usage.budgets.repository import BudgetRepository
 from app.usage.ledger.ledger import Ledger
-from app.usage.ledger.prices import PriceBook
+from app.usage.ledger.prices import PriceRepository
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.samples import reservation
 
@@ -34,8 +34,10 @@ def measure(calls: int) -> dict[str, object]:
         upgrade(database)
         audit = AuditLog(database)
         for meter in ("input", "output"):
-            PriceBook(database, audit, currency="usd").add(_ADMIN, model="m1", meter=meter, price_per_million="0.25")
-        ledger = Ledger(database, "boot", books=(Budgets(), Rollups(ZoneInfo("Europe/Berlin"))))
+            PriceRepository(database, audit, currency="usd").add(
+                _ADMIN, model="m1", meter=meter, price_per_million="0.25"
+            )
+        ledger = Ledger(database, "boot", observers=(Budgets(), Rollups(ZoneInfo("Europe/Berlin"))))
         result: dict[str, object] = {"calls": calls, "no_budget": _timed(ledger, calls, "a")}
         budgets = BudgetRepository(database, audit)
         for scope_type, scope_id in (("tenant", "t1"), ("user", "u1"), ("key", "k1"), ("collection", "c1")):

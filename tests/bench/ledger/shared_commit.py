@@ -39,7 +39,7 @@ def calls_per_second(kind: type[Database], *, writers: int, seconds: float, fold
     database, zone = kind.open(f"sqlite:///{folder}/footnote.db"), ZoneInfo("UTC")
     upgrade(database)
     RollupBuilder(database, zone).ensure_zone()
-    ledger = Ledger(database, "boot", books=(Budgets(), Rollups(zone)))
+    ledger = Ledger(database, "boot", observers=(Budgets(), Rollups(zone)))
     numbers, ends = itertools.count(), time.monotonic() + seconds
 
     def write() -> None:

@@ -143,8 +143,8 @@ async def _leaks(state: State, engine: Ends, *, threads: int) -> dict[str, int]:
             "sequences": stats.running + stats.waiting,
             "waiting_tokens": stats.waiting_tokens,
             "blocks": stats.used_blocks,
-            "seats": admission.seats.held + admission.seats.waiting,
-            "turns": admission.turns.held + admission.turns.waiting,
+            "seats": admission.generation_slots.held + admission.generation_slots.waiting,
+            "turns": admission.preparation_slots.held + admission.preparation_slots.waiting,
             "rows": reserved,
             "cancellable": len(state.serving.models.answerer._open) if state.serving.models is not None else 0,
             "threads": max(0, threading.active_count() - threads - _SPARE),
@@ -152,7 +152,7 @@ async def _leaks(state: State, engine: Ends, *, threads: int) -> dict[str, int]:
         if not any(held.values()):
             break
         await asyncio.sleep(0.05)
-    for line in (state.limits.admission.seats, state.limits.admission.turns):
+    for line in (state.limits.admission.generation_slots, state.limits.admission.preparation_slots):
         line.check_integrity()
     return held
 

@@ -7,7 +7,7 @@ from app.usage.ledger.entry import Entry
 
 
 class Listener:
-    """A `Book` that keeps what it is told."""
+    """A `LedgerObserver` that keeps what it is told."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []

@@ -53,7 +53,7 @@ class Bench:
         self.alerts = AlertRepository(database, clock=self.clock)
         self.receiver = Receiver()
         self.delivery = AlertDelivery(self.alerts, self.receiver, currency="eur", every=0.01)
-        self.ledger = Ledger(database, "boot-1", self.clock, books=(Budgets(on_refusal=self.delivery.refused),))
+        self.ledger = Ledger(database, "boot-1", self.clock, observers=(Budgets(on_refusal=self.delivery.refused),))
         self.calls = 0
 
     def spend(self, tokens: int) -> None:

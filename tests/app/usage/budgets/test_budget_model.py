@@ -78,7 +78,9 @@ class Admission(RuleBasedStateMachine):
             lambda _, body: self.posted.append(body["id"]),
             currency="usd",
         )
-        self.ledger = Ledger(self.database, "boot-1", self.clock, books=(Budgets(on_refusal=self.delivery.refused),))
+        self.ledger = Ledger(
+            self.database, "boot-1", self.clock, observers=(Budgets(on_refusal=self.delivery.refused),)
+        )
         self.limits: dict[str, Limit] = {}
         self.open: dict[str, list[tuple[Place, int]]] = {}
         self.reserved: Counter[Place] = Counter()
@@ -203,7 +205,7 @@ class Admission(RuleBasedStateMachine):
         """Invariant 18: in the same moment, a higher limit never refuses what a lower one admitted."""
         budget_id = data.draw(st.sampled_from(self._living()))
         call = reservation("req_0:1", user_id=user, max_output_tokens=most)
-        silent = Ledger(self.database, "boot-1", self.clock, books=(Budgets(),))
+        silent = Ledger(self.database, "boot-1", self.clock, observers=(Budgets(),))
         with rolled_back(self.database) as connection:
             lower = admitted(silent, connection, call)
             connection.execute(

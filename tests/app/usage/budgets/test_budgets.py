@@ -34,7 +34,7 @@ def budgets(database: Database, clock: Clock) -> BudgetRepository:
 
 @pytest.fixture
 def ledger(database: Database, clock: Clock) -> Ledger:
-    return Ledger(database, "boot-1", clock, books=(Budgets(),))
+    return Ledger(database, "boot-1", clock, observers=(Budgets(),))
 
 
 def counts(database: Database, table: sa.Table) -> int:
@@ -189,7 +189,7 @@ def test_what_a_dead_process_held_is_given_back(
     ledger.reserve(reservation("req_2:1"))
     ledger.checkpoint("req_2:1", 7)
 
-    assert Ledger(database, "boot-2", clock, books=(Budgets(),)).recover() == 2
+    assert Ledger(database, "boot-2", clock, observers=(Budgets(),)).recover() == 2
 
     window = budgets.get(made.id, tenant_id="t1").window
     assert (window.reserved, window.settled) == (0, 20 + 27)

@@ -36,7 +36,7 @@ def budgets(database: Database, audit: AuditLog, clock: Clock) -> BudgetReposito
 
 @pytest.fixture
 def ledger(database: Database, clock: Clock) -> Ledger:
-    return Ledger(database, "boot-1", clock, books=(Budgets(),))
+    return Ledger(database, "boot-1", clock, observers=(Budgets(),))
 
 
 def acts(audit: AuditLog) -> list[tuple[str, dict[str, object]]]:

@@ -7,8 +7,7 @@ import sqlalchemy as sa
 
 from app.db.session import Database
 from app.usage.reports.raw_ledger import LineFilter, RawLedger
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.zones import zone_named
 

@@ -13,10 +13,10 @@ from app.db.tables.ledger import usage_event
 from app.db.tables.rollups import usage_rollup_15m
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.types import Operation, Principal, Role, Settlement, UsageStatus
-from app.usage.ledger.adjustments import Adjustment, Adjustments, adjustments_of, standings
-from app.usage.ledger.counts import COUNTS, Counts
+from app.usage.ledger.adjustments import Adjustment, Adjustments, adjusted_calls, adjustments_of
+from app.usage.ledger.entry import COUNTS, Counts
 from app.usage.ledger.ledger import Ledger
-from app.usage.ledger.prices import PriceBook
+from app.usage.ledger.prices import PriceRepository
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.budgets.listener import Listener
 from tests.app.usage.samples import Clock, reservation
@@ -35,10 +35,10 @@ class Books:
         self.audit = AuditLog(database, clock=self.clock)
         self.listener = Listener()
         rollups = Rollups(ZoneInfo("UTC"))
-        self.ledger = Ledger(database, "b", self.clock, books=(rollups,))
-        self.prices = PriceBook(database, self.audit, currency="usd", clock=self.clock)
+        self.ledger = Ledger(database, "b", self.clock, observers=(rollups,))
+        self.prices = PriceRepository(database, self.audit, currency="usd", clock=self.clock)
         self.adjustments = Adjustments(
-            database, self.audit, books=(rollups, self.listener), currency="usd", clock=self.clock
+            database, self.audit, observers=(rollups, self.listener), currency="usd", clock=self.clock
         )
 
     def price(self, meter: str, amount: str, *, before: int | None = None) -> None:
@@ -61,7 +61,7 @@ class Books:
 
     def standing(self) -> tuple[Counts, int]:
         with self.database.read() as connection:
-            (found,) = standings(connection, sa.select(usage_event))
+            (found,) = adjusted_calls(connection, sa.select(usage_event))
         return found.counts, found.cost_pico
 
 

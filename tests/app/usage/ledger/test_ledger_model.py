@@ -149,7 +149,7 @@ class LedgerModel(RuleBasedStateMachine):
         self.engine = Engine()
         self.journal = SettlementJournal(self.folder / "settlements.jsonl")
         self.ledger = Ledger(
-            self.database, f"boot_{self.boots}", self.clock, books=(Budgets(), Rollups(ZONE)), journal=self.journal
+            self.database, f"boot_{self.boots}", self.clock, observers=(Budgets(), Rollups(ZONE)), journal=self.journal
         )
         assert self.ledger.settle_journaled() == len(self.journaled)
         self._taken_from_the_journal()

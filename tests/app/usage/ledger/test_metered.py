@@ -89,7 +89,7 @@ def test_a_generator_closed_within_the_body_settles_as_an_error(ledger: Ledger) 
 
 def test_what_cannot_be_reserved_is_not_run(sqlite_database: Database) -> None:
     class Refuses:
-        """Implements `Book`."""
+        """Implements `LedgerObserver`."""
 
         def reserve_in(self, *_: object, **__: object) -> None:
             raise StoreUnavailable
@@ -97,7 +97,7 @@ def test_what_cannot_be_reserved_is_not_run(sqlite_database: Database) -> None:
         def settle_in(self, connection: object, entry: Entry) -> None:
             raise AssertionError("nothing was reserved")
 
-    ledger = Ledger(sqlite_database, "boot-1", books=[Refuses()])
+    ledger = Ledger(sqlite_database, "boot-1", observers=[Refuses()])
     with pytest.raises(StoreUnavailable), ledger.metered(embedding()):
         raise AssertionError("the body must not run")
 

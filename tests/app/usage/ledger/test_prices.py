@@ -14,7 +14,7 @@ from app.db.session import Database
 from app.db.tables.prices import price
 from app.errors import Conflict, InvalidRequest, SetupError
 from app.types import Principal, Role
-from app.usage.ledger.prices import Price, PriceBook, parse_price, per_million
+from app.usage.ledger.prices import Price, PriceRepository, parse_price, per_million
 from app.usage.ledger.pricing import rates_at
 from tests.app.usage.samples import Clock
 
@@ -29,28 +29,30 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def prices(database: Database, clock: Clock) -> PriceBook:
-    return PriceBook(database, AuditLog(database, clock=clock), currency="eur", clock=clock)
+def prices(database: Database, clock: Clock) -> PriceRepository:
+    return PriceRepository(database, AuditLog(database, clock=clock), currency="eur", clock=clock)
 
 
-def add(prices: PriceBook, amount: str = "0.15", *, model: str = "m1", meter: str = "input", at: int | None = None):
+def add(
+    prices: PriceRepository, amount: str = "0.15", *, model: str = "m1", meter: str = "input", at: int | None = None
+):
     begin = None if at is None else at * MICROS
     return prices.add(ADMIN, model=model, meter=meter, price_per_million=amount, effective_from=begin)
 
 
-def every(prices: PriceBook, **chosen: Any) -> tuple[Price, ...]:
+def every(prices: PriceRepository, **chosen: Any) -> tuple[Price, ...]:
     found, cursor = prices.list(**chosen, limit=500)
     assert cursor is None
     return found
 
 
-def in_seconds(prices: PriceBook) -> list[tuple[float, float | None]]:
+def in_seconds(prices: PriceRepository) -> list[tuple[float, float | None]]:
     ends = [(item.effective_from, item.effective_to) for item in every(prices)]
     return [(begin / MICROS, None if end is None else end / MICROS) for begin, end in ends]
 
 
-def test_another_currency_than_that_of_the_prices_is_refused(database: Database, prices: PriceBook) -> None:
-    dollars = PriceBook(database, AuditLog(database), currency="usd")
+def test_another_currency_than_that_of_the_prices_is_refused(database: Database, prices: PriceRepository) -> None:
+    dollars = PriceRepository(database, AuditLog(database), currency="usd")
     dollars.require_currency()
 
     add(prices)
@@ -60,7 +62,7 @@ def test_another_currency_than_that_of_the_prices_is_refused(database: Database,
         dollars.require_currency()
 
 
-def test_a_price_begins_now_and_says_who_set_it(prices: PriceBook) -> None:
+def test_a_price_begins_now_and_says_who_set_it(prices: PriceRepository) -> None:
     added = prices.add(ADMIN, model="m1", meter="input", price_per_million="0.15", source="contract 7")
 
     assert every(prices) == (added,)
@@ -69,7 +71,9 @@ def test_a_price_begins_now_and_says_who_set_it(prices: PriceBook) -> None:
     assert (added.created_by, added.created_at) == ("root", NOW * MICROS)
 
 
-def test_a_new_price_ends_the_one_before_and_is_audited(prices: PriceBook, database: Database, clock: Clock) -> None:
+def test_a_new_price_ends_the_one_before_and_is_audited(
+    prices: PriceRepository, database: Database, clock: Clock
+) -> None:
     before = add(prices)
     clock.now += 10
     after = add(prices, "0.2")
@@ -83,7 +87,7 @@ def test_a_new_price_ends_the_one_before_and_is_audited(prices: PriceBook, datab
     assert entries[0].detail["price_per_million"] == "0.200000"
 
 
-def test_a_coming_price_ends_todays_when_it_begins(prices: PriceBook) -> None:
+def test_a_coming_price_ends_todays_when_it_begins(prices: PriceRepository) -> None:
     add(prices, "1")
     add(prices, "2", at=NOW + 100)
     add(prices, "3", at=NOW + 200)
@@ -91,7 +95,7 @@ def test_a_coming_price_ends_todays_when_it_begins(prices: PriceBook) -> None:
     assert in_seconds(prices) == [(NOW, NOW + 100), (NOW + 100, NOW + 200), (NOW + 200, None)]
 
 
-def test_models_and_meters_have_prices_of_their_own(prices: PriceBook, clock: Clock) -> None:
+def test_models_and_meters_have_prices_of_their_own(prices: PriceRepository, clock: Clock) -> None:
     add(prices, meter="input")
     clock.now += 1
     add(prices, meter="output")
@@ -100,7 +104,7 @@ def test_models_and_meters_have_prices_of_their_own(prices: PriceBook, clock: Cl
     assert [item.effective_to for item in every(prices)] == [None, None, None]
 
 
-def test_the_past_gets_a_price_only_where_it_had_none(prices: PriceBook) -> None:
+def test_the_past_gets_a_price_only_where_it_had_none(prices: PriceRepository) -> None:
     add(prices, "1")
     add(prices, "2", at=NOW - 50)
     add(prices, "3", at=NOW - 100)
@@ -112,7 +116,7 @@ def test_the_past_gets_a_price_only_where_it_had_none(prices: PriceBook) -> None
     assert [item.pico_per_token for item in every(prices)] == [3_000_000, 2_000_000, 1_000_000]
 
 
-def test_a_price_that_would_have_to_end_before_a_later_one_is_refused(prices: PriceBook) -> None:
+def test_a_price_that_would_have_to_end_before_a_later_one_is_refused(prices: PriceRepository) -> None:
     add(prices, "1")
     add(prices, "2", at=NOW + 100)
 
@@ -123,7 +127,7 @@ def test_a_price_that_would_have_to_end_before_a_later_one_is_refused(prices: Pr
     assert in_seconds(prices) == [(NOW, NOW + 100), (NOW + 100, None)]
 
 
-def test_a_refused_price_leaves_no_audit_entry(prices: PriceBook, database: Database) -> None:
+def test_a_refused_price_leaves_no_audit_entry(prices: PriceRepository, database: Database) -> None:
     add(prices)
     with pytest.raises(Conflict):
         add(prices, "9", at=NOW)
@@ -158,7 +162,7 @@ def test_a_refused_price_leaves_no_audit_entry(prices: PriceBook, database: Data
     ],
     ids=ascii,
 )
-def test_what_is_no_plain_decimal_is_no_price(prices: PriceBook, written: str) -> None:
+def test_what_is_no_plain_decimal_is_no_price(prices: PriceRepository, written: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         add(prices, written)
     assert caught.value.param == "price_per_million"
@@ -182,13 +186,13 @@ def test_every_price_is_exact_in_both_directions(pico_per_token: int) -> None:
         ({"effective_from": 10**18}, "effective_from"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(prices: PriceBook, asked: dict[str, Any], param: str) -> None:
+def test_what_cannot_be_is_refused_by_name(prices: PriceRepository, asked: dict[str, Any], param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         prices.add(ADMIN, **{"model": "m1", "meter": "input", "price_per_million": "1", **asked})
     assert caught.value.param == param
 
 
-def test_a_list_is_read_page_by_page_and_by_model_meter_and_moment(prices: PriceBook, clock: Clock) -> None:
+def test_a_list_is_read_page_by_page_and_by_model_meter_and_moment(prices: PriceRepository, clock: Clock) -> None:
     for model in ("m2", "m1"):
         for meter in ("output", "input"):
             add(prices, model=model, meter=meter)
@@ -233,7 +237,7 @@ def test_a_list_is_read_page_by_page_and_by_model_meter_and_moment(prices: Price
         "effective_to = 9999999999999999, meter = 'output'",
     ],
 )
-def test_nobody_changes_a_price(prices: PriceBook, clock: Clock, database: Database, change: str) -> None:
+def test_nobody_changes_a_price(prices: PriceRepository, clock: Clock, database: Database, change: str) -> None:
     add(prices)
     clock.now += 1
     add(prices, "0.2")
@@ -316,14 +320,14 @@ def outcomes(act: Callable[[int], object]) -> list[str]:
         return sorted(pool.map(attempt, range(20)))
 
 
-def test_of_twenty_who_add_a_price_at_once_one_wins(prices: PriceBook) -> None:
+def test_of_twenty_who_add_a_price_at_once_one_wins(prices: PriceRepository) -> None:
     add(prices, "1")
 
     assert outcomes(lambda n: add(prices, f"2.{n:02}", at=NOW + 60)) == ["Conflict"] * 19 + ["done"]
     assert in_seconds(prices) == [(NOW, NOW + 60), (NOW + 60, None)]
 
 
-def test_of_twenty_overlapping_rows_written_past_us_one_stays(prices: PriceBook, database: Database) -> None:
+def test_of_twenty_overlapping_rows_written_past_us_one_stays(prices: PriceRepository, database: Database) -> None:
     assert outcomes(lambda n: insert(database, f"p{n}", n, None)) == ["IntegrityError"] * 19 + ["done"]
     assert len(every(prices)) == 1
 
@@ -338,7 +342,7 @@ def test_an_overlap_is_seen_in_what_is_not_committed_yet(database: Database) -> 
             second.result()
 
 
-def test_a_price_is_in_force_at_its_beginning_and_not_at_its_end(prices: PriceBook, database: Database) -> None:
+def test_a_price_is_in_force_at_its_beginning_and_not_at_its_end(prices: PriceRepository, database: Database) -> None:
     first, second = add(prices, "1"), add(prices, "2", at=NOW + 1)
 
     with database.read() as connection:

@@ -17,7 +17,7 @@ from app.db.audit import AuditLog
 from app.db.session import Database
 from app.types import Components, Operation, Principal, Role, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from app.usage.ledger.prices import PriceBook, per_million
+from app.usage.ledger.prices import PriceRepository, per_million
 from app.usage.ledger.pricing import CACHED_INPUT, EMBEDDING, INPUT, METERS, OUTPUT, Rate, cost_pico
 from tests.app.usage.samples import Clock, reservation
 
@@ -110,7 +110,7 @@ def test_a_call_costs_the_prices_at_the_moment_it_was_accepted(
     """Invariant 6: cost_pico = the sum over meters of tokens times the price at accepted_at, as integers."""
     model, clock, reference = f"m{next(_models)}", Clock(), Reference()
     ledger = Ledger(sqlite_database, "b", clock)
-    prices = PriceBook(sqlite_database, AuditLog(sqlite_database), currency="usd", clock=clock)
+    prices = PriceRepository(sqlite_database, AuditLog(sqlite_database), currency="usd", clock=clock)
     running: list[tuple[str, Any]] = []
     accepted: dict[str, int] = {}
     owed: dict[str, Fraction | None] = {}
@@ -157,7 +157,7 @@ def test_a_call_costs_the_prices_at_the_moment_it_was_accepted(
 def test_no_call_gets_a_price_that_ended_before_it_was_accepted_however_many_come_at_once(database: Database) -> None:
     """Invariant 6, while prices change under calls that are being written down."""
     ledger = Ledger(database, "b", time.time)
-    prices = PriceBook(database, AuditLog(database), currency="usd")
+    prices = PriceRepository(database, AuditLog(database), currency="usd")
     for meter in (INPUT, OUTPUT):
         prices.add(ADMIN, model="m1", meter=meter, price_per_million="1")
 
@@ -191,7 +191,7 @@ def test_no_call_gets_a_price_that_ended_before_it_was_accepted_however_many_com
 @pytest.mark.parametrize("amount", ["0.000001", "0.1", "3.141592", "1000000"])
 def test_a_million_tokens_cost_their_price(sqlite_database: Database, amount: str) -> None:
     clock = Clock()
-    prices = PriceBook(sqlite_database, AuditLog(sqlite_database), currency="usd", clock=clock)
+    prices = PriceRepository(sqlite_database, AuditLog(sqlite_database), currency="usd", clock=clock)
     prices.add(ADMIN, model="m1", meter=EMBEDDING, price_per_million=amount)
     ledger = Ledger(sqlite_database, "b", clock)
     ledger.reserve(reservation(operation=Operation.EMBED_DOC, input_tokens=10**6, max_output_tokens=0))
@@ -205,7 +205,7 @@ def test_a_million_tokens_cost_their_price(sqlite_database: Database, amount: st
 def test_a_clock_that_is_put_back_begins_no_price_before_a_call_that_was_accepted(database: Database) -> None:
     clock = Clock()
     ledger = Ledger(database, "b", clock)
-    prices = PriceBook(database, AuditLog(database), currency="usd", clock=ledger.seconds)
+    prices = PriceRepository(database, AuditLog(database), currency="usd", clock=ledger.seconds)
     ledger.reserve(reservation())
     clock.now -= 3600
     added = prices.add(ADMIN, model="m1", meter=INPUT, price_per_million="1")

@@ -15,11 +15,10 @@ from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
 from app.errors import InvalidRequest
 from app.types import Operation, Principal, Role, Settlement, UsageStatus
-from app.usage.ledger.adjustments import Adjustments, standings
-from app.usage.ledger.counts import Counts
-from app.usage.ledger.entry import Entry
+from app.usage.ledger.adjustments import Adjustments, adjusted_calls
+from app.usage.ledger.entry import Counts, Entry
 from app.usage.ledger.ledger import Ledger
-from app.usage.ledger.prices import PriceBook
+from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import ModelRerating, Rerater, Rerating
 from tests.app.usage.budgets.listener import Listener
 from tests.app.usage.samples import Clock, reservation
@@ -37,8 +36,10 @@ class Books:
         self.audit = AuditLog(database, clock=self.clock)
         self.listener = Listener()
         self.ledger = Ledger(database, "b", self.clock)
-        self.prices = PriceBook(database, self.audit, currency="usd", clock=self.clock)
-        self.adjustments = Adjustments(database, self.audit, books=(self.listener,), currency="usd", clock=self.clock)
+        self.prices = PriceRepository(database, self.audit, currency="usd", clock=self.clock)
+        self.adjustments = Adjustments(
+            database, self.audit, observers=(self.listener,), currency="usd", clock=self.clock
+        )
         self.rerater = Rerater(database, self.adjustments, self.audit, clock=self.clock, at_once=3)
 
     def price(self, meter: str, amount: str, *, at: int, model: str = "m1") -> None:
@@ -61,7 +62,7 @@ class Books:
     def costs(self) -> dict[str, int]:
         """What each call costs with its adjustments."""
         with self.database.read() as connection:
-            found = standings(connection, sa.select(usage_event))
+            found = adjusted_calls(connection, sa.select(usage_event))
         return {call.row["event_id"]: call.cost_pico for call in found}
 
 

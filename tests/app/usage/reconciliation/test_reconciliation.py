@@ -22,7 +22,7 @@ from app.errors import Conflict
 from app.telemetry.metrics import Metrics
 from app.types import DocumentShare, Operation, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from app.usage.reconciliation.book_checks import Check
+from app.usage.reconciliation.checks import Check
 from app.usage.reconciliation.engine_counters import EngineCounters
 from app.usage.reconciliation.reconciliation import LedgerReconciliation, LedgerWatch, Reconciliation
 from app.usage.rollups.rollups import Rollups
@@ -58,7 +58,7 @@ class Installation:
         self.clock = clock or Clock()
         self.engine = CountedEngine()
         self.metrics = Metrics()
-        self.ledger = Ledger(database, boot_id, self.clock, books=(Rollups(BERLIN),))
+        self.ledger = Ledger(database, boot_id, self.clock, observers=(Rollups(BERLIN),))
         self.counters = EngineCounters(database, self.engine, boot_id=boot_id, clock=self.clock)
         self.counters.flush()
         self.reconciliation = LedgerReconciliation(
@@ -209,7 +209,7 @@ def settle_uncounted(installation: Installation) -> None:
 
 
 def leave_a_call_of_another_process(installation: Installation) -> None:
-    other = Ledger(installation.database, "boot_0", installation.clock, books=(Rollups(BERLIN),))
+    other = Ledger(installation.database, "boot_0", installation.clock, observers=(Rollups(BERLIN),))
     other.reserve(reservation("lost:1"))
 
 

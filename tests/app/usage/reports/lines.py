@@ -16,8 +16,7 @@ from app.db.tables.ledger import api_request, usage_event
 from app.db.tables.prices import usage_adjustment
 from app.types import Components, Operation
 from app.usage.ledger.entry import Entry
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.samples import Clock
 

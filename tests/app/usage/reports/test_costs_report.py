@@ -19,8 +19,7 @@ from app.errors import InvalidRequest
 from app.types import Components, Operation
 from app.usage.ledger.entry import Entry
 from app.usage.ledger.pricing import METERS, Rate, cost_pico
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.reports.lines import Books, Line, pico, results
 from tests.app.usage.samples import Clock

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from app.usage.reports.csv_text import csv_text
 from app.usage.reports.line_rows import line_objects, lines_as_csv
 from app.usage.reports.raw_ledger import LineFilter, RawLedger
-from app.usage.reports.rows import COMPLETIONS, COSTS, EMBEDDINGS, JUDGE, MONEY, RERANK, ReportQuery
+from app.usage.reports.reports import ReportQuery
+from app.usage.reports.tables import COMPLETIONS, COSTS, EMBEDDINGS, JUDGE, MONEY, RERANK
 from tests.app.usage.reports.lines import DAY, Books, Line, between, lines, pico, results
 
 START = 1_774_656_000  # the days around a change of clocks in Europe

@@ -24,7 +24,7 @@ def spend(ledger: Ledger, event_id: str, **reserved: Any) -> None:
 
 def test_everyone_sees_their_own_use_today_this_month_and_in_all(database: Database) -> None:
     clock = Clock(MIDNIGHT - 30 * DAY)
-    ledger = Ledger(database, "b", clock, books=[Rollups(KOLKATA)])
+    ledger = Ledger(database, "b", clock, observers=[Rollups(KOLKATA)])
     spend(ledger, "req_1:1")
     clock.now = MIDNIGHT - 1
     spend(ledger, "req_2:1")

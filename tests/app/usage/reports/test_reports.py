@@ -14,8 +14,7 @@ from app.db.session import Database
 from app.errors import InvalidRequest
 from app.types import Components, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.reports.lines import (
     DAY,
@@ -193,7 +192,7 @@ def spend(ledger: Ledger, clock: Clock, event_id: str, **reserved: Any) -> None:
 def test_the_shape_is_the_published_one(database: Database) -> None:
     """Invariant 5: the row of the report is the row of the ledger."""
     clock = Clock(MIDNIGHT + 100)
-    ledger = Ledger(database, "b", clock, books=[Rollups(ZoneInfo("UTC"))])
+    ledger = Ledger(database, "b", clock, observers=[Rollups(ZoneInfo("UTC"))])
     spend(ledger, clock, "req_1:1", components=Components(20, 40, 90, 30, 320))
     clock.now = MIDNIGHT + 3 * DAY + 0.5
     reports = UsageReports(database, clock=clock, currency="eur")
@@ -261,7 +260,7 @@ def test_the_shape_is_the_published_one(database: Database) -> None:
 @pytest.mark.parametrize("report", ["completions", "costs"])
 def test_a_report_by_tenant_is_of_the_one_who_asks(database: Database, report: str) -> None:
     clock = Clock(MIDNIGHT + 100)
-    ledger = Ledger(database, "b", clock, books=[Rollups(ZoneInfo("UTC"))])
+    ledger = Ledger(database, "b", clock, observers=[Rollups(ZoneInfo("UTC"))])
     spend(ledger, clock, "req_1:1")
     asked = ReportQuery(tenant_id="t1", start=MIDNIGHT, end=MIDNIGHT + DAY, group_by=["tenant_id", "user_id"])
 

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.db.session import Database
-from app.usage.reports.reports import UsageReports
-from app.usage.reports.rows import ReportQuery
+from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
 from app.usage.rollups.spans import Span, spans
 from app.usage.rollups.sums import DAYS, FACETS, MONTHS, Key, Source, Totals, read

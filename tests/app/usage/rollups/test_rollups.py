@@ -179,7 +179,7 @@ def test_a_range_that_cannot_be_rebuilt_is_refused(sqlite_database: Database, st
 def test_calls_that_settle_during_a_rebuild_are_counted_once(database: Database) -> None:
     """Invariant 11 under concurrency: four threads settle while a fifth rebuilds their day again and again."""
     zone, clock = ZoneInfo("Asia/Kathmandu"), Clock(MIDNIGHT + 1000)
-    ledger = Ledger(database, "b", clock, books=[Rollups(zone)])
+    ledger = Ledger(database, "b", clock, observers=[Rollups(zone)])
     builder, done, failed = RollupBuilder(database, zone), threading.Event(), []
 
     def settle(worker: int) -> None:

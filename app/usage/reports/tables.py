@@ -1,48 +1,11 @@
-"""What a report is asked for."""
+"""Reports as tables: the columns of each export and its rows, made from the pages of the API."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from app.usage.reports.csv_text import Cell
 from app.usage.reports.instants import rfc3339_seconds
-from app.usage.rollups.sums import Only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportQuery:
-    """One page of one report. Times are Unix seconds, `[start, end)`, `end` None until now.
-
-    `tz` None is the reporting zone. `group_by` and the filters (None: all) are in the words of the API; `statuses` may
-    name `adjustment`. `limit` is buckets a page, `page` the `next_page` of the page before.
-    """
-
-    tenant_id: str
-    start: int
-    end: int | None = None
-    bucket_width: str = "1d"
-    tz: str | None = None
-    group_by: Sequence[str] = ()
-    project_ids: Sequence[str] | None = None
-    user_ids: Sequence[str] | None = None
-    api_key_ids: Sequence[str] | None = None
-    models: Sequence[str] | None = None
-    statuses: Sequence[str] | None = None
-    limit: int | None = None
-    page: str | None = None
-
-    def only(self, operations: Sequence[str] | None = None) -> Only:
-        """The filters by dimension, and the operations the report is about (None: all)."""
-        chosen = {
-            "project_id": self.project_ids,
-            "user_id": self.user_ids,
-            "api_key_id": self.api_key_ids,
-            "model": self.models,
-            "status": self.statuses,
-            "operation": operations,
-        }
-        return {name: values for name, values in chosen.items() if values is not None}
-
 
 Page: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = Mapping[str, Any]
@@ -64,12 +27,12 @@ _TOKENS = (
 )
 
 MONEY = frozenset({"cost", "amount", "ingest_cost", "context_cost"})
-"""Columns of amounts, decimal strings with a minus where they are negative."""
+"""Columns of amounts: decimal strings, with a minus if negative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A report as a table: how it is called, its columns, and the rows of one of its pages as the API has them."""
+    """A report as a table. `rows` gives the rows of one page of the API's report."""
 
     name: str
     columns: tuple[str, ...]
@@ -78,19 +41,19 @@ class Table:
     def cells(self, row: Row) -> list[Cell]:
         """A row's cells, in the order of the columns; times are RFC 3339."""
         flat = dict(_flat(row))
-        assert flat.keys() <= {*self.columns}, "a report has no number that its table lacks"
+        assert flat.keys() <= {*self.columns}, "every field of a report has a column"
         return [flat.get(column) for column in self.columns]
 
 
 def bucket_rows(page: Page) -> Iterator[Row]:
-    """The results of a page of buckets, each with the times of its bucket."""
+    """The results of a page of buckets, each with its bucket's times."""
     for bucket in page["data"]:
         for result in bucket["results"]:
             yield {**{name: bucket[name] for name in _TIMES}, **result}
 
 
 def document_rows(page: Page) -> Iterator[Row]:
-    """The documents of a page, each with the range that its numbers are of."""
+    """The documents of a page, each with the time range of the page."""
     for result in page["data"]:
         yield {"start_time": page["start_time"], "end_time": page["end_time"], **result}
 
@@ -139,7 +102,7 @@ DOCUMENTS = Table(
 
 
 def _flat(row: Row) -> Iterator[tuple[str, Cell]]:
-    """Amounts lose their currency to a column of its own, components get a column each, Booleans are words."""
+    """Flatten a row: amounts and currencies, and each component, become columns; Booleans become words."""
     for name, value in row.items():
         match value:
             case {"value": amount, "currency": currency}:
