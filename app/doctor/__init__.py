@@ -1,1 +1,1 @@
-"""What support would ask for, without names, texts or secrets."""
+"""`footnote doctor`: examines an installation and reports facts and problems without names, texts or secrets."""

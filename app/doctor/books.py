@@ -1,4 +1,4 @@
-"""The database, read and never written: it may belong to a server that runs."""
+"""Examines the database without writing to it, because a running server may use it."""
 
 import time
 from zoneinfo import ZoneInfo
@@ -24,7 +24,7 @@ _COUNTED = (tenant, collection, document, chunk, api_key)
 
 
 def look_at_database(report: Report, settings: Settings) -> None:
-    """Schema, counts, jobs, generations and the ledger."""
+    """Examines schema, row counts, jobs, generations and the ledger."""
     file = sqlite_file(settings.resolved_database_url)
     if file is not None and not file.exists():  # opening would make it
         report.add("database", {"exists": False})  # the first start creates it
@@ -134,7 +134,7 @@ def _ledger(report: Report, connection: sa.Connection) -> None:
 
 
 def _reconciliation(report: Report, database: Database, zone: ZoneInfo) -> None:
-    """Two days of the books against each other; what only the process that wrote them knows is left to it."""
+    """Reconciles two days of the ledger, without the checks that need the running process."""
     now = round(time.time() * 1_000_000)
     with database.read() as connection:
         checks: list[Check] = [

@@ -1,4 +1,4 @@
-"""The machine and what is installed on it."""
+"""Examines the machine, the installed packages, the exposure and the data directory."""
 
 import os
 import platform
@@ -30,7 +30,7 @@ _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def look_at_versions(report: Report) -> None:
-    """Python, SQLite and the packages that matter."""
+    """Reports the versions of Python, SQLite and the main packages."""
     found: Facts = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for package in _PACKAGES:
         try:
@@ -52,7 +52,7 @@ def look_at_versions(report: Report) -> None:
 
 
 def look_at_machine(report: Report, settings: Settings) -> None:
-    """Processor, memory and disk."""
+    """Reports processor, memory and disk."""
     memory, folder = psutil.virtual_memory(), _existing(settings.data_dir)
     disk = shutil.disk_usage(folder)
     facts: Facts = {
@@ -117,7 +117,7 @@ def look_at_device(report: Report, settings: Settings) -> None:
 
 
 def look_at_extras(report: Report, settings: Settings) -> None:
-    """What can be read and sent with what is installed."""
+    """Reports which optional features are installed."""
     with_ocr = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
     with_office, with_otel = find_soffice() is not None, find_spec("opentelemetry") is not None
     findings = []
@@ -134,7 +134,7 @@ def look_at_extras(report: Report, settings: Settings) -> None:
 
 
 def look_at_exposure(report: Report, settings: Settings) -> None:
-    """What others on this machine and on the network could reach."""
+    """Reports what other users of this machine and the network can reach."""
     findings = []
     if settings.host not in {"127.0.0.1", "::1", "localhost"} and settings.tls_cert is None:
         findings.append(
@@ -170,7 +170,7 @@ def look_at_exposure(report: Report, settings: Settings) -> None:
 
 
 def look_at_data_dir(report: Report, settings: Settings) -> None:
-    """How large its parts are."""
+    """Reports the sizes of the data directory's parts."""
     folder = settings.data_dir
     facts: Facts = {"exists": folder.is_dir()}
     if folder.is_dir():
@@ -197,7 +197,7 @@ def _existing(path: Path) -> Path:
 
 
 def _size(entry: Path) -> int:
-    """Bytes of a file or of all files in a folder; what goes away meanwhile counts nothing."""
+    """The bytes of a file or of all files in a folder; files deleted meanwhile count 0."""
     if entry.is_symlink() or not entry.exists():
         return 0
     paths = entry.rglob("*") if entry.is_dir() else iter([entry])

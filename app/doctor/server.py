@@ -1,4 +1,4 @@
-"""A server that runs, as it shows itself: its readiness, its version and its gauges."""
+"""Examines a running server through its readiness, version and metrics endpoints."""
 
 import time
 from email.utils import parsedate_to_datetime
@@ -13,12 +13,12 @@ _LEFT_OUT = ("_bucket", "_created", "_sum", "_count")
 
 
 def look_at_server(report: Report, http: httpx.Client, *, expected: bool) -> None:
-    """Ask the server at the client's address.
+    """Examines the server at the client's address.
 
     Args:
         report: Takes what is seen.
         http: A client of that server.
-        expected: Whether somebody said that one runs there; else that none answers is a fact, no finding.
+        expected: Whether a server must be running there; if not, silence is a fact and no finding.
     """
     try:
         health = http.get("/healthz", timeout=_SECONDS)
@@ -65,7 +65,7 @@ def _silent(error: str) -> Finding:
 
 
 def _gauges(text: str) -> Facts:
-    """Numbers of the metrics page without its histograms."""
+    """The values of the metrics page, without histograms."""
     facts: Facts = {}
     for line in text.splitlines():
         name, _, value = line.rpartition(" ")
@@ -76,7 +76,7 @@ def _gauges(text: str) -> Facts:
 
 
 def _skew(date: str | None) -> float | None:
-    """Seconds the server's clock is ahead of ours; headers count whole seconds."""
+    """The server's clock skew in seconds; headers have whole seconds."""
     try:
         return parsedate_to_datetime(date).timestamp() - time.time() if date else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""A set's question as the application is asked it."""
+"""Asks the application the questions of a set and scores its answers."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ def asked(
     top_k: int,
     document_ids: tuple[str, ...] | None = None,
 ) -> Question:
-    """The question about a collection, or about some documents of it, by the application's ids."""
+    """Builds the application's question about a collection, or about some documents of it."""
     return Question(
         request_id=new_id("req"),
         endpoint="evaluation",
@@ -66,7 +66,7 @@ _NO_EVIDENCE = "no_evidence"
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of asking a case; `floor` are the floor's scores, none without one. `documents` were presented."""
+    """The result of one case: the answer's scores, the baseline's scores (`floor`, if any) and presented documents."""
 
     answer: Answer
     scores: Mapping[str, float]
@@ -75,7 +75,7 @@ class _Outcome:
 
 
 class AnswerMeasurement:
-    """The answers to one question set, from the application it was ingested into."""
+    """Measures the answers to one question set that was ingested into the application."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class AnswerMeasurement:
         self._spans: Mapping[str, Sequence[GoldSpan]] = {}
 
     def questions(self) -> list[SetQuestion]:
-        """The sample that is asked: those with gold answers, and the unanswerable ones.
+        """Samples the questions to ask: those with gold answers, and the unanswerable ones.
 
         Raises:
             SetupError: Documents are to be presented, and no question has so few gold ones.
@@ -121,7 +121,7 @@ class AnswerMeasurement:
     def measure(
         self, questions: Sequence[SetQuestion], spans: Mapping[str, Sequence[GoldSpan]], measured: Measured
     ) -> None:
-        """Ask, and write the scores down in the order of the questions, whichever was answered first.
+        """Asks all questions and records the scores in the order of the questions.
 
         Args:
             questions: Of `questions()`.
@@ -144,7 +144,7 @@ class AnswerMeasurement:
         self._add_examples(questions, done, measured)
 
     def _presentable(self, question: SetQuestion) -> bool:
-        """Whether all of its gold documents can be presented."""
+        """Whether all gold documents of a case can be presented."""
         if self._options.presented is None:
             return True
         gold = gold_documents(self._set, question)
@@ -152,7 +152,7 @@ class AnswerMeasurement:
         return readable and len(gold) <= self._options.presented and (question.unanswerable or bool(gold))
 
     async def _ask_all(self, asking: Sequence[Case]) -> list[_Outcome | str]:
-        """An outcome, or why there is none, for each case."""
+        """Yields an outcome, or the error, for each case."""
         outcomes: list[_Outcome | str] = [""] * len(asking)
         waiting = iter(enumerate(asking))
         done = 0
@@ -169,7 +169,7 @@ class AnswerMeasurement:
         return outcomes
 
     async def _ask(self, case: Case) -> _Outcome | str:
-        """Greedily; alone where `concurrency` is 1, so that latencies are those of a lone asker."""
+        """Asks with greedy decoding. With `concurrency` 1 latencies are those of a single user."""
         answerer = self._models.answerer
         presented = await asyncio.to_thread(self._documents, case)
         if case.group == "off-topic" and len(presented or ()) < (self._options.presented or 0):
@@ -192,7 +192,7 @@ class AnswerMeasurement:
         return await asyncio.to_thread(self._outcome, case, prepared, answer)
 
     def _documents(self, case: Case) -> tuple[str, ...] | None:
-        """The application's ids of what the case is asked of, None for the whole collection."""
+        """The application's ids of the documents a case is asked about, None for the whole collection."""
         if self._options.presented is None:
             return None
         search = asked(
@@ -247,7 +247,7 @@ class AnswerMeasurement:
         )
 
     def _promises(self, outcomes: Iterable[_Outcome]) -> list[str]:
-        """What must hold of every answer, in whole numbers, and whether as many documents were read as wanted."""
+        """Counts broken invariants of an answer, and whether the requested number of documents was read."""
         found = list(outcomes)
         dangling = sum(int(outcome.scores["dangling"]) for outcome in found)
         cited = sum(len(outcome.answer.citations) for outcome in found)
@@ -280,7 +280,7 @@ class AnswerMeasurement:
 
 
 def _key(group: str, case: Case) -> str:
-    """Where a case's scores stand; those of presented documents are a group of their own."""
+    """The key prefix of a case's scores; presented documents form a group of their own."""
     if case.group is None:
         return group
     return f"{'presented' if group == 'answers' else group}/{case.group}"

@@ -1,4 +1,4 @@
-"""Scores of an answer: its words, its citations, whether it rightly refuses, and what it cost."""
+"""Scores an answer: its words, its citations, its refusals and its cost."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -63,12 +63,12 @@ def answer_scores(
 
 
 def refusal_scores(said: Said) -> dict[str, float]:
-    """The score of a question that what it was asked of does not answer: 1 for refusing."""
+    """The score of an unanswerable question: 1 for a refusal, else 0."""
     return {"refusal": float(not said.answered)}
 
 
 def gate_scores(said: Said, *, gated: bool, holds_answer: bool) -> dict[str, float]:
-    """Who refused: `gate` is 1 when nothing was evidence and no model was asked.
+    """Shows which stage refused: `gate` is 1 when retrieval found no evidence and no model was called.
 
     Where nothing holds an answer, `model_refusal` is the refusal of those that the model was asked.
     """
@@ -79,7 +79,7 @@ def gate_scores(said: Said, *, gated: bool, holds_answer: bool) -> dict[str, flo
 
 
 def abstention_score(answer: Answer) -> float | None:
-    """How strongly answering was advised against, in [0, 1]; None where nothing says so (a remote model).
+    """The probability of a refusal, in [0, 1]; None where it is unknown (a remote model).
 
     The model's probability of refusing; 1 where nothing was evidence, for then no model was asked.
     """
@@ -89,7 +89,7 @@ def abstention_score(answer: Answer) -> float | None:
 
 
 def cost_scores(answer: Answer) -> dict[str, float]:
-    """What an answer took: `latency` in milliseconds, `prompt_tokens` and `completion_tokens`."""
+    """An answer's cost: `latency` in milliseconds, `prompt_tokens` and `completion_tokens`."""
     return {
         "latency": float(answer.timings_ms["total"] or 0.0),
         "prompt_tokens": float(answer.usage.components.total),
@@ -100,7 +100,7 @@ def cost_scores(answer: Answer) -> dict[str, float]:
 def marker_scores(
     answer: Answer, *, sources: Sequence[Source], slice_of: Callable[[Citation], str]
 ) -> dict[str, float]:
-    """Whether an answer's footnotes keep their promises, whatever it says.
+    """Checks that an answer's footnotes are exact.
 
     `dangling`: how many marks `[n]` of its text, or citations, lead to no source that was presented. With
     citations, `slices`: the share whose `cited_text` is the canonical text at its offsets.

@@ -1,4 +1,4 @@
-"""What changed between two runs, by a paired bootstrap over the questions both have."""
+"""Compares two runs by a paired bootstrap over their common questions."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ _ASKING = frozenset({"context_top_k", "presented", "abstention_threshold", "stri
 
 
 def compare(before: Run, after: Run, *, seed: int = 0) -> Comparison:
-    """Every measure both runs have, on the questions both measured; the change is `after` less `before`."""
+    """Compares every measure that both runs have, on their common questions; the change is `after` minus `before`."""
     earlier = {found.name: found for found in before.sets}
     sets: dict[str, dict[str, Difference]] = {}
     pairs: dict[str, list[tuple[list[float], list[float]]]] = {}
@@ -42,7 +42,7 @@ def compare(before: Run, after: Run, *, seed: int = 0) -> Comparison:
 
 
 def against_floor(values: Mapping[str, Mapping[str, float]], *, seed: int = 0) -> dict[str, Difference]:
-    """Every measure the model and the extractive reader both have; the change is the model's less the reader's.
+    """Compares the model with the extractive baseline on every common measure; the change is model minus baseline.
 
     Args:
         values: By key and question, as a run has them.
@@ -59,14 +59,14 @@ def against_floor(values: Mapping[str, Mapping[str, float]], *, seed: int = 0) -
 
 
 def paired(before: SetRun, after: SetRun, key: str) -> tuple[list[float], list[float]]:
-    """Values of the questions both runs measured, in the same order."""
+    """The two runs' values of their common questions, in the same order."""
     was, now = before.values.get(key, {}), after.values.get(key, {})
     common = [question for question in now if question in was]
     return [was[question] for question in common], [now[question] for question in common]
 
 
 def _changed(before: Run, after: Run) -> list[str]:
-    """What else is not the same; an option that the earlier run did not have yet is none of it."""
+    """Lists settings and options that differ; options unknown to the earlier run are ignored."""
     known = {name: now for name, now in after.options.items() if name in _ASKING and name in before.options}
     options = {name: was for name, was in before.options.items() if name in known}
     return [

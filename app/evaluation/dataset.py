@@ -139,14 +139,14 @@ def _spans(
 
 
 class _File:
-    """One file of a set, whose complaints name it and the line."""
+    """Reads one file of a set; its errors name the file and line."""
 
     def __init__(self, path: Path, *, shown: str) -> None:
         self.path = path
         self._shown = shown
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Numbered lines that are not blank."""
+        """Yields numbered lines that are not blank."""
         try:
             with self.path.open("rb") as file:
                 for number, line in enumerate(file, start=1):
@@ -162,7 +162,7 @@ class _File:
             raise self.error(number, "the bytes are not UTF-8") from None
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Numbered JSON objects, one a line."""
+        """Yields numbered JSON objects, one per line."""
         for number, line in self.lines():
             try:
                 row = json.loads(line)
@@ -182,7 +182,7 @@ class _File:
         return self.checked(value, number)
 
     def checked(self, value: str, number: int) -> str:
-        """`value`, if it can be stored: JSON can escape half a character."""
+        """Returns `value` if it is valid Unicode; JSON can escape a lone surrogate."""
         try:
             value.encode()
         except UnicodeEncodeError:
@@ -190,7 +190,7 @@ class _File:
         return value
 
     def add(self, into: dict[str, _Value], key: str, value: _Value, number: int) -> None:
-        """Keep a value under an id that must be new."""
+        """Stores a value under an id that must be new."""
         if "\0" in key:
             raise self.error(number, "the _id holds a NUL character")
         if key in into:
@@ -198,10 +198,10 @@ class _File:
         into[key] = value
 
     def known(self, key: str, among: dict[str, Any], kind: str, number: int) -> None:
-        """Complain about an id that nothing has."""
+        """Raises an error for an unknown id."""
         if key not in among:
             raise self.error(number, f"no {kind} has this id")
 
     def error(self, number: int, what: str) -> QuestionSetMalformed:
-        """The complaint about a line."""
+        """An error that names the file and line."""
         return QuestionSetMalformed(f"{self._shown}, line {number}: {what}.")

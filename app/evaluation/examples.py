@@ -1,4 +1,4 @@
-"""The questions that went wrong worst, with what was wanted and what came, short enough to read."""
+"""Picks the worst questions of a run, with expected and actual results shortened for reading."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -18,7 +18,7 @@ def worst_rankings(
     rankings: Mapping[str, Sequence[str]],
     scores: Mapping[str, float],
 ) -> list[Example]:
-    """Rankings that are not perfect, worst first; `rankings` and `scores` by question."""
+    """Imperfect rankings, worst first; `rankings` and `scores` are keyed by question."""
     worst = sorted((found for found in questions if scores[found.id] < 1), key=lambda found: scores[found.id])
     return [
         _example(question_set, "retrieval", question, scores[question.id], found=rankings[question.id])
@@ -33,7 +33,7 @@ def worst_answers(
     said: Mapping[str, str],
     scores: Mapping[str, float],
 ) -> list[Example]:
-    """Answers that are not perfect, worst first; `said` and `scores` by question, one without a score is left out."""
+    """Imperfect answers, worst first; `said` and `scores` are keyed by question, unscored ones are left out."""
     asked = [question for question in questions if scores.get(question.id, 1.0) < 1]
     return [
         _example(question_set, "answer", question, scores[question.id], found=(), answer=said[question.id])

@@ -26,7 +26,7 @@ class Estimate(BaseModel):
 
 
 class Difference(BaseModel):
-    """How much a statistic changed over the `n` common questions: 95 % interval and two-sided p-value.
+    """The change of a statistic over the `n` common questions, with a 95 % interval and a two-sided p-value.
 
     `p` is the share of paired resamples in which the sign of the change is not what was seen,
     doubled; its smallest value is that of one resample.
@@ -44,7 +44,7 @@ class Difference(BaseModel):
 
 
 def estimate(values: Sequence[float], *, statistic: Statistic = "mean", seed: int = 0) -> Estimate:
-    """The statistic of `values`, one a question, and its interval; the same seed gives the same interval."""
+    """Estimates the statistic of per-question `values` with its interval; the same seed gives the same interval."""
     return combine([values], statistic=statistic, seed=seed)
 
 

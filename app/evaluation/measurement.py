@@ -1,4 +1,4 @@
-"""Asks one question set of the application and writes down a value per question and measure."""
+"""Measures one question set: a value for each question and measure."""
 
 import time
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Measurement:
         floor: Floor | None = None,
         on_progress: OnProgress,
     ) -> None:
-        """`floor` is what answers are compared with."""
+        """`floor` is the baseline of the answers."""
         assert state.serving.models is not None, "an application that only keeps books answers nothing"
         self._models: Models = state.serving.models
         self._state = state
@@ -45,7 +45,7 @@ class Measurement:
         self._spans: dict[str, tuple[GoldSpan, ...]] = {}
 
     def run(self) -> Measured:
-        """Retrieval and context on the judged questions, answers too when asked for.
+        """Measures retrieval and context on the judged questions, and answers where requested.
 
         Raises:
             SetupError: No question can be asked of as few documents as the options say.
@@ -76,7 +76,7 @@ class Measurement:
         )
 
     def _located(self, questions: set[str]) -> dict[str, tuple[GoldSpan, ...]]:
-        """The questions' gold spans in the canonical texts; those that are not there are left out and counted."""
+        """Locates the gold spans in the canonical texts; missing spans are left out and counted."""
         texts: dict[str, str] = {}
         located: dict[str, tuple[GoldSpan, ...]] = {}
         lost = total = 0
@@ -100,7 +100,7 @@ class Measurement:
         return located
 
     def _retrieve(self, questions: Sequence[SetQuestion]) -> None:
-        """Search once as the application does and compress that; then rank deeper, in every mode."""
+        """Searches as the application does and compresses the hits; then ranks deeper in every search mode."""
         options = self._options
         main = options.modes[0]
         depth = max(_LEAST_DEPTH, 2 * options.top_k)
@@ -135,7 +135,7 @@ class Measurement:
         return self._models.answerer.search(found).hits
 
     def _compress(self, question: SetQuestion, hits: Sequence[Hit]) -> None:
-        """Compress to shares of the hits' own tokens, and see what is left of the evidence."""
+        """Compresses to shares of the hits' tokens and measures the evidence that is kept."""
         retrieved = sum(self._models.tokenizer.count(hit.chunk.text) for hit in hits)
         for share in self._options.budgets:
             scores = context_scores(
@@ -148,5 +148,5 @@ class Measurement:
             self._measured.put_all(f"context/{share}", question.id, scores)
 
     def _context(self, question: SetQuestion, hits: Sequence[Hit], *, budget: int) -> Context:
-        """What the application would let the generator read."""
+        """The context that the application would give the generator."""
         return compress(hits, query=question.text, budget=budget, count_tokens=self._models.tokenizer.count)

@@ -1,4 +1,4 @@
-"""What measuring one question set yields: a value per question and measure, examples, remarks."""
+"""The results of measuring one question set: a value per question and measure, examples, remarks."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ OnProgress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class Measured:
-    """Values by key and question, abstention scores by group and question, examples of what went wrong, remarks."""
+    """Values by key and question, abstention scores by group and question, examples of failures, remarks."""
 
     values: Values = field(default_factory=dict)
     abstention: Values = field(default_factory=dict)
@@ -24,11 +24,11 @@ class Measured:
     notes: list[str] = field(default_factory=list)
 
     def put(self, key: str, question: str, value: float) -> None:
-        """Write one value down."""
+        """Records one value."""
         self.values.setdefault(key, {})[question] = value
 
     def put_all(self, prefix: str, question: str, scores: Mapping[str, float]) -> None:
-        """Write a question's scores down, each under `prefix` and its name."""
+        """Records a question's scores, each under `prefix` and its name."""
         for name, score in scores.items():
             self.put(f"{prefix}/{name}", question, score)
 
@@ -58,7 +58,7 @@ _TOKENS = frozenset({"tokens", "prompt_tokens", "completion_tokens"})
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure. `key` names it in a run, `values` the per-question values it is a statistic of.
+    """One reported figure. `key` names it in a run, `values` the per-question values it is a statistic of.
 
     `variant` is the search mode, the share of the retrieved tokens in percent, or the group of questions
     that were asked of presented documents. `floor` names the extractive reader's values of the same.
@@ -75,7 +75,7 @@ class Measure:
     floor: str | None = None
 
     def show(self, value: float, *, signed: bool = False) -> str:
-        """A value as people read it."""
+        """Formats a value for display."""
         sign = "+" if signed else ""
         if self.unit == "share":
             return f"{value:{sign}.3f}"
@@ -83,7 +83,7 @@ class Measure:
 
 
 def measures_of(keys: Iterable[str]) -> list[Measure]:
-    """The figures that per-question values give, in the order of the values.
+    """The figures computed from per-question values, in the order of the values.
 
     A values' key is `group/variant/name` or `group/name`; a latency has two figures, p50 and p95.
     """

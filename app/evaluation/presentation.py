@@ -1,4 +1,4 @@
-"""Which documents a question is asked of, when it is to be answered from a given number of them.
+"""Chooses the documents that a question is asked about when a fixed number is presented.
 
 A question is asked once in each case that applies: an answerable one of its gold documents beside the best
 ranked others (`answerable`), and of documents that have nothing to do with it (`off-topic`); an unanswerable
@@ -19,19 +19,19 @@ _ABOUT = "context_id"  # metadata of squad2-dev: the passage a question was writ
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question and the documents it is asked of; `group` None is all of the collection, as people ask."""
+    """A question and the documents it is asked about; `group` None means the whole collection."""
 
     question: SetQuestion
     group: Group | None = None
 
     @property
     def holds_answer(self) -> bool:
-        """Whether what it is asked of holds an answer, by the set's judgments."""
+        """Whether the presented documents hold an answer, according to the set's judgments."""
         return not self.question.unanswerable and self.group != "off-topic"
 
 
 def cases(questions: Sequence[SetQuestion], *, presented: int | None) -> list[Case]:
-    """Every case of the questions, in their order; `presented` None asks each once, of everything."""
+    """All cases of the questions in order; with `presented` None each question has one case, the whole collection."""
     if presented is None:
         return [Case(question) for question in questions]
     found: list[Case] = []
@@ -44,7 +44,7 @@ def cases(questions: Sequence[SetQuestion], *, presented: int | None) -> list[Ca
 
 
 def gold_documents(question_set: QuestionSet, question: SetQuestion) -> tuple[str, ...]:
-    """The documents judged relevant, or the one the question was written about; in the order of their ids."""
+    """The relevant documents, or the one the question was written about, sorted by id."""
     relevant = question_set.relevant(question.id)
     if not relevant and question.metadata.get(_ABOUT) in question_set.documents:
         return (question.metadata[_ABOUT],)

@@ -1,4 +1,4 @@
-"""A run as it is written to `run.json`: enough to compare it with another, question by question."""
+"""The record of a run in `run.json`, complete enough to compare two runs question by question."""
 
 from pathlib import Path
 from typing import Literal
@@ -23,7 +23,7 @@ class Passage(_Record):
 
 
 class Example(_Record):
-    """A question that went wrong, with what was wanted and what came; `answer` when one was generated.
+    """A failed question with its expected and actual result; `answer` when one was generated.
 
     `score` is nDCG@10 of a retrieval, token F1 of an answer.
     """
@@ -82,10 +82,10 @@ class Run(_Record):
 
 
 def read_run(path: Path) -> Run:
-    """An earlier run.
+    """Reads an earlier run.
 
     Raises:
-        RunMalformed: The file is not there, or is no run of this format.
+        RunMalformed: The file is missing, or is not a run in this format.
     """
     try:
         return Run.model_validate_json(path.read_bytes())

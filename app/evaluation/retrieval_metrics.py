@@ -9,7 +9,7 @@ from retrieval.types import Context, Hit, Span
 
 
 def ranked_documents(hits: Iterable[Hit]) -> list[str]:
-    """The documents of the hits by their external ids, each where its best chunk stands."""
+    """Ranks documents, by external id, at the position of their best chunk."""
     return list(dict.fromkeys(hit.chunk.external_id for hit in hits if hit.chunk.external_id is not None))
 
 
@@ -46,12 +46,12 @@ def ranking_scores(
 
 
 def finds_span(hits: Sequence[Hit], spans: Sequence[GoldSpan]) -> float:
-    """1 when one chunk among the hits holds a whole gold span, else 0."""
+    """1 when one chunk of the hits holds a whole gold span, else 0."""
     return float(any(holds(passages_of([hit]), span) for hit in hits for span in spans))
 
 
 def passages_of(hits: Iterable[Hit]) -> dict[str, list[Span]]:
-    """Where the hits stand in their documents' canonical texts, by external id."""
+    """The character ranges of the hits in their documents' canonical texts, by external id."""
     passages: dict[str, list[Span]] = {}
     for hit in hits:
         span = Span(hit.chunk.start_char, hit.chunk.end_char)
@@ -60,7 +60,7 @@ def passages_of(hits: Iterable[Hit]) -> dict[str, list[Span]]:
 
 
 def locate(span: GoldSpan, text: str, *, lead: int) -> GoldSpan | None:
-    """The span at its offsets in a document's canonical text, or None if its words are not there.
+    """Locates a gold span in a document's canonical text; None if its words are not there.
 
     `lead` is how many characters the document has before its corpus text. Normalising may have
     moved the words a little: of several places, the nearest to where they are expected.
@@ -104,7 +104,7 @@ def context_scores(
     spans: Sequence[GoldSpan],
     relevant: Collection[str],
 ) -> dict[str, float]:
-    """Shares in [0, 1] of what `hits` held that `context` still holds, and the context's tokens.
+    """The shares, in [0, 1], of the evidence in `hits` that `context` keeps, and the context's tokens.
 
     What the hits did not hold cannot be lost: such a share is left out. `spans` counts gold spans
     with every character kept, `answers` whether any gold answer still stands in one source, `words`

@@ -1,4 +1,4 @@
-"""What refusing buys: the risk of the answers that are given, against the share of questions that get one.
+"""Risk-coverage curves: the share of wrong answers against the share of questions that are answered.
 
 Selective classification (El-Yaniv and Wiener 2010, JMLR 11): a question is answered when its score, the
 model's probability of refusing, is below a threshold. Coverage is the share answered, risk the share of
@@ -13,7 +13,7 @@ from itertools import groupby
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one question went when it was answered whatever its score.
+    """The outcome of one question that was answered regardless of its score.
 
     Attributes:
         score: Higher is likelier to be refused.
@@ -34,7 +34,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """What a threshold does: shares in [0, 1].
+    """The effect of a threshold, as shares in [0, 1].
 
     Attributes:
         threshold: Scores from here on are refused; None refuses nothing.
@@ -52,7 +52,7 @@ class OperatingPoint:
 
 
 def risk_coverage(outcomes: Sequence[Outcome]) -> tuple[OperatingPoint, ...]:
-    """Every threshold that makes a difference, from refusing everything to refusing nothing.
+    """All distinct operating points, from refusing everything to refusing nothing.
 
     Args:
         outcomes: At least one, in any order.
@@ -110,7 +110,7 @@ def threshold_for(outcomes: Sequence[Outcome], *, false_refusals: float) -> Oper
 
 @dataclass(slots=True)
 class _Tally:
-    """What is known of the outcomes counted so far."""
+    """Running counts of the outcomes."""
 
     outcomes: int = 0
     answerable: int = 0
@@ -122,7 +122,7 @@ class _Tally:
         self.wrong += not outcome.correct
 
     def point(self, threshold: float | None, total: "_Tally") -> OperatingPoint:
-        """The point at which these outcomes of `total` are answered."""
+        """The operating point at which the counted outcomes of `total` are answered."""
         lost = total.answerable - self.answerable
         unanswerable = total.outcomes - total.answerable
         refused = total.outcomes - self.outcomes

@@ -1,4 +1,4 @@
-"""One evaluation run: every question set ingested, asked, and summed up."""
+"""Runs an evaluation: ingests every question set, asks its questions and summarises the scores."""
 
 import platform
 import time
@@ -73,7 +73,7 @@ def evaluate(
 
 
 def settings_of(settings: Settings) -> dict[str, str]:
-    """The settings that matter to the figures; none of them is a secret or a path of data."""
+    """The settings that influence the figures; none is a secret or a data path."""
     return {name: str(getattr(settings, name)) for name in _SETTINGS}
 
 
@@ -98,7 +98,7 @@ def options_of(options: Options) -> dict[str, str]:
 
 
 def summarised(values: Values, *, seed: int, among: frozenset[str] | None = None) -> dict[str, Estimate]:
-    """Every measure of `values`, over all questions or those `among` them; one without a question is left out."""
+    """Summarises every measure over all questions or those in `among`; measures without a question are left out."""
     summary = {}
     for measure in measures_of(values):
         chosen = [value for question, value in values[measure.values].items() if among is None or question in among]
@@ -108,7 +108,7 @@ def summarised(values: Values, *, seed: int, among: frozenset[str] | None = None
 
 
 def overall(sets: Sequence[SetRun], *, seed: int) -> dict[str, Estimate]:
-    """The mean over the sets that have a measure, each set counting the same."""
+    """The unweighted mean of each measure over the sets that have it."""
     measures: dict[str, Measure] = {measure.key: measure for found in sets for measure in measures_of(found.values)}
     return {
         key: combine(

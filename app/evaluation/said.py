@@ -1,4 +1,4 @@
-"""What was said to a question, as it is scored: words without markers, and the passages cited for them."""
+"""An answer in the form that is scored: words without citation markers, and the cited passages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from retrieval.types import Span
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """A cited passage: `text` at `span` of a document's canonical text, and whether it was found to support."""
+    """A cited passage: `text` at `span` of a document's canonical text, and whether verification confirmed it."""
 
     document_id: str
     span: Span
@@ -27,7 +27,7 @@ class Said:
 
 
 def said_in(answer: Answer) -> Said:
-    """What the application answered."""
+    """Converts the application's answer."""
     return Said(
         answered=answer.answered,
         words=words_of(answer),
@@ -50,12 +50,12 @@ def words_of(answer: Answer) -> str:
 
 
 def nothing_said() -> Said:
-    """A refusal without a word."""
+    """An empty refusal."""
     return Said(answered=False, words="", footnotes=())
 
 
 def quoted(quotes: Sequence[tuple[str, Span, str]]) -> Said:
-    """Quotes (document id, span, text) said one after the other; none of them is a refusal.
+    """Joins quotes (document id, span, text) to one answer; no quotes are a refusal.
 
     A quote supports itself.
     """

@@ -26,7 +26,7 @@ from ingestion.errors import IngestionError
 
 PRINCIPAL = Principal(DEFAULT_TENANT, "evaluation", "evaluation", Role.ADMIN)
 _MANIFEST = "evaluation.json"
-# What decides which chunks and vectors there are.
+# The settings that determine chunks and vectors.
 _INDEXING = ("embedder", "dtype", "embedder_dtype", "chunk_tokens", "chunk_overlap")
 _POLL_SECONDS = 0.2
 _PAGE = 500
@@ -69,7 +69,7 @@ def scratch_application(settings: Settings, *, data_dir: Path) -> Iterator[State
 
 
 def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[int, int], None]) -> Ingested:
-    """Upload the corpus and wait until every document is searchable or refused.
+    """Uploads the corpus and waits until every document is indexed or failed.
 
     A document without any text is left out. `on_progress(done, total)` counts documents.
     """
@@ -103,18 +103,18 @@ def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[in
 
 
 def lead(document: SetDocument) -> str:
-    """What a document has before its corpus text: its title as a Markdown heading, or nothing."""
+    """The text before a document's corpus text: its title as a Markdown heading, or nothing."""
     title = " ".join(document.title.split())
     return f"# {title}\n\n" if title else ""
 
 
 def indexing_settings(settings: Settings) -> dict[str, str]:
-    """What decides which chunks and vectors there are."""
+    """The settings that determine chunks and vectors."""
     return {"version": version("footnote-rag"), **{name: str(getattr(settings, name)) for name in _INDEXING}}
 
 
 def claim(settings: Settings, data_dir: Path) -> None:
-    """Make the data dir one of ours, or see that it is one made with these settings."""
+    """Marks a new data directory as a scratch one, or checks that it was created with these settings."""
     manifest, wanted = data_dir / _MANIFEST, indexing_settings(settings)
     if not manifest.exists():
         if data_dir.exists() and any(data_dir.iterdir()):
@@ -135,7 +135,7 @@ def claim(settings: Settings, data_dir: Path) -> None:
 
 
 def _collection(state: State, question_set: QuestionSet) -> Collection:
-    """The set's collection; one of another corpus goes."""
+    """The set's collection; a collection with another corpus is deleted."""
     for found in state.corpus.collections.list(DEFAULT_TENANT):
         if found.name == question_set.name:
             if found.metadata.get("corpus") == question_set.fingerprint:
@@ -168,7 +168,7 @@ def _done(state: State, question_set: QuestionSet) -> int:
 
 
 def _settled(state: State, collection_id: str) -> bool:
-    """Whether no document of the collection is on its way."""
+    """Whether no document of the collection is being ingested."""
     waiting = (DocumentStatus.QUEUED, DocumentStatus.EXTRACTING, DocumentStatus.CHUNKING, DocumentStatus.EMBEDDING)
     return not any(
         state.corpus.documents.list(tenant_id=DEFAULT_TENANT, collection_id=collection_id, status=status, limit=1)[0]

@@ -43,7 +43,7 @@ def longest_common_f1(prediction: str, answers: Iterable[str]) -> float:
 
 
 def contains(text: str, answer: str) -> bool:
-    """Whether the answer's tokens stand in the text's, in order and in one piece."""
+    """Whether the text contains the answer's tokens as one consecutive sequence."""
     wanted = normalised_tokens(answer)
     if not wanted:  # an article or a mark alone: as it is written
         return answer.strip().lower() in text.lower()
@@ -51,7 +51,7 @@ def contains(text: str, answer: str) -> bool:
 
 
 def contains_any(text: str, answers: Iterable[str]) -> bool:
-    """Whether one of the answers stands in the text."""
+    """Whether the text contains one of the answers."""
     return any(contains(text, answer) for answer in answers)
 
 
@@ -82,7 +82,7 @@ def _longest_common_f1(predicted: Sequence[str], wanted: Sequence[str]) -> float
 
 
 def _harmonic(shared: int, predicted: Sequence[str], wanted: Sequence[str]) -> float:
-    """The harmonic mean of what `shared` is of both."""
+    """The harmonic mean of the shares of `shared` tokens in both."""
     if not shared:
         return 0.0
     precision, recall = shared / len(predicted), shared / len(wanted)

@@ -1,4 +1,4 @@
-"""A run as tables for a terminal."""
+"""Formats a run as tables for a terminal."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,7 +24,7 @@ _TITLES = {
 
 
 def tables(run: Run) -> Iterator[Table]:
-    """One table a kind of measure: a row a measure, a column a set, and the mean of several sets."""
+    """One table per kind of measure: measures as rows, sets as columns, and the mean of several sets."""
     measures = _measures(run)
     summaries: list[tuple[str, Mapping[str, Estimate]]] = [(found.name, found.summary) for found in run.sets]
     if len(run.sets) > 1:
@@ -54,7 +54,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _grouped(run: Run, measures: Mapping[str, Measure]) -> Iterator[Table]:
-    """One table a kind of measure: a row a group, a column for each headline. Intervals are in the report."""
+    """One table per kind of measure: groups as rows, headlines as columns. Intervals are in the report."""
     for found in run.sets:
         for kind, title in _TITLES.items():
             keys = [key for key in found.summary if measures[key].group == kind and key.split("/")[-1] in _HEADLINES]
@@ -84,7 +84,7 @@ def _compared(comparison: Comparison, measures: Mapping[str, Measure]) -> Table:
 def _changes_table(
     title: str, columns: Mapping[str, Mapping[str, Difference]], measures: Mapping[str, Measure]
 ) -> Table:
-    """A row a measure that any column has, in the order of the measures."""
+    """One row for each measure that any column has, in the order of the measures."""
     table = _table(title, list(columns))
     for key, measure in measures.items():
         if any(key in changes for changes in columns.values()):
@@ -118,7 +118,7 @@ def _estimated(measure: Measure, found: Estimate | None) -> Text:
 
 
 def _changed(measure: Measure, found: Difference | None) -> Text:
-    """Green or red where the interval leaves 0 out."""
+    """Colours a change green or red where its interval excludes 0."""
     if found is None:
         return Text("–", style="dim")
     style = ""

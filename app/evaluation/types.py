@@ -1,4 +1,4 @@
-"""The nouns of evaluation: question sets, gold evidence, and what is asked of a run."""
+"""The data types of evaluation: question sets, gold evidence, options, and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to measure.
+    """Options of a measurement.
 
     `questions` and `answer_questions` bound the sample of each set; `top_k` documents are ranked,
     `context_top_k` chunks are compressed, to each of `budgets` (percent of their tokens);
@@ -91,8 +91,8 @@ class Options:
 
 
 class QuestionSetMalformed(AppError):
-    """A question set that cannot be read as one."""
+    """A question set is malformed."""
 
 
 class RunMalformed(AppError):
-    """A file that is no earlier run's result."""
+    """A file is not the record of a run."""

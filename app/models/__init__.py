@@ -1,1 +1,1 @@
-"""The models Footnote runs: which are the defaults, how they are fetched, where their folders lie."""
+"""Models on disk: the defaults, how they are fetched and converted, and loading the configured ones."""

@@ -1,4 +1,4 @@
-"""Which adapter the generator gets: the one that comes with Footnote, one in a folder, or none.
+"""Chooses the generator's LoRA adapter: the shipped one, one in a folder, or none.
 
 An adapter is a peft LoRA folder; `generation.adapter` reads and merges it. Beside peft's two files, the one
 that comes with Footnote has `footnote-adapter.json`, which says what it was trained on and what its files are.
@@ -22,12 +22,12 @@ _ADAPTER = Finetuning(noun="adapter", base_noun="generator", filename="footnote-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterManifest(FinetunedManifest):
-    """What an adapter is; `prompt_layout` names the layout of the prompts it was trained with."""
+    """The manifest of an adapter; `prompt_layout` names the layout of its training prompts."""
 
     prompt_layout: str
 
     def is_whole(self, folder: Path) -> bool:
-        """Both files are there, byte for byte."""
+        """Whether both files are present and unaltered."""
         return _ADAPTER.is_whole(folder, self)
 
 
@@ -54,7 +54,7 @@ def choose_adapter(setting: str, *, generator: str, shipped: Path = SHIPPED) -> 
 
 
 def configured_adapter(settings: Settings) -> AdapterConfig | None:
-    """What the settings would have loaded; None also where a remote server generates, or nothing does.
+    """The adapter that the settings select; None also with a remote server or without a generator.
 
     Raises:
         SetupError: See `choose_adapter`, or the generator is not on this machine.
@@ -65,7 +65,7 @@ def configured_adapter(settings: Settings) -> AdapterConfig | None:
 
 
 def adapter_for(settings: ModelSettings, *, generator: str) -> AdapterConfig | None:
-    """What the settings have loaded into `generator`.
+    """The adapter to load into `generator` by the settings.
 
     The shipped one was trained to be pointed at answers and refuses where nothing points: without a reader "auto"
     is none (docs/BENCHMARKS.md).
@@ -80,7 +80,7 @@ def adapter_for(settings: ModelSettings, *, generator: str) -> AdapterConfig | N
 
 
 def adapter_status(setting: str, *, shipped: Path = SHIPPED) -> tuple[FinetunedStatus, ...]:
-    """The adapter that comes with Footnote, if it does, and the one in the folder that `setting` names."""
+    """The status of the shipped adapter, if present, and of the one in the folder that `setting` names."""
     return tuple(_status(folder, needs_manifest=folder == shipped) for folder in folders_of(setting, shipped=shipped))
 
 
@@ -133,7 +133,7 @@ def _status(folder: Path, *, needs_manifest: bool) -> FinetunedStatus:
 
 
 def _declared_base(folder: Path) -> str:
-    """The last part of the model name that peft noted, empty when it noted none."""
+    """The last part of the base model's name in peft's configuration, or an empty string."""
     try:
         declared = json.loads((folder / ADAPTER_FILES[0]).read_text("utf-8")).get("base_model_name_or_path")
     except (OSError, ValueError, AttributeError):

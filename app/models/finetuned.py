@@ -1,4 +1,4 @@
-"""Weights fine-tuned from a packaged model and kept apart from it: their manifest, and whether they may be used."""
+"""Weights fine-tuned from a packaged model: their manifest, and the checks before they are used."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinetunedManifest:
-    """What such weights are and what their files must be.
+    """The manifest of fine-tuned weights: identity, base, licence and file digests.
 
     `base` is the name of the model they were trained from and `base_sha256` the digest of that model's packaged
     weights; `licence` is an SPDX identifier; `files` has the size and SHA-256 of the files that decide what is
@@ -30,11 +30,11 @@ class FinetunedManifest:
 
     @property
     def bytes(self) -> int:
-        """Size of those files."""
+        """The size of those files in bytes."""
         return sum(file.bytes for file in self.files.values())
 
     def fits(self, model: str) -> bool:
-        """Whether the folder `model` was made from the very weights these were trained from."""
+        """Whether the folder `model` holds the exact weights these were trained from."""
         made = read_manifest(Path(model))
         return made is not None and (made.name, made.source_sha256) == (self.base, self.base_sha256)
 
@@ -56,7 +56,7 @@ M = TypeVar("M", bound=FinetunedManifest)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finetuning:
-    """One kind of such weights: what messages call it and its base, and what a folder of it holds.
+    """A kind of fine-tuned weights: its name in messages, its settings, and the files of its folder.
 
     `noun` and `base_noun` in capitals are the settings that name the two; `files` are those that decide
     what is computed, `filename` is the manifest beside them.
@@ -69,11 +69,11 @@ class Finetuning:
 
     @property
     def setting(self) -> str:
-        """The variable that chooses among them."""
+        """The environment variable that selects one."""
         return f"FOOTNOTE_{self.noun.upper()}"
 
     def read(self, folder: Path, make: Callable[..., M]) -> M | None:
-        """The folder's manifest as `make` makes it, or None when there is none or it cannot be read."""
+        """The folder's manifest, built by `make`; None when it is missing or unreadable."""
         try:
             content = json.loads((folder / self.filename).read_text("utf-8"))
             if content.pop("format") != _FORMAT:
@@ -84,7 +84,7 @@ class Finetuning:
             return None
 
     def write(self, folder: Path, manifest: FinetunedManifest) -> None:
-        """Put the manifest beside the files it describes."""
+        """Writes the manifest next to the files it describes."""
         content: dict[str, Any] = {"format": _FORMAT, **asdict(manifest)}
         (folder / self.filename).write_text(json.dumps(content, indent=2) + "\n", "utf-8")
 
@@ -100,7 +100,7 @@ class Finetuning:
         }
 
     def is_whole(self, folder: Path, manifest: FinetunedManifest) -> bool:
-        """The files are there, byte for byte (15 ms for 20 MB)."""
+        """Whether the files are present and unaltered (15 ms for 20 MB)."""
         try:
             return set(manifest.files) == set(self.files) and all(
                 sha256_of(folder / path) == file.sha256 for path, file in manifest.files.items()
@@ -109,11 +109,11 @@ class Finetuning:
             return False
 
     def has_files(self, folder: Path) -> bool:
-        """Whether the files that decide what is computed are there at all."""
+        """Whether the required files exist."""
         return all((folder / path).is_file() for path in self.files)
 
     def sound_shipped(self, folder: Path, manifest: M | None) -> M:
-        """The manifest of what comes with Footnote.
+        """The manifest of the shipped weights.
 
         Raises:
             SetupError: It cannot be read, or the files are not those it describes.
@@ -126,7 +126,7 @@ class Finetuning:
         return manifest
 
     def check_chosen(self, setting: str, folder: Path, manifest: M | None) -> None:
-        """Look at what the folder `setting` holds, before anything of it is loaded.
+        """Checks the folder that `setting` names before anything in it is loaded.
 
         Raises:
             SetupError: There is a manifest that cannot be read, or the files are not those it describes.
@@ -138,21 +138,21 @@ class Finetuning:
             raise SetupError(f"The {self.noun} {setting!r} is damaged: its files are not those of its {self.filename}.")
 
     def absent(self, setting: str, *, needs: tuple[str, ...]) -> SetupError:
-        """To raise when `setting` leads to no folder with the files it `needs`."""
+        """The error for a `setting` whose folder lacks the required files."""
         return SetupError(
             f"There is no {self.noun} {setting!r}: {self.setting} is auto, none, or a folder "
             f"with {' and '.join(needs)}."
         )
 
     def misfit(self, setting: str, *, base: str, model: str) -> SetupError:
-        """To raise when what `setting` names was trained from `base`, and `model` is another."""
+        """The error for weights trained from `base` when `model` is another model."""
         return SetupError(
             f"The {self.noun} {setting!r} was trained on {base}, and the {self.base_noun} is {Path(model).name}: "
             f"set FOOTNOTE_{self.base_noun.upper()} to that model, or {self.setting} to none."
         )
 
     def status(self, folder: Path, manifest: FinetunedManifest) -> FinetunedStatus:
-        """What `footnote models list` says of a folder with a manifest."""
+        """The status line of a folder with a manifest."""
         return FinetunedStatus(
             name=manifest.name,
             base=manifest.base,
@@ -163,7 +163,7 @@ class Finetuning:
         )
 
     def unknown_status(self, folder: Path, *, base: str, sound: bool) -> FinetunedStatus:
-        """What it says of a folder that does not tell what it holds; `sound` when that is no fault."""
+        """The status line of a folder without a manifest; `sound` when none is needed."""
         whole = self.has_files(folder)
         return FinetunedStatus(
             name=folder.resolve().name,
@@ -176,7 +176,7 @@ class Finetuning:
 
 
 def folders_of(setting: str, *, shipped: Path) -> tuple[Path, ...]:
-    """The shipped folder, if it is there, and the one that `setting` names."""
+    """The shipped folder, if present, and the one that `setting` names."""
     folders = [shipped] if shipped.is_dir() else []
     if setting not in (AUTO, NONE) and Path(setting).expanduser().is_dir():
         folders.append(Path(setting).expanduser())

@@ -1,4 +1,4 @@
-"""Which folder or Hugging Face id a model setting means, and what is fetched already."""
+"""Resolves a model setting to a folder or Hugging Face id, and lists the fetched models."""
 
 import re
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ModelStatus:
 
 
 def resolve(setting: str, *, models_dir: Path) -> str:
-    """The folder or Hugging Face id to load for a model setting.
+    """Returns the folder or Hugging Face id of a model setting.
 
     The name of a default model means its fetched folder, then an existing local folder means itself, and
     anything else must look like a Hugging Face id, which is returned as it is.
@@ -51,7 +51,7 @@ def resolve(setting: str, *, models_dir: Path) -> str:
 
 
 def missing_message(setting: str) -> str:
-    """What to tell a user whose model setting leads nowhere."""
+    """The error message for a model setting that cannot be resolved."""
     if find(setting) is not None:
         return f"The model {setting} is not on this machine yet. Run `footnote models fetch`."
     names = " or ".join(model.name for model in DEFAULT_MODELS)
@@ -59,7 +59,7 @@ def missing_message(setting: str) -> str:
 
 
 def status(models_dir: Path, *, digests: bool = True) -> tuple[ModelStatus, ...]:
-    """Every default model and whether it is here; with `digests`, after reading every byte of it."""
+    """The status of every default model; with `digests`, every file is checked."""
     return tuple(_status(model, models_dir, digests=digests) for model in DEFAULT_MODELS)
 
 

@@ -1,4 +1,4 @@
-"""The models the settings name, loaded: what generates, what reranks, what reads, what verifies."""
+"""Loads the configured models: embedder, generator, reranker, span reader and verifier."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def load_embedder(settings: ModelSettings) -> "SentenceEncoder":
-    """The embedder the settings name.
+    """Loads the configured embedder.
 
     Raises:
-        SetupError: The setting leads nowhere.
+        SetupError: The setting cannot be resolved.
         EmbedderUnavailable: The model is not installed, cannot be loaded, or cannot be run so.
     """
     from retrieval.encoder import SentenceEncoder
@@ -37,10 +37,10 @@ def load_embedder(settings: ModelSettings) -> "SentenceEncoder":
 
 
 def load_entailment(settings: ModelSettings) -> EntailmentJudge | None:
-    """The verifying model the settings name; None when they name none.
+    """Loads the configured verifier model; None when none is configured.
 
     Raises:
-        SetupError: The setting leads nowhere.
+        SetupError: The setting cannot be resolved.
         VerifierUnavailable: The model is not installed, cannot be loaded, or judges no pairs.
     """
     if not settings.verifier:
@@ -53,10 +53,10 @@ def load_entailment(settings: ModelSettings) -> EntailmentJudge | None:
 
 
 def load_reranker(settings: ModelSettings) -> Reranker | None:
-    """The reranker the settings name; None when they name none.
+    """Loads the configured reranker; None when none is configured.
 
     Raises:
-        SetupError: The setting leads nowhere.
+        SetupError: The setting cannot be resolved.
         RerankerUnavailable: The model is not installed, cannot be loaded, or is no reranker.
     """
     if not settings.reranker:
@@ -69,10 +69,10 @@ def load_reranker(settings: ModelSettings) -> Reranker | None:
 
 
 def load_reader(settings: ModelSettings) -> SpanReader | None:
-    """The span reader the settings name; None when they name none, or none was trained from the embedder.
+    """Loads the configured span reader; None when none is configured or none belongs to the embedder.
 
     Raises:
-        SetupError: The setting leads nowhere, or to a reader of another embedder.
+        SetupError: The setting cannot be resolved, or names a reader of another embedder.
         ReaderUnavailable: The reader or its base cannot be loaded.
     """
     config = configured_reader(settings)
@@ -91,7 +91,7 @@ def load_reader(settings: ModelSettings) -> SpanReader | None:
 
 
 def load_generator(settings: Settings, embedder: "SentenceEncoder") -> tuple[Tokenizer, str, Engine]:
-    """What counts tokens, what identifies it, and what generates: as the settings want it.
+    """Loads the configured generator: its tokenizer, the tokenizer's revision, and the engine.
 
     Raises:
         SetupError: The generator is not on this machine, or settings of it cannot be used.
@@ -113,7 +113,7 @@ def load_generator(settings: Settings, embedder: "SentenceEncoder") -> tuple[Tok
 
 
 def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer") -> Engine:
-    """The engine in this process; its weights are loaded once, and it is restarted when it dies."""
+    """The engine in this process. Its weights are loaded once, and it is restarted when its thread dies."""
     from generation.engine import LocalEngine
     from generation.supervisor import SupervisedEngine
 
@@ -121,14 +121,14 @@ def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer"
 
 
 def _remote_engine(settings: EngineSettings, tokenizer: "ChatTokenizer") -> Engine:
-    """An engine over another server; the tokenizer must be its model's."""
+    """An engine over a remote server; the tokenizer must belong to its model."""
     from generation.remote import RemoteEngine
 
     return RemoteEngine.load(remote_config(settings), tokenizer, traceparent=traceparent)
 
 
 def remote_config(settings: EngineSettings) -> RemoteConfig:
-    """How the settings want the remote server reached.
+    """The remote engine's configuration from the settings.
 
     Raises:
         SetupError: They cannot be used.
@@ -149,7 +149,7 @@ def remote_config(settings: EngineSettings) -> RemoteConfig:
 
 
 def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
-    """How the settings want the local engine run.
+    """The local engine's configuration from the settings.
 
     Raises:
         SetupError: The draft model is not on this machine, or the adapter is not usable with the generator.

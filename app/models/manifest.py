@@ -1,4 +1,4 @@
-"""`footnote-model.json`: what is in a fetched model's folder, so that it can be checked later.
+"""Reads and writes `footnote-model.json`, the manifest that lists and checks a fetched model's files.
 
 The manifest is written last. A folder without one is not a model.
 """
@@ -26,7 +26,7 @@ class ProducedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Where a folder's files came from and what they must be.
+    """The origin and the expected content of a folder's files.
 
     `source_sha256` is the digest of the packaged weights; `converted_by` names the libraries that
     turned them into safetensors (empty: taken as they are). `files` is keyed by relative POSIX path.
@@ -43,17 +43,17 @@ class Manifest:
 
     @property
     def bytes(self) -> int:
-        """Size of the model on disk, the manifest aside."""
+        """The model's size on disk in bytes, without the manifest."""
         return sum(file.bytes for file in self.files.values())
 
     def describes(self, model: PackagedModel) -> bool:
-        """The folder was made from exactly what the catalogue asks for today."""
+        """Whether the folder was made from the current catalogue entry."""
         ours = (self.name, self.package, self.version, self.source_sha256)
         return ours == (model.name, model.package, model.version, model.weights.sha256)
 
 
 def write_manifest(folder: Path, model: PackagedModel, *, converted_by: Mapping[str, str]) -> Manifest:
-    """Digest every file in `folder` and write its manifest."""
+    """Writes the manifest of `folder` with a digest of every file."""
     files = {
         path.relative_to(folder).as_posix(): ProducedFile(bytes=path.stat().st_size, sha256=sha256_of(path))
         for path in sorted(folder.rglob("*"))
@@ -74,7 +74,7 @@ def write_manifest(folder: Path, model: PackagedModel, *, converted_by: Mapping[
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The folder's manifest, or None when there is none or it cannot be read."""
+    """The folder's manifest; None when it is missing or unreadable."""
     try:
         content = json.loads((folder / FILENAME).read_text("utf-8"))
         if content.pop("format") != _FORMAT:
@@ -86,7 +86,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def is_whole(folder: Path, manifest: Manifest, *, digests: bool) -> bool:
-    """Every file is there with its size and, when `digests`, its SHA-256 (about half a second for 300 MB)."""
+    """Whether every file has its size and, with `digests`, its SHA-256 (about half a second for 300 MB)."""
     for path, expected in manifest.files.items():
         try:
             if (folder / path).stat().st_size != expected.bytes:

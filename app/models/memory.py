@@ -1,4 +1,4 @@
-"""What a sequence costs in memory, and how many fit: from a model's configuration, without its weights."""
+"""Computes the memory of a sequence and how many sequences fit, from a model's configuration alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceMemory:
-    """Keys and values of one sequence at the full context window, and the room for such sequences.
+    """The KV cache size of one sequence at the full context window, and the memory available for sequences.
 
-    `configured` tells whether `room_bytes` is the setting or half of what is free now.
+    `configured` is true when `room_bytes` comes from the setting, false when it is half of the free memory.
     """
 
     shape: ModelShape
@@ -27,17 +27,17 @@ class SequenceMemory:
 
     @property
     def token_bytes(self) -> int:
-        """Bytes of one token."""
+        """The bytes of one token."""
         return self.shape.kv_bytes(1, number_bytes=_BYTES[self.dtype])
 
     @property
     def sequence_bytes(self) -> int:
-        """Bytes of a sequence that fills the context window."""
+        """The bytes of a sequence that fills the context window."""
         return self.shape.kv_bytes(self.shape.context_window, number_bytes=_BYTES[self.dtype])
 
     @property
     def sequences(self) -> int:
-        """How many such sequences fit."""
+        """The number of such sequences that fit."""
         return self.room_bytes // self.sequence_bytes
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class SequenceMemory:
 def sequence_memory(
     settings: Settings, *, has_cuda: Callable[[], bool] | None = None, free_bytes: Callable[[str], int] | None = None
 ) -> SequenceMemory:
-    """Work out what the configured generator will need.
+    """Computes the memory need of the configured generator.
 
     Args:
         settings: Model, device, format, window and cache.

@@ -1,4 +1,4 @@
-"""Which span reader stands beside the embedder: the one that comes with Footnote, one in a folder, or none.
+"""Chooses the embedder's span reader: the shipped one, one in a folder, or none.
 
 A reader is the embedder with its upper layers trained to point at answers (`retrieval.span_reader`). Its folder
 has those layers and `footnote-reader.json`, which says what they were trained from, what their files are and how
@@ -23,12 +23,12 @@ _READER = Finetuning(noun="reader", base_noun="embedder", filename="footnote-rea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderManifest(FinetunedManifest):
-    """What a reader is, and the `calibration` of its scores."""
+    """The manifest of a span reader, with the `calibration` of its scores."""
 
     calibration: Calibration
 
     def is_whole(self, folder: Path) -> bool:
-        """Its weights are there, byte for byte."""
+        """Whether its weights are present and unaltered."""
         return _READER.is_whole(folder, self)
 
 
@@ -55,7 +55,7 @@ def choose_reader(setting: str, *, embedder: str, shipped: Path = SHIPPED) -> Re
 
 
 def configured_reader(settings: ModelSettings) -> ReaderConfig | None:
-    """What the settings would have loaded.
+    """The span reader that the settings select.
 
     Raises:
         SetupError: See `choose_reader`, or the embedder is not on this machine.
@@ -66,22 +66,22 @@ def configured_reader(settings: ModelSettings) -> ReaderConfig | None:
 
 
 def reader_status(setting: str, *, shipped: Path = SHIPPED) -> tuple[FinetunedStatus, ...]:
-    """The reader that comes with Footnote, if it does, and the one in the folder that `setting` names."""
+    """The status of the shipped reader, if present, and of the one in the folder that `setting` names."""
     return tuple(_status(folder) for folder in folders_of(setting, shipped=shipped))
 
 
 def read_reader_manifest(folder: Path) -> ReaderManifest | None:
-    """The folder's manifest, or None when there is none or it cannot be read."""
+    """The folder's manifest; None when it is missing or unreadable."""
     return _READER.read(folder, _manifest)
 
 
 def write_reader_manifest(
     folder: Path, *, name: str, base: PackagedModel, licence: str, slope: float, bias: float, threshold: float
 ) -> ReaderManifest:
-    """Digest the weights in `folder` and write the manifest beside them.
+    """Writes the manifest of the weights in `folder`, with their digest.
 
     Raises:
-        ValueError: The calibration is none.
+        ValueError: The calibration is invalid.
         OSError: The weights are missing, or the folder cannot be written.
     """
     manifest = ReaderManifest(
@@ -120,7 +120,7 @@ def _status(folder: Path) -> FinetunedStatus:
 
 
 def _manifest(*, calibration: Mapping[str, Any], **facts: Any) -> ReaderManifest:
-    """From the manifest's JSON.
+    """Parses the manifest's JSON.
 
     Raises:
         ValueError, TypeError: Something is missing, too much, or no number.

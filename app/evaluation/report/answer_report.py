@@ -1,4 +1,4 @@
-"""The report's pages about answers: the model beside the extractive reader."""
+"""The report's sections about answers: the model beside the extractive baseline, and the effect of refusing."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ _TITLES = {"answers": "Answers", "presented": "Answers from presented documents"
 
 
 def answer_sections(run: Run) -> list[str]:
-    """A section for answers to people's questions, one for answers from presented documents; each may be empty."""
+    """Two sections: answers from the whole collection, and answers from presented documents. Each may be empty."""
     return [section(title, [*_figures(run, group), *_floor_table(run, group)]) for group, title in _TITLES.items()]
 
 
@@ -37,7 +37,7 @@ def _figures(run: Run, group: str) -> list[str]:
 
 
 def _rows(found: SetRun, measures: Sequence[Measure]) -> list[Row]:
-    """A measure a row: the model's figure, and the reader's where it has one."""
+    """One row per measure: the model's figure, and the baseline's where it has one."""
     summary: Mapping[str, Estimate] = found.summary
     rows = []
     for measure in measures:
@@ -49,7 +49,7 @@ def _rows(found: SetRun, measures: Sequence[Measure]) -> list[Row]:
 
 
 def _floor_table(run: Run, group: str) -> list[str]:
-    """Every difference between the model and the reader, paired by question."""
+    """A table of the differences between model and baseline, paired by question."""
     rows = [
         change_row(found.name, measure, found.against_floor[measure.key])
         for found in run.sets
@@ -70,7 +70,7 @@ HEAD = ("questions", "area under the curve", "answerables refused", "unanswerabl
 
 
 def outcomes_of(found: SetRun) -> dict[str, list[Outcome]]:
-    """How each question went, by what was asked: people's questions, or answerables beside each other group.
+    """The outcomes by group: whole-collection questions, or answerable questions with each other group.
 
     An answer is right when it holds a gold answer. A question that was refused has no answer to judge and
     counts as wrong: only a run with an abstention threshold of 1 shows what a higher one than its own would do.
@@ -87,7 +87,7 @@ def outcomes_of(found: SetRun) -> dict[str, list[Outcome]]:
 
 
 def operating_rows(found: SetRun) -> list[tuple[str, ...]]:
-    """As `HEAD` names them: what refusing so many of the answerables buys, for each kind of questions."""
+    """Table rows with the columns of `HEAD`: the gain of each false-refusal rate, for each kind of question."""
     rows = []
     for name, outcomes in outcomes_of(found).items():
         area = f"{area_under(outcomes):.3f}"
@@ -98,7 +98,7 @@ def operating_rows(found: SetRun) -> list[tuple[str, ...]]:
 
 
 def risk_sections(run: Run) -> list[str]:
-    """A section with a chart and a table for each set that has scores; empty without."""
+    """A section with a chart and a table for each set with abstention scores, or an empty one."""
     parts = []
     for found in run.sets:
         outcomes = outcomes_of(found)
@@ -126,6 +126,6 @@ def _cells(point: OperatingPoint) -> tuple[str, ...]:
 
 
 def _thinned(points: tuple[OperatingPoint, ...]) -> list[OperatingPoint]:
-    """Evenly chosen points, the last among them."""
+    """Evenly spaced points, including the last."""
     step = -(-len(points) // _DRAWN)
     return list(reversed(points[::-1][::step]))

@@ -16,7 +16,7 @@ SERIES = 6  # colours the style sheet has
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A value with its interval; `shown` is printed beside it, `tip` appears on hovering."""
+    """A value with its interval; `shown` is its printed text, `tip` its tooltip."""
 
     series: int
     value: float
@@ -28,14 +28,14 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A label and its dots, one under the other."""
+    """A label and its dots, one below the other."""
 
     label: str
     dots: tuple[Dot, ...]
 
 
 def dot_chart(rows: Sequence[Row], *, legend: Sequence[str], title: str, zero: bool = False) -> str:
-    """Dots with whiskers, one group of lines a row.
+    """Draws dots with whiskers, one group of lines per row.
 
     Args:
         rows: From top to bottom.
@@ -86,7 +86,7 @@ def dot_chart(rows: Sequence[Row], *, legend: Sequence[str], title: str, zero: b
 
 
 def histogram(values: Sequence[float], *, bins: int, title: str, unit: str) -> str:
-    """How often values fall where: bars over `bins` equal ranges from 0 to the 99th percentile, the rest in the last.
+    """Draws a histogram: `bins` equal ranges from 0 to the 99th percentile; larger values count in the last.
 
     Args:
         values: At least one, none negative.

@@ -11,7 +11,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 50, 170, 14, 40  # the right holds the curves' na
 
 
 def risk_coverage_chart(curves: Mapping[str, Sequence[OperatingPoint]], *, title: str) -> str:
-    """A line for each curve: coverage from left to right, risk from bottom to top, both from 0 to 1.
+    """Draws a line for each curve: coverage on the x-axis, risk on the y-axis, both from 0 to 1.
 
     Args:
         curves: Points by the curve's name, coverage rising; named at their right end, pushed apart.

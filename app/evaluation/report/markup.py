@@ -1,4 +1,4 @@
-"""Pieces of the report's page. What is text is escaped; what is a chart or a piece already is passed on."""
+"""HTML fragments of the report and its style sheet. Text is escaped; charts and fragments are inserted unchanged."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -9,12 +9,12 @@ from app.evaluation.report.charts import Dot
 
 
 def section(title: str, parts: Sequence[str]) -> str:
-    """A titled section; nothing when it would be empty."""
+    """A titled section, or an empty string without content."""
     return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>" if parts else ""
 
 
 def figure(title: str, chart: str) -> str:
-    """A chart under its title."""
+    """A chart with its title."""
     return f"<figure><figcaption>{escape(title)}</figcaption>{chart}</figure>"
 
 
@@ -26,7 +26,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def folded(summary: str, content: str) -> str:
-    """A piece that opens on demand."""
+    """A collapsible fragment."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"
 
 
@@ -38,7 +38,7 @@ def dot(series: int, measure: Measure, found: Estimate) -> Dot:
 
 
 def change_row(name: str, measure: Measure, found: Difference) -> tuple[str, ...]:
-    """A change as cells: whose, measure, before, now, change, interval, p, n."""
+    """The table cells of a change: set, measure, before, after, change, interval, p, n."""
     return (
         name, full_name(measure), measure.show(found.before), measure.show(found.after),
         measure.show(found.change, signed=True),
@@ -48,7 +48,7 @@ def change_row(name: str, measure: Measure, found: Difference) -> tuple[str, ...
 
 
 def variant_of(measure: Measure) -> str:
-    """The variant as it stands behind a label."""
+    """The suffix of a label that names the variant."""
     return f"at {measure.variant} %" if measure.group == "context" else measure.variant
 
 

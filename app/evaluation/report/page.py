@@ -46,7 +46,7 @@ def _head(run: Run) -> str:
 
 
 def _headlines(run: Run) -> str:
-    """The few figures one looks for first."""
+    """The headline figures."""
     wanted = ("ndcg@10", "recall@10", "spans", "answers", "f1", "citation_precision", "refusal")
     cards: list[str] = []
     for measure in measures_of(_value_keys(run.sets)):
@@ -96,7 +96,7 @@ def _context(run: Run) -> str:
 
 
 def _groups(run: Run) -> str:
-    """Scores by metadata value, one row a value."""
+    """Scores by metadata value, one row per value."""
     parts = []
     for found in run.sets:
         keys = [key for key in found.summary if key.endswith(("/ndcg@10", "/f1")) or key == "context/50/spans"]
@@ -146,7 +146,7 @@ def _changes(run: Run) -> str:
 
 
 def _changes_by_set(comparison: Comparison) -> list[tuple[str, Mapping[str, Difference]]]:
-    """By set; the mean of several sets last."""
+    """Changes by set; the mean of several sets is last."""
     of_sets: list[tuple[str, Mapping[str, Difference]]] = [*comparison.sets.items()]
     return of_sets if len(of_sets) == 1 else [*of_sets, (_OVERALL, comparison.overall)]
 

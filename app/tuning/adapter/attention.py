@@ -15,7 +15,7 @@ IMPLEMENTATION = "footnote_pack"
 
 
 def register() -> None:
-    """Make it known to transformers; idempotent."""
+    """Registers the attention with transformers; idempotent."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(IMPLEMENTATION, pack_attention)
@@ -32,7 +32,7 @@ def pack_attention(
     pack: Pack,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """What transformers calls in every layer.
+    """The attention function that transformers calls in every layer.
 
     Args:
         module: The layer's attention.
@@ -66,7 +66,7 @@ def pack_attention(
 
 
 def _causal(asked: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Attention of the last tokens of a sequence over all of it."""
+    """Causal attention of a sequence's last tokens over the whole sequence."""
     groups, shared, length, width = asked.shape
     total = keys.shape[1]
     scores = (asked.reshape(groups, shared * length, width) @ keys.transpose(1, 2)).view(groups, shared, length, total)

@@ -1,4 +1,4 @@
-"""What the adapter learns to say: questions over passages, with the statements that answer them.
+"""Training examples of the adapter: questions over passages, with the statements that answer them.
 
 An example without statements is answered "I don't know.". So is one whose passage is not among the
 sources shown, which is how most refusals come about (`app.tuning.adapter.packs`).
@@ -46,7 +46,7 @@ _NEGATED = re.compile(r"\b(was|were|is|are|did|does|do|has|have|had|can|could|wo
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Words of an answer and the passage they are from."""
+    """A part of an answer and its source passage."""
 
     text: str
     passage: str
@@ -54,7 +54,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, what is to be said, the passages it takes to say so, and the answers judged right.
+    """A question, its statements, the passages they need, and the accepted answers.
 
     `pointed` are the words a reader would point at, the answer or what looks like it; None where it would not.
     """
@@ -67,7 +67,7 @@ class Example:
 
 
 def spans(question_set: QuestionSet) -> list[Example]:
-    """Short answers that stand in their passage word for word."""
+    """Examples with short answers copied word for word from their passage."""
     found = []
     for question in question_set.questions.values():
         answer = typical(question.answers)
@@ -81,7 +81,7 @@ def spans(question_set: QuestionSet) -> list[Example]:
 
 
 def yes_or_no(question_set: QuestionSet) -> list[Example]:
-    """Hops that end in yes or no: every passage of the chain is cited."""
+    """Multi-hop questions answered yes or no; every passage of the chain is cited."""
     found = []
     for question in question_set.questions.values():
         passages = sorted(question_set.relevant(question.id))
@@ -141,7 +141,7 @@ def descriptions(question_set: QuestionSet, *, random_: random.Random, share: fl
 
 
 def twofold(first: Example, second: Example) -> Example:
-    """Two questions asked in one, answered one after the other."""
+    """Combines two questions into one, answered one after the other."""
     follow = second.question[0].lower() + second.question[1:]
     needs = tuple(dict.fromkeys(first.needs + second.needs))
     question = f"{first.question.rstrip('?')}, and {follow}"
@@ -167,14 +167,14 @@ def perturbed(example: Example, passage: str, *, random_: random.Random, others:
 
 
 def typical(answers: Sequence[str]) -> str:
-    """The answer most like the others; of equals the first."""
+    """The answer most similar to the others; the first of equals."""
     if not answers:
         return ""
     return max(answers, key=lambda answer: sum(f1(answer, [other]) for other in answers))
 
 
 def asked(question: str) -> str:
-    """A question as people type it: trimmed; how it ends is left as it is."""
+    """A trimmed question; its ending is unchanged."""
     return " ".join(question.split())
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What follows the shared prefix for one question: the rest of its prompt, and what is to be answered."""
+    """The part after the shared prefix for one question: the rest of its prompt and the target answer."""
 
     prompt: tuple[int, ...]
     answer: tuple[int, ...]
@@ -46,14 +46,14 @@ class Pack:
 
     @cached_property
     def positions(self) -> Tensor:
-        """(tokens,) int64: where each token stands in its own sequence."""
+        """(tokens,) int64: the position of each token in its own sequence."""
         start = len(self.prefix)
         pieces = [torch.arange(start), *(torch.arange(start, start + len(branch)) for branch in self.branches)]
         return torch.cat(pieces)
 
     @cached_property
     def targets(self) -> Tensor:
-        """(answer tokens,) int64: indices into `ids` of what is to be predicted; each by the token before it."""
+        """(answer tokens,) int64: indices into `ids` of the tokens to predict, each from the token before it."""
         places, at = [], len(self.prefix)
         for branch in self.branches:
             places.append(torch.arange(at + len(branch.prompt), at + len(branch)))
@@ -62,7 +62,7 @@ class Pack:
 
 
 def common_prefix(prompts: Sequence[Sequence[int]]) -> int:
-    """How many tokens all prompts begin with, short of the whole of any of them."""
+    """The number of tokens that all prompts share at their start, less than the whole of any prompt."""
     shortest = min(len(prompt) for prompt in prompts) - 1
     first = prompts[0]
     for at in range(shortest):

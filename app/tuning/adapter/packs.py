@@ -33,7 +33,7 @@ _INJECTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
-    """What a pack asks: shares of questions answered, refused as their passage is not shown, and so on."""
+    """The mixture of a pack: shares of questions with an answer, refused as the passage is not shown, and so on."""
 
     questions: int = 12
     prefix_tokens: int = 700
@@ -75,7 +75,7 @@ class Corpus:
         return self.question_set.documents[key].text
 
     def near(self, query: str, *, without: Sequence[str]) -> list[str]:
-        """Passages a search for `query` finds beside `without`, best first."""
+        """Passages that a search for `query` finds, except `without`, best first."""
         scores = self.index.scores(query)
         found = [self.keys[row] for row in (-scores).argsort(kind="stable")[: _NEAR + len(without)].tolist()]
         return [key for key in found if key not in without]
@@ -86,7 +86,7 @@ class Corpus:
 
 
 class EndingTokenizer(Tokenizer, Protocol):
-    """A tokenizer that says how a text ends."""
+    """A tokenizer with its end-of-sequence tokens."""
 
     @property
     def eos_ids(self) -> frozenset[int]:
@@ -95,7 +95,7 @@ class EndingTokenizer(Tokenizer, Protocol):
 
 
 class Packer:
-    """Makes packs, one after the other, from several corpora; every example is asked about equally often."""
+    """Generates packs from several corpora; every example is used about equally often."""
 
     def __init__(
         self, corpora: Mapping[Corpus, float], *, tokenizer: EndingTokenizer, mixture: Mixture, seed: int
@@ -157,7 +157,7 @@ class Packer:
         return Pack(tuple(prompts[0][:start]), tuple(branches)) if branches else None
 
     def _pointer(self, example: Example, context: Context, numbers: Mapping[str, int]) -> Highlight | None:
-        """What a reader would point at; now and then it does not, and where nothing answers it often does not."""
+        """A simulated span reader's pointer; it is sometimes missing, and often where no passage answers."""
         pointed = example.pointed
         sure = self._mixture.pointed if example.statements else self._mixture.misled
         if pointed is None or pointed.passage not in numbers or self._random.random() >= sure:
@@ -170,7 +170,7 @@ class Packer:
         return pointer_to(number, pointed.passage, span, pointed.text)
 
     def _anchor(self, corpus: Corpus) -> str:
-        """The next passage with examples, in an order of its own in each round."""
+        """The next passage with examples, in a new random order each round."""
         left = self._anchors.setdefault(id(corpus), [])
         if not left:
             left += sorted(corpus.by_passage)
@@ -178,7 +178,7 @@ class Packer:
         return left.pop()
 
     def _shown(self, corpus: Corpus, anchor: str) -> list[str]:
-        """The anchor, what its questions need beside it, and company that a search or its article gives."""
+        """The anchor passage, the passages its questions need, and distractors from a search or the same article."""
         counts, weights = zip(*_SOURCES, strict=True)
         wanted = self._random.choices(counts, weights)[0]
         example = self._random.choice(corpus.by_passage[anchor])
@@ -238,7 +238,7 @@ class Packer:
         return Source(number, Hit(chunk, Scores(0.0)), (Span(0, len(text)),), header, body, tokens, compressed=False)
 
     def _history(self, corpus: Corpus, shown: Sequence[str]) -> tuple[Message, ...]:
-        """A turn or two before, about passages that are mostly not shown now."""
+        """One or two earlier turns about passages that are mostly not shown now."""
         others = (other for key in shown for other in corpus.siblings(key)[:6])
         nearby = [example for other in others for example in corpus.by_passage.get(other, [])]
         turns: list[Message] = []
@@ -270,7 +270,7 @@ class Packer:
         return asked
 
     def _fresh(self, examples: list[Example]) -> list[Example]:
-        """Least asked first, otherwise by chance."""
+        """The least used examples first, in random order."""
         self._random.shuffle(examples)
         return sorted(examples, key=lambda example: self._uses[id(example)])
 
@@ -306,7 +306,7 @@ class Packer:
 
 
 def render(example: Example, numbers: Mapping[str, int]) -> str:
-    """The answer as text: statements with their markers, or the refusal."""
+    """Renders the answer: statements with their markers, or the refusal."""
     if not example.statements:
         return REFUSAL
     pieces: list[str] = []

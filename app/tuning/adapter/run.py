@@ -43,7 +43,7 @@ _SHOWN, _SAVED = 5, 25
 
 
 def examples_of(question_set: QuestionSet, *, seed: int) -> list[made.Example]:
-    """What a training set gives."""
+    """The examples of one training set."""
     chance = random.Random(seed)  # noqa: S311  # nothing secret is drawn
     if question_set.name == "pubmedqa-train":
         return made.findings(question_set)
@@ -73,7 +73,7 @@ def corpus_of(folder: Path, *, seed: int, held_back: bool) -> Corpus:
 
 
 def joined(threads: int) -> Console:
-    """Take part in what torchrun started, if it did; of several processes only the first one speaks."""
+    """Joins the process group that torchrun started, if any; only the first process prints."""
     import torch
 
     torch.set_num_threads(threads)
@@ -91,7 +91,7 @@ def packs(data: Path, tokenizer: ChatTokenizer, *, count: int, seed: int, held_b
 
 
 def judged(model: object, held: Sequence[Pack], refusal: int) -> dict[str, float]:
-    """Shares over held-back branches: told word for word, refused rightly, refused wrongly."""
+    """Shares over held-out branches: answered word for word, correctly refused, wrongly refused."""
     import torch
 
     told = answered = wrong = refused = absent = 0
@@ -119,14 +119,14 @@ def judged(model: object, held: Sequence[Pack], refusal: int) -> dict[str, float
 
 
 def is_held_back(question_set: QuestionSet, example: made.Example) -> bool:
-    """Whether the article it is about never trains, so that what was learnt can be measured on it."""
+    """Whether its article is held out of training for measurement."""
     title = question_set.documents[example.needs[0]].title or example.needs[0]
     digest = hashlib.sha256(f"{question_set.name}\0{title}".encode()).digest()
     return digest[0] / 256 < _HELD_BACK
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    """Train, with a line of progress every few steps, and write the adapter."""
+    """Trains with a progress line every few steps and writes the adapter."""
     import torch
 
     parser = argparse.ArgumentParser(prog="python -m app.tuning.adapter.run", description=__doc__)

@@ -17,7 +17,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything that decides what comes out, besides the data. Each step learns from `packs` packs."""
+    """All hyperparameters. Each step uses `packs` packs."""
 
     rank: int = 32
     first_layer: int = 6
@@ -32,7 +32,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a pack's answers are predicted, every token given the right ones before it.
+    """The prediction of a pack's answers by teacher forcing.
 
     `loss` is the mean over answer tokens; `right` says of each branch whether every token is the most likely one.
     """
@@ -93,7 +93,7 @@ def read(model: Any, pack: Pack) -> Reading:
 
 
 class Trainer:
-    """Runs a recipe step by step; what it has done can be saved and taken up again, with the same result.
+    """Runs a recipe step by step; it can be saved and resumed with the same result.
 
     Where torch.distributed is initialised, the processes share each step's packs and add their gradients up:
     the step is the one a single process would take, up to rounding.
@@ -113,7 +113,7 @@ class Trainer:
         )
 
     def run(self, packs: Sequence[Pack]) -> Iterator[Reading]:
-        """What this process reads in each step that is left, as it is taken. Packs are used in order, then again."""
+        """Runs the remaining steps and yields this process's reading of each. Packs repeat in order."""
         self.model.train()
         while self.step < self._recipe.steps:
             first = self.step * self._recipe.packs
@@ -133,7 +133,7 @@ class Trainer:
             )
 
     def _learn(self, pack: Pack) -> Reading:
-        """Read a pack and leave its share of the step's gradients."""
+        """Runs a pack forward and backward and accumulates its share of the gradients."""
         found = read(self.model, pack)
         (found.loss / self._recipe.packs).backward()  # type: ignore[no-untyped-call]
         return Reading(found.loss.detach(), found.right, found.first)
@@ -149,7 +149,7 @@ class Trainer:
             at += weight.numel()
 
     def save_state(self, file: Path) -> None:
-        """Everything `load_state` needs, written whole or not at all."""
+        """Saves the state for `load_state` atomically."""
         from peft import get_peft_model_state_dict
 
         state = {
@@ -162,7 +162,7 @@ class Trainer:
         new.replace(file)
 
     def load_state(self, file: Path) -> None:
-        """Take up where `save_state` was called."""
+        """Resumes from the state that `save_state` wrote."""
         from peft import set_peft_model_state_dict
 
         state = torch.load(file, map_location="cpu", weights_only=True)
@@ -180,7 +180,7 @@ def _worker() -> int:
 
 
 def rate(step: int, recipe: Recipe) -> float:
-    """Share of the peak rate: up in a straight line, then down along a cosine to a twentieth."""
+    """The learning rate as a share of the peak: linear warm-up, then cosine decay to 1/20."""
     warm = max(1, round(recipe.steps * recipe.warmup))
     if step < warm:
         return (step + 1) / warm

@@ -27,7 +27,7 @@ class Collection:
     sha256: str
 
     def held_apart(self, document_id: str, *, share: float) -> bool:
-        """Whether a document measures instead of training.
+        """Whether a document is held out for measurement.
 
         Decided by the title, so that passages of one article stay together, in every collection that
         has some; a document without a title goes by its id.
@@ -41,7 +41,7 @@ def read_collection(folder: Path) -> Collection:
 
     Raises:
         OSError: A file is missing.
-        ValueError: A file is not what its name says.
+        ValueError: A file has the wrong format.
     """
     files = [folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv")]
     sha256 = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
@@ -64,7 +64,7 @@ def read_collection(folder: Path) -> Collection:
 
 
 def divide(collection: Collection, *, share: float) -> tuple[list[Question], list[Question]]:
-    """Questions that train, every relevant document of theirs doing so, and those that measure: the others."""
+    """Splits questions into training ones, whose relevant documents all train, and the others for measurement."""
     trains: list[Question] = []
     measures: list[Question] = []
     for question in collection.questions:

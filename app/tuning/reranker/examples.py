@@ -1,4 +1,4 @@
-"""What a reranker trains on: a question, a passage that answers it, and near misses of the first stage."""
+"""Training examples of the reranker: a question, an answering passage, and hard negatives of the first stage."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, one passage that answers it, and passages that do not, the nearest misses first."""
+    """A question, one answering passage, and negatives, hardest first."""
 
     query: str
     positive: str
@@ -23,7 +23,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the first stage found for a question: document ids and scores, best first, and which are relevant."""
+    """The first stage's results for a question: document ids and scores, best first, and the relevant ids."""
 
     query: str
     passages: tuple[str, ...]

@@ -25,7 +25,7 @@ _NAMES = ("torch", "transformers", "sentence-transformers", "tokenizers", "numpy
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read, mine, train, measure, save; a run that was interrupted goes on from its last checkpoint."""
+    """Mines examples, trains, measures and saves; an interrupted run resumes from its last checkpoint."""
     options = _parser().parse_args(arguments)
     recipe = Recipe(**{field.name: getattr(options, field.name) for field in fields(Recipe)})
     if options.threads:
@@ -85,7 +85,7 @@ def _divided(
 
 
 def _spread(questions: Sequence[Question], most: int) -> list[Question]:
-    """At most `most` questions, evenly over the collection."""
+    """At most `most` questions, evenly spaced over the collection."""
     step = max(1.0, len(questions) / most)
     return [questions[int(at * step)] for at in range(min(most, len(questions)))]
 
@@ -104,7 +104,7 @@ def _train(trainer: Trainer, examples: Sequence[Example], *, state: Path, every:
 
 
 def _embedder(base: Path) -> Embed:
-    """Unit vectors by the base model itself."""
+    """Embeds texts with the base model as unit vectors."""
     from retrieval.encoder import SentenceEncoder
 
     encoder = SentenceEncoder.load(str(base))
@@ -127,7 +127,7 @@ def _card(
     results: dict[str, dict[float, float]],
     options: argparse.Namespace,
 ) -> str:
-    """The model card: what it is, what it was made of, and what it gives."""
+    """The model card: purpose, training data and results."""
     shares = sorted(next(iter(results.values()), {}))
     lines = [
         "# A small reranker",

@@ -13,7 +13,7 @@ from app.tuning.reranker.first_stage import FloatScores, unit_range
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything that decides what comes out, besides the data. Rates are those of AdamW at their peak."""
+    """All hyperparameters. Rates are AdamW's peak learning rates."""
 
     layers: int = 3
     max_tokens: int = 160
@@ -27,7 +27,7 @@ class Recipe:
 
 
 def start(base: Path, recipe: Recipe) -> Any:
-    """A `CrossEncoder` made of the embedder's first layers and a head without knowledge yet."""
+    """Creates a `CrossEncoder` from the embedder's first layers and a new, untrained head."""
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -48,7 +48,7 @@ def start(base: Path, recipe: Recipe) -> Any:
 
 
 class Trainer:
-    """Runs a recipe step by step; what it has done can be saved and taken up again, with the same result."""
+    """Runs a recipe step by step; it can be saved and resumed with the same result."""
 
     def __init__(self, model: Any, recipe: Recipe, *, device: str = "cpu") -> None:
         import torch
@@ -64,7 +64,7 @@ class Trainer:
         self._optimizer = torch.optim.AdamW(trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
 
     def run(self, examples: Sequence[Example]) -> Iterator[float]:
-        """The loss of each step that is left, as it is taken."""
+        """Runs the remaining steps and yields each loss."""
         import torch
 
         batches = _endless(examples, self._recipe)
@@ -85,7 +85,7 @@ class Trainer:
             yield float(loss.detach())
 
     def save_state(self, file: Path) -> None:
-        """Everything `load_state` needs, written whole or not at all."""
+        """Saves the state for `load_state` atomically."""
         import torch
 
         state = {"model": self.model.state_dict(), "optimizer": self._optimizer.state_dict(), "step": self.step}
@@ -93,7 +93,7 @@ class Trainer:
         file.with_suffix(".new").replace(file)
 
     def load_state(self, file: Path) -> None:
-        """Take up where `save_state` was called."""
+        """Resumes from the state that `save_state` wrote."""
         import torch
 
         state = torch.load(file, map_location=self._device, weights_only=True)
@@ -123,7 +123,7 @@ def save(model: Any, folder: Path) -> None:
 
 
 def _endless(examples: Sequence[Example], recipe: Recipe) -> Iterator[list[Example]]:
-    """Batches of one pass after another, each drawn by its own seed."""
+    """Yields batches of successive passes, each with its own seed."""
     seed = recipe.seed
     while True:
         passed = batches(examples, questions=recipe.questions, negatives=recipe.negatives, seed=seed)
@@ -133,7 +133,7 @@ def _endless(examples: Sequence[Example], recipe: Recipe) -> Iterator[list[Examp
 
 
 def _rate(step: int, recipe: Recipe) -> float:
-    """Share of the peak rate: up in a straight line, then down in one to zero."""
+    """The learning rate as a share of the peak: linear warm-up, then linear decay to 0."""
     warm = max(1, round(recipe.steps * recipe.warmup))
     return min((step + 1) / warm, (recipe.steps - step) / max(1, recipe.steps - warm))
 
@@ -144,7 +144,7 @@ SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 def ndcg(ranked: Sequence[bool], *, missing: int, k: int = 10) -> float:
     """Normalised discounted cumulative gain of the first `k` of a ranking, grades being 0 and 1.
 
-    `missing` relevant documents are not in the ranking at all (Järvelin and Kekäläinen 2002).
+    `missing` counts relevant documents that are not in the ranking (Järvelin and Kekäläinen 2002).
     """
     discounts = 1 / np.log2(np.arange(2, k + 2))
     gain = float(np.dot(np.array(ranked[:k], dtype=np.float64), discounts[: len(ranked[:k])]))
@@ -153,7 +153,7 @@ def ndcg(ranked: Sequence[bool], *, missing: int, k: int = 10) -> float:
 
 
 def mixed(first_stage: FloatScores, rerank: FloatScores, *, share: float) -> FloatScores:
-    """`share` of the rerank scores and the rest of the first stage's, each scaled to [0, 1] per question."""
+    """Mixes `share` of the rerank scores with the first stage's scores, both scaled to [0, 1] per question."""
     mixture: FloatScores = np.float32(share) * unit_range(rerank) + np.float32(1 - share) * unit_range(first_stage)
     return mixture
 

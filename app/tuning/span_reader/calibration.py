@@ -1,6 +1,6 @@
-"""How sure the span reader may be: what its margins are worth, and from where on an answer should be given.
+"""Calibrates the span reader: turns margins into probabilities and chooses the threshold for answering.
 
-Nothing here is learnt from what the reader was trained on: the questions are of articles held back.
+The questions come from held-out articles, never from training data.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Characters `start` to `end` of a passage; `margin` is by how much likelier than "no answer", in log-odds."""
+    """Characters `start` to `end` of a passage; `margin` is its log-odds against "no answer"."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ Marker = Callable[[str, Sequence[str]], Sequence[Mark | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What was measured, as shares of the cases of a kind; a kind without cases is left out.
+    """Measured shares of the cases of each kind; a kind without cases is left out.
 
     `contains`, `f1` and `right_passage` are of all answerable questions, refused ones included; an area under
     the curve is the chance that an answerable case has a greater margin than one of that kind.
@@ -55,7 +55,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """How margins are to be read, and what a reader gives when they are.
+    """A calibration of margins and its measured results.
 
     `measured` has the figures of all cases together, under "all", and of each question set.
     """
@@ -66,7 +66,7 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a marker made of a case: the best margin of its passages and what was pointed at."""
+    """A reader's output for a case: the best margin over its passages and the span."""
 
     case: Case
     margin: float
@@ -111,7 +111,7 @@ def calibrate(corpora: Iterable[Corpus], mark: Marker, *, questions: int = 150, 
 
 
 def _read(case: Case, mark: Marker) -> _Reading | None:
-    """None when no passage has any text."""
+    """Reads a case; None when no passage has text."""
     marks = [(place, found) for place, found in enumerate(mark(case.question, case.passages)) if found is not None]
     if not marks:
         return None
@@ -158,12 +158,12 @@ def fit(margins: Floats, answerable: npt.NDArray[np.bool_]) -> tuple[float, floa
 
 
 def least_answered(margins: Floats, *, refused: float) -> float:
-    """The margin below which exactly the share `refused` of `margins` lies, rounded down to whole cases."""
+    """The margin below which the share `refused` of `margins` lies, rounded down to whole cases."""
     return float(np.sort(margins)[int(refused * len(margins))])
 
 
 def figures(readings: Sequence[_Reading], *, least: float) -> Figures:
-    """What the readings give where an answer is given from the margin `least` on."""
+    """The figures of the readings when margins of at least `least` are answered."""
     by_kind = defaultdict(list)
     for reading in readings:
         by_kind[reading.case.kind].append(reading)
@@ -193,7 +193,7 @@ def area_under_curve(positive: Floats, negative: Floats) -> float:
 
 
 def marker_of(model: SpanModel, tokenizer: Any) -> Marker:
-    """What `model` points at, of all windows of a passage in the likeliest.
+    """The span that `model` points at, in the best window of a passage.
 
     `tokenizer` is a `tokenizers.Tokenizer` without truncation.
     """
@@ -221,7 +221,7 @@ def _has_answerable(readings: Sequence[_Reading]) -> bool:
 
 
 def _logistic(scores: Floats) -> Floats:
-    """The logistic function, of any size of scores without overflow."""
+    """The logistic function, without overflow for large scores."""
     found: Floats = np.exp(-np.logaddexp(0, -scores))
     return found
 

@@ -1,4 +1,4 @@
-"""The model card of a span reader: what it is, what it learnt from, and what it gives where it was calibrated."""
+"""The model card of a span reader: purpose, training data and calibration results."""
 
 import json
 import platform
@@ -36,7 +36,7 @@ _KINDS = {
 
 
 def card(*, base: PackagedModel, recipe: Recipe, trained: Iterable[Corpus], calibrated: Calibrated) -> str:
-    """The card as Markdown; `trained` are the question sets with the examples that trained."""
+    """Renders the card as Markdown; `trained` maps question sets to their number of training examples."""
     calibration = calibrated.calibration
     sets = sorted(name for name in calibrated.measured if name != ALL)
     lines = [

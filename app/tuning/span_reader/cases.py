@@ -1,4 +1,4 @@
-"""Questions of held-back articles beside passages that answer them, and beside three that do not, in three ways."""
+"""Calibration cases: questions of held-out articles with an answering passage, and with none in three ways."""
 
 import random
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _DRAWS = 50  # at random, before a corpus is taken to hold too few passages with
 
 
 class Kind(StrEnum):
-    """What a question is asked of: passages of which one answers, or three that do not in one of three ways."""
+    """The kind of a case: one passage answers, or none of the three answers, in one of three ways."""
 
     ANSWERABLE = "answerable"
     NEAR = "near"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A question and the passages it is asked of; `right` is the place of the one that answers."""
+    """A question and its passages; `right` is the index of the answering one."""
 
     question: str
     passages: tuple[str, ...]
@@ -53,7 +53,7 @@ def cases_of(corpus: Corpus, *, questions: int, seed: int) -> list[Case]:
 
 
 def _cases(corpus: Corpus, example: Example, random_: random.Random) -> list[Case]:
-    """Empty when the corpus has too few passages beside the right one."""
+    """The cases of one question; empty when the corpus has too few other passages."""
     right = example.statements[0].passage
     near = corpus.near(example.question, without=example.needs)
     silent = [key for key in near if _is_silent(corpus, key, example)][:SHOWN]

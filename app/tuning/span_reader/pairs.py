@@ -1,4 +1,4 @@
-"""What the span reader learns from: questions beside passages that answer them, and beside passages that do not."""
+"""Training pairs of the span reader: questions with answering passages, and with passages that do not answer."""
 
 import random
 import re
@@ -18,7 +18,7 @@ _ALIKE = 40  # batches that are sorted by length together
 
 
 def pairs_of(corpus: Corpus, *, random_: random.Random) -> list[Pair]:
-    """Each example with its passage; most also with a question or a passage that leaves it unanswered.
+    """Pairs each example with its passage; most also with a question or passage that makes it unanswerable.
 
     Passages too long for a window are cut at sentences around the answer; half begin with their title.
     """
@@ -49,7 +49,7 @@ def pairs_of(corpus: Corpus, *, random_: random.Random) -> list[Pair]:
 
 
 def _evidence(corpus: Corpus) -> dict[tuple[str, str], list[int]]:
-    """Where gold evidence begins, by question and passage."""
+    """The start offset of gold evidence by question and passage."""
     found: dict[tuple[str, str], list[int]] = {}
     for key, spans in corpus.question_set.spans.items():
         question = asked(corpus.question_set.questions[key].text)
@@ -59,9 +59,9 @@ def _evidence(corpus: Corpus) -> dict[tuple[str, str], list[int]]:
 
 
 def _place(text: str, example: Example, evidence: Mapping[tuple[str, str], Sequence[int]]) -> int | None:
-    """Where a passage says the answer: at its gold evidence, else first as whole words, else first; None if nowhere.
+    """The answer's offset in a passage: at its gold evidence, else first as whole words, else first; None if nowhere.
 
-    Yes and no are answers that stand nowhere: what reads like them by chance is not to be pointed at.
+    Yes and no have no span: a chance match must not be pointed at.
     """
     said, passage = example.statements[0].text, example.statements[0].passage
     if said.lower() in ("", "yes", "no"):
@@ -76,7 +76,7 @@ def _place(text: str, example: Example, evidence: Mapping[tuple[str, str], Seque
 
 
 def _neighbour(corpus: Corpus, example: Example, passage: str, random_: random.Random) -> str | None:
-    """A passage that looks as if it answered: of the same article, or found by a search; None if all do answer."""
+    """A hard negative from the same article or a search; None if all candidates answer."""
     siblings = corpus.siblings(passage)
     found = siblings if siblings and random_.random() < 0.5 else corpus.near(example.question, without=[passage])
     silent = [key for key in found[: 2 * _CLOSEST] if not contains_any(corpus.text(key), example.golds)]
@@ -104,7 +104,7 @@ def _pair(
 
 
 def _cut(text: str, around: tuple[int, int] | None, random_: random.Random) -> tuple[int, int]:
-    """Whole sentences of at most `_LONGEST` characters that hold `around`; where they begin is left to chance."""
+    """Whole sentences of at most `_LONGEST` characters around `around`, with a random start."""
     if len(text) <= _LONGEST:
         return 0, len(text)
     sentences = sentence_spans(text)
@@ -117,7 +117,7 @@ def _cut(text: str, around: tuple[int, int] | None, random_: random.Random) -> t
 
 
 def batches(targets: Sequence[Target], *, size: int, random_: random.Random) -> list[list[Target]]:
-    """All targets once, those of like length together so that little is padded; what is left over is left out."""
+    """Batches all targets once, grouped by length to reduce padding; an incomplete last batch is dropped."""
     order = list(targets)
     random_.shuffle(order)
     stretch = _ALIKE * size

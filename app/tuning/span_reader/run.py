@@ -38,7 +38,7 @@ def corpora(data: Path, *, seed: int, held_back: bool = False) -> list[Corpus]:
 
 
 def endless(found: list[Corpus], tokenizer: Any, *, size: int, seed: int) -> Iterator[list[Target]]:
-    """Batches of one pass after another; each pass draws its own passages that do not answer."""
+    """Yields batches of successive passes; each pass draws new negatives."""
     while True:
         random_ = random.Random(seed)  # noqa: S311  # nothing secret is drawn
         pairs = (pair for corpus in found for pair in pairs_of(corpus, random_=random_))
@@ -48,10 +48,10 @@ def endless(found: list[Corpus], tokenizer: Any, *, size: int, seed: int) -> Ite
 
 
 def publish(model: SpanModel, out: Path, *, recipe: Recipe, trained: Iterable[Corpus], calibrated: Calibrated) -> None:
-    """Write what ships: the trained weights, the manifest with their calibration, and the model card.
+    """Writes the trained weights, the manifest with their calibration, and the model card.
 
     Raises:
-        ValueError: A weight is beyond what half precision holds.
+        ValueError: A weight overflows half precision.
         OSError: The folder cannot be written.
     """
     from retrieval.span_reader import save_reader
@@ -72,7 +72,7 @@ def publish(model: SpanModel, out: Path, *, recipe: Recipe, trained: Iterable[Co
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    """Train, with a line of progress every few steps, calibrate, and write the reader."""
+    """Trains with a progress line every few steps, calibrates, and writes the reader."""
     import torch
     from tokenizers import Tokenizer
 

@@ -22,7 +22,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything that decides what comes out, besides the pairs. `batch` pairs make a step."""
+    """All hyperparameters. One step uses `batch` pairs."""
 
     frozen_layers: int = 2
     batch: int = 32
@@ -37,7 +37,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A window and the tokens an answer begins and ends at, 0 and 0 for none."""
+    """A window and the token indices of the answer's start and end; 0 and 0 for no answer."""
 
     window: Window
     start: int
@@ -61,7 +61,7 @@ def target_of(tokenizer: Any, pair: Pair) -> Target | None:
 
 
 def start(base: Path, recipe: Recipe) -> SpanModel:
-    """The base with a fresh head; embeddings and the lowest layers keep what they know."""
+    """Creates the model from the base with a new head; embeddings and the lowest layers are frozen."""
     torch.manual_seed(recipe.seed)
     model = SpanModel.from_base(base)
     kept = ("embeddings.", "pooler.", *(f"encoder.layer.{layer}." for layer in range(recipe.frozen_layers)))
@@ -71,7 +71,7 @@ def start(base: Path, recipe: Recipe) -> SpanModel:
 
 
 def loss_of(model: SpanModel, targets: Sequence[Target]) -> Tensor:
-    """Mean negative log-likelihood of beginnings and ends together."""
+    """The mean negative log-likelihood of start and end tokens."""
     starts, ends = model([target.window for target in targets])
     cross_entropy = torch.nn.functional.cross_entropy
     return cross_entropy(starts, torch.tensor([target.start for target in targets])) + cross_entropy(
@@ -80,7 +80,7 @@ def loss_of(model: SpanModel, targets: Sequence[Target]) -> Tensor:
 
 
 class Trainer:
-    """Runs a recipe step by step; what it has done can be saved and taken up again.
+    """Runs a recipe step by step; it can be saved and resumed.
 
     Where torch.distributed is initialised the processes share each step's pairs and average their gradients.
     """
@@ -100,7 +100,7 @@ class Trainer:
         )
 
     def run(self, batches: Iterator[Sequence[Target]]) -> Iterator[float]:
-        """The loss of each step that is left, of this process's share, as it is taken; each reads a batch."""
+        """Runs the remaining steps and yields the loss of this process's share of each batch."""
         self.model.train()
         while self.step < self._recipe.steps:
             for group in self._optimizer.param_groups:
@@ -126,7 +126,7 @@ class Trainer:
             at += weight.numel()
 
     def save_state(self, file: Path) -> None:
-        """Everything `load_state` needs, written whole or not at all."""
+        """Saves the state for `load_state` atomically."""
         state = {
             "weights": trained_weights(self.model),
             "optimizer": self._optimizer.state_dict(),
@@ -137,7 +137,7 @@ class Trainer:
         new.replace(file)
 
     def load_state(self, file: Path) -> None:
-        """Take up where `save_state` was called."""
+        """Resumes from the state that `save_state` wrote."""
         state = torch.load(file, map_location="cpu", weights_only=True)
         self.model.load_state_dict(state["weights"], strict=False)
         self._optimizer.load_state_dict(state["optimizer"])
@@ -145,12 +145,12 @@ class Trainer:
 
 
 def trained_weights(model: SpanModel) -> dict[str, Tensor]:
-    """What training changes, by name."""
+    """The trained parameters by name."""
     return {name: weight.detach() for name, weight in model.named_parameters() if weight.requires_grad}
 
 
 def rate(step: int, recipe: Recipe) -> float:
-    """Share of the peak rate: up in a straight line, then down in one to zero."""
+    """The learning rate as a share of the peak: linear warm-up, then linear decay to 0."""
     warm = max(1, round(recipe.steps * recipe.warmup))
     return min((step + 1) / warm, (recipe.steps - step) / max(1, recipe.steps - warm))
 

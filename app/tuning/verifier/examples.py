@@ -110,7 +110,7 @@ def _variants(
     long_answer: str,
     rng: random.Random,
 ) -> Iterator[tuple[str, str, str, bool]]:
-    """Kind, claim, document and truth of what is made of one question."""
+    """Yields kind, claim, document and label of the examples made from one question."""
     text = _body(collection, document)
     if long_answer:
         first = long_answer[slice(*sentence_spans(long_answer)[0])]
@@ -171,7 +171,7 @@ def _wrong_answer(question: Question, siblings: Sequence[Question], text: str, r
 
 
 def _shortened(sentence: str, answer: str, rng: random.Random) -> str:
-    """The sentence with one clause or a few words less, the answer kept: how a model retells it."""
+    """Drops a clause or a few words from the sentence and keeps the answer, like a model's paraphrase."""
     clauses = re.split(r"(?<=,) ", sentence)
     if len(clauses) > 1 and rng.random() < 0.5:
         for part in (" ".join(clauses[:-1]).rstrip(","), " ".join(clauses[1:])):

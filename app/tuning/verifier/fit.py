@@ -28,7 +28,7 @@ _KIND_WEIGHTS = {"joined": 0.2, "number": 0.2, "name": 0.2}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An example and what its allowed passages show, the embedder's cosine last."""
+    """An example and the features of its allowed passages; the last is the embedder's cosine."""
 
     example: Example
     fragment: bool
@@ -36,7 +36,7 @@ class Case:
 
 
 def source_of(text: str, *, heading: str, number: int = 1) -> Source:
-    """A text under a heading as a presented source."""
+    """Wraps a text with a heading as a presented source."""
     chunk = Chunk(
         key=number,
         id=f"chunk-{number}",
@@ -59,7 +59,7 @@ def source_of(text: str, *, heading: str, number: int = 1) -> Source:
 
 
 def cases(examples: Iterable[Example], *, embed: Callable[[Sequence[str]], npt.NDArray[np.float32]]) -> list[Case]:
-    """The examples as the verifier sees them; every text is embedded once."""
+    """Converts examples to the verifier's features; every text is embedded once."""
     looked_at = []
     for example in examples:
         source = source_of(example.source, heading=example.heading)
@@ -106,7 +106,7 @@ def fit(rows: Floats, labels: Floats, weights: Floats, *, ridge: float = 1.0, st
 
 
 def calibrated(known: Sequence[Case], *, fragment: bool, embedded: bool) -> tuple[Floats, list[float]]:
-    """Weights for one kind of claim, and the support of every case of it by them, 0 where the rules forbid all.
+    """Fits weights for one kind of claim; also returns the support of each case, 0 where the rules veto.
 
     Sets count the same, and so do true and false within a set.
     """
@@ -147,7 +147,7 @@ def _weights(examples: Sequence[Example]) -> Floats:
 
 
 def _report(known: Sequence[Case], supports: Sequence[float]) -> list[str]:
-    """Held-apart figures at the threshold, by set, and the share verified by kind."""
+    """Prints held-out figures at the threshold by set, and the verified share by kind."""
     lines = []
     apart = [(case.example, support) for case, support in zip(known, supports, strict=True) if case.example.apart]
     for dataset in sorted({example.dataset for example, _ in apart}):
@@ -166,7 +166,7 @@ def _report(known: Sequence[Case], supports: Sequence[float]) -> list[str]:
 
 
 def main() -> None:
-    """Print the four weight tuples and what they do on the documents held apart."""
+    """Prints the four weight tuples and their results on held-out documents."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="folder with the question sets")
     parser.add_argument("embedder", help="folder of the embedding model")

@@ -1,4 +1,4 @@
-"""How far `verified` can be trusted: `python -m app.tuning.verifier.measurement FOLDER EMBEDDER`.
+"""Measures how far `verified` can be trusted: `python -m app.tuning.verifier.measurement FOLDER EMBEDDER`.
 
 FOLDER holds climate-fever-mini (Diggelmann et al. 2020, arXiv:2012.00614): claims beside sentences that people
 judged to support or refute them, or to say too little. As many claims are put beside a sentence of another
@@ -86,7 +86,7 @@ def supports(pairs: Sequence[Pair], support: Callable[[str, Source], float]) -> 
 def rates(
     pairs: Sequence[Pair], values: npt.NDArray[np.float64], *, threshold: float, seed: int = 0
 ) -> dict[str, Rate]:
-    """What is verified at `threshold`, by name.
+    """Rates of verification at `threshold`, by name.
 
     `precision` and `recall` count every label, a sentence that says too little as no support; `settled
     precision` leaves those out. `verified X` is the share of label X that is verified.
@@ -130,7 +130,7 @@ def curve(pairs: Sequence[Pair], values: npt.NDArray[np.float64], *, settled: bo
 
 
 def chart(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
-    """Precision over recall as one SVG that stands alone: a line for each name."""
+    """Draws precision over recall as a standalone SVG, one line per name."""
     strokes = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd")
     lines = []
     for at, (name, points) in enumerate(curves):
@@ -158,7 +158,7 @@ def by_shared_words(claim: str, source: Source) -> float:
 def by_verifier(
     *, embedder: SentenceEmbedder | None = None, judge: Judge | None = None
 ) -> Callable[[str, Source], float]:
-    """Support as the verifier has it with these models."""
+    """The support computed by the verifier with these models."""
 
     def support(claim: str, source: Source) -> float:
         evidence = Verifier([source], embedder=embedder, judge=judge).best(claim)
@@ -168,7 +168,7 @@ def by_verifier(
 
 
 def main() -> None:
-    """Print what each way of verifying is worth, and draw it."""
+    """Prints and draws the precision and recall of each way of verifying."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="climate-fever-mini")
     parser.add_argument("embedder", help="folder of the embedding model")
