@@ -48,6 +48,9 @@ _WORDS = 0.3
 _WORDS_ALONE = 0.45
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
+REFUSED = frozenset({"no_evidence", "not_in_sources", "not_verified"})
+"""The reasons (`Answer.reason`) of refusals; the others are of dry runs and failures."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

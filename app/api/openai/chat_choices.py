@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.answering.abstention import REFUSED
 from app.answering.answer import Answer
 from app.answering.citation import Citation
 from app.api.schemas.answers import CitationBody
@@ -10,12 +11,11 @@ from generation.ports import Tokenizer
 from generation.types import TokenLogprob
 
 _LEAST = -9999.0  # stands for a probability of 0, whose logarithm JSON cannot say
-_REFUSALS = frozenset({"no_evidence", "not_in_sources"})
 
 
 def choice_of(answer: Answer, *, index: int, in_json: bool, tokenizer: Tokenizer) -> dict[str, Any]:
     """A whole answer as a choice; of one `in_json` a refusal is no content, since a sentence would be no JSON."""
-    refused = in_json and answer.reason in _REFUSALS
+    refused = in_json and answer.reason in REFUSED
     message = {
         "role": "assistant",
         "content": None if refused else answer.text,

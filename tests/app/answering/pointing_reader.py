@@ -1,4 +1,4 @@
-"""A reader that points at words it was told."""
+"""A fake span reader that points at given words."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from retrieval.types import Pointer
 
 
 class PointingReader:
-    """Implements `SpanReader`: points at the same words wherever they stand, in each passage as likely as it is told.
+    """Implements `SpanReader`: points at the same words in every passage that has them, with given probabilities.
 
-    What stands nowhere is pointed at with probability .01, at the passage's first character.
+    In other passages it points at the first character, with probability .01.
     """
 
     model = "pointing"
@@ -16,7 +16,7 @@ class PointingReader:
     threshold = 0.4
 
     def __init__(self, words: str, *, probabilities: Sequence[float] = (0.9,), failing: bool = False) -> None:
-        """The last of the probabilities holds for all passages after it."""
+        """The last of the probabilities is also that of all further passages."""
         self._words = words
         self._probabilities = probabilities
         self._failing = failing

@@ -1,4 +1,4 @@
-"""app.answering.locator: points at the words that answer a question exactly, and bills the reading."""
+"""app.answering.locator: the span reader's spans in the documents, and its metered calls."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""app.answering.wording: people's own texts in the prompt, and files that hold none."""
+"""app.answering.wording: prompt files replace texts of the prompt, and faulty ones are refused."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Tests of app.answering.answerer.followup."""
+"""Tests of app.answering.followup."""

@@ -1,1 +1,1 @@
-"""Tests of app.answering.answerer.quoting."""
+"""Tests of app.answering.quoting."""

@@ -1,4 +1,4 @@
-"""app.answering.quoting.rendering writes quotes so that every marker opens the sentence before it."""
+"""app.answering.quoting.rendering writes quotes; every marker cites the sentence before it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""app.answering.quoting.selection quotes what the sources say, where they say it, and refuses where they do not."""
+"""app.answering.quoting.selection selects the sentences that answer, exactly as they stand, or none."""
 
 import re
 from dataclasses import replace

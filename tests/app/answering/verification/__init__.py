@@ -1,1 +1,1 @@
-"""Tests of app.answering.answerer.verification."""
+"""Tests of app.answering.verification."""

@@ -1,4 +1,4 @@
-"""An honest implementation of what verification asks of an embedder."""
+"""A fake of the embedder that verification uses."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 
 class OneDirection:
-    """Finds every text alike, and remembers what it was asked."""
+    """Implements `SentenceEmbedder`: every text has the same vector; `embedded` records the texts of each call."""
 
     def __init__(self) -> None:
-        self.asked: list[list[str]] = []
+        self.embedded: list[list[str]] = []
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        self.asked.append(list(texts))
+        self.embedded.append(list(texts))
         return np.array([[1.0, 0.0]] * len(texts), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""app.answering.verification.contradiction tells an opposite from an agreement."""
+"""app.answering.verification.contradiction recognises statements that contradict each other."""
 
 import pytest
 

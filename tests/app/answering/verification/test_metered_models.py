@@ -1,4 +1,4 @@
-"""app.answering.verification.metered_models: what verification reads is on the ledger, call by call."""
+"""app.answering.verification.metered_models: each model call of a verification is on the ledger."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""app.answering.verification.statement reads numbers, months and names however they are written."""
+"""app.answering.verification.statement recognises numbers, months and names in every spelling."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""app.answering.verification.verifier: what supports a claim, what must not, and when a model is asked."""
+"""app.answering.verification.verifier: which passages support a claim, which must not, and when a model is called."""
 
 from collections.abc import Sequence
 
@@ -152,11 +152,11 @@ def test_a_text_is_embedded_once_and_only_where_words_do_not_decide():
     verifier = Verifier([source(REPORT)], embedder=embedder)
 
     verifier.best("The board of Contoso proposed 31 cents.")
-    assert embedder.asked == []
+    assert embedder.embedded == []
     verifier.best("A dividend was suggested by the board.")
     verifier.best("A dividend was suggested by the board.")
 
-    asked = [text for texts in embedder.asked for text in texts]
+    asked = [text for texts in embedder.embedded for text in texts]
     assert asked
     assert len(set(asked)) == len(asked)
 

@@ -1,1 +1,1 @@
-"""Tests of app.evaluation.injections.documents."""
+"""Tests of app.evaluation.injections."""

@@ -1,1 +1,1 @@
-"""Tests of app.evaluation.report.page."""
+"""Tests of app.evaluation.report."""

@@ -1,1 +1,1 @@
-"""Tests of app.usage.budgets.budgets."""
+"""Tests of app.usage.budgets."""

@@ -1,1 +1,1 @@
-"""Tests of app.usage.ledger.ledger."""
+"""Tests of app.usage.ledger."""

@@ -1,1 +1,1 @@
-"""Tests of app.usage.reconciliation.reconciliation."""
+"""Tests of app.usage.reconciliation."""

@@ -1,1 +1,1 @@
-"""Tests of app.usage.reports.reports."""
+"""Tests of app.usage.reports."""

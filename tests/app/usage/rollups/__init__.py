@@ -1,1 +1,1 @@
-"""Tests of app.usage.rollups.rollups."""
+"""Tests of app.usage.rollups."""
