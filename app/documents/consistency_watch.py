@@ -12,8 +12,6 @@ from app.errors import Conflict
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 
-_CLOSE_SECONDS = 10.0
-
 
 class Reconciler:
     """Looks at one installation, one look at a time, and reports to the log and the metrics."""
@@ -58,47 +56,6 @@ class Reconciler:
         log = logger().warning if found.open else logger().info
         log("reconciliation.done", versions=found.versions, chunks=found.chunks, repaired=repair, **counts)
         return found
-
-
-class NightlyReconciliation:
-    """Runs a reconciliation with repair once a day, in a thread of its own."""
-
-    def __init__(
-        self,
-        reconcile: Callable[[], Findings],
-        *,
-        hour: int,
-        now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
-    ) -> None:
-        """Nothing runs before `start`.
-
-        Args:
-            reconcile: One look, with repair.
-            hour: Of the day, 0 to 23, in the machine's time zone.
-            now: The time there.
-        """
-        self._reconcile = reconcile
-        self._hour = hour
-        self._now = now
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="footnote-reconciliation", daemon=True)
-
-    def start(self) -> None:
-        """Begin to wait for the hour."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; a look being taken is waited for, a while."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=_CLOSE_SECONDS)
-
-    def _run(self) -> None:
-        while not self._stop.wait(seconds_until(self._hour, self._now())):
-            try:
-                self._reconcile()
-            except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
-                logger().error("reconciliation.failed", error=type(error).__name__, exc_info=error)
 
 
 def seconds_until(hour: int, now: datetime) -> float:

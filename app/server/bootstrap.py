@@ -48,6 +48,7 @@ from app.outbound.webhooks import Webhooks
 from app.server.background_loading import BackgroundLoading
 from app.server.collectors import LedgerCollector, TokenMetrics
 from app.server.model_loading import STEPS, Foundation, extraction_limits, loaded
+from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
 from app.server.state import Access, Corpus, History, Limits, State, Telemetry, Usage
 from app.settings import Settings
@@ -66,13 +67,15 @@ from app.usage.ledger.entry import LedgerObserver
 from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
-from app.usage.ledger.settlement_journal import SettlementJournal, SettlementRetry
+from app.usage.ledger.settlement_journal import SettlementJournal
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.reports.raw_ledger import RawLedger
 from app.usage.reports.reports import UsageReports
 from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
 from ingestion.child_extractor import find_soffice
+
+_RETRY_SECONDS = 5.0  # between attempts to settle what the database could not take
 
 
 @contextmanager
@@ -248,9 +251,16 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
     if recovered or requeued or replayed:
         logger().warning("start.recovered", ledger_rows=recovered, jobs=requeued, settled=replayed)
     base.telemetry.metrics.register(LedgerCollector(base.database, lambda: len(journal)))
-    retry = SettlementRetry(ledger.settle_journaled)
+
+    def settle() -> None:
+        if settled := ledger.settle_journaled():
+            logger().info("settlement.replayed", settled=settled)
+
+    retry = PeriodicThread(
+        settle, name="settlements", interval=_RETRY_SECONDS, failed="settlement.failed", once_more=True
+    )
     retry.start()
-    stack.callback(retry.close)
+    stack.callback(retry.stop)
     return ledger
 
 

@@ -4,11 +4,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from app.db.chunks import ChunkRepository
 from app.db.vectors import VectorRepository
-from app.documents.consistency_watch import NightlyReconciliation
+from app.documents.consistency_watch import seconds_until
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
 from app.documents.vector_index import index_folder
@@ -16,12 +17,12 @@ from app.models.loading import load_embedder, load_entailment, load_generator, l
 from app.server.assembly import Assembly
 from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderSwap
+from app.server.periodic import PeriodicThread
 from app.server.process import leave_loaded_alone
 from app.server.state import State
 from app.settings import IngestionSettings
 from app.usage.budgets.alert_delivery import AlertDelivery
 from app.usage.reconciliation.engine_counters import EngineCounters
-from app.usage.reconciliation.reconciliation import LedgerWatch
 from generation.ports import Engine, Tokenizer
 from ingestion.child_extractor import find_soffice
 from ingestion.types import ExtractionLimits
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 STEPS = ("embedder", "generator", "reranker and verifier", "reader", "index")
 """What is loaded, in this order."""
+
+_COUNTERS_SECONDS = 10.0
+_ALERTS_SECONDS = 5.0
+_DELIVERY_SECONDS = 12.0  # a little more than one delivery may take
+_LEDGER_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +76,17 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         generator = load_generator(settings, embedder)
         if not settings.extractive and not settings.remote_url:  # elsewhere the engine's counters are not ours to read
             counters = EngineCounters(state.database, generator[2], boot_id=foundation.boot_id, clock=ledger.seconds)
-            counters.start()
+            counters.flush()
             stack.callback(counters.close)  # after the engine, which tells every observer first
+            _start(
+                stack,
+                PeriodicThread(
+                    counters.flush_if_changed,
+                    name="engine-counters",
+                    interval=_COUNTERS_SECONDS,
+                    failed="engine_counters.failed",
+                ),
+            )
             state.usage.reconciliation.watch_engine(counters)
         stack.callback(generator[2].close)
 
@@ -103,9 +118,7 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         models.worker.wake()  # for what was uploaded meanwhile
         state.telemetry.metrics.register(EngineCollector(models.engine))
         state.telemetry.metrics.register(IndexCollector(serving.vectors))
-        foundation.delivery.start()
-        stack.callback(foundation.delivery.stop)
-        _watch(foundation, stack)
+        _start_periodic(foundation, stack)
         embedder_swap.start(standing)
         leave_loaded_alone()
         yield
@@ -164,16 +177,40 @@ def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
     )
 
 
-def _watch(foundation: Foundation, stack: ExitStack) -> None:
-    """Reconcile the ledger every few minutes, and everything else every night."""
-    state, serving = foundation.state, foundation.state.serving
-    ledger_watch = LedgerWatch(state.usage.reconciliation.run)
-    ledger_watch.start()
-    stack.callback(ledger_watch.stop)
-    if state.settings.reconcile_hour == "off":
-        return
-    nightly = NightlyReconciliation(
-        lambda: state.corpus.reconciler.run(serving.current().index, repair=True), hour=state.settings.reconcile_hour
+def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
+    """Deliver alerts, reconcile the ledger every few minutes, and compare database, files and index every night."""
+    state, serving, delivery = foundation.state, foundation.state.serving, foundation.delivery
+    alerts = PeriodicThread(
+        lambda: delivery.work(stopping=lambda: alerts.stopping),
+        name="alerts",
+        interval=_ALERTS_SECONDS,
+        failed="budget.alerts_failed",
+        stop_seconds=_DELIVERY_SECONDS,
     )
-    nightly.start()
-    stack.callback(nightly.stop)
+    _start(stack, alerts)
+    _start(
+        stack,
+        PeriodicThread(
+            state.usage.reconciliation.run_unless_busy,
+            name="ledger-watch",
+            interval=_LEDGER_SECONDS,
+            failed="ledger.reconciliation_failed",
+        ),
+    )
+    hour = state.settings.reconcile_hour
+    if hour == "off":
+        return
+    _start(
+        stack,
+        PeriodicThread(
+            lambda: state.corpus.reconciler.run(serving.current().index, repair=True),
+            name="reconciliation",
+            interval=lambda: seconds_until(hour, datetime.now().astimezone()),
+            failed="reconciliation.failed",
+        ),
+    )
+
+
+def _start(stack: ExitStack, thread: PeriodicThread) -> None:
+    thread.start()
+    stack.callback(thread.stop)

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from app.answering.question import Limits
 from app.documents.passwords import Passwords
 from app.server.bootstrap import build
+from app.server.periodic import PeriodicThread
 from app.server.state import State
 from app.settings import Settings
 from app.usage.ledger.ledger import Ledger
@@ -91,8 +92,12 @@ def metered(
     settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with build(settings, with_models=False) as bare:
         engine = engine or scripted()
-        counters = EngineCounters(bare.database, engine, boot_id=bare.usage.ledger.boot_id, seconds=0.5)
-        counters.start()
+        counters = EngineCounters(bare.database, engine, boot_id=bare.usage.ledger.boot_id)
+        counters.flush()
+        flushing = PeriodicThread(
+            counters.flush_if_changed, name="engine-counters", interval=0.5, failed="engine_counters.failed"
+        )
+        flushing.start()
         reconciliation = LedgerReconciliation(
             bare.database,
             boot_id=bare.usage.ledger.boot_id,
@@ -108,4 +113,5 @@ def metered(
         finally:
             models.worker.stop()
             engine.close()
+            flushing.stop()
             counters.close()

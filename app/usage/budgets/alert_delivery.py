@@ -9,8 +9,6 @@ from app.usage.budgets.alert_rows import Alert, AlertRepository
 from app.usage.budgets.alerts import Crossing
 from app.usage.rollups.sums import decimal
 
-_EVERY_SECONDS = 5.0
-_CLOSE_SECONDS = 12.0  # a little more than one delivery may take
 _AT_ONCE = 20
 _FIRST_SECONDS = 10.0
 _LONGEST_SECONDS = 3600.0
@@ -22,19 +20,19 @@ Post = Callable[[str, Mapping[str, object]], None]
 
 
 class AlertDelivery:
-    """A thread that notes refusals and delivers alerts, at least once each: a process may die before it is noted."""
+    """Notes refusals and delivers alerts, at least once each: a process may die before a delivery is noted.
 
-    def __init__(self, alerts: AlertRepository, post: Post, *, currency: str, every: float = _EVERY_SECONDS) -> None:
-        """Nothing runs before `start`; `currency` is that of the installation, `every` the seconds between looks."""
+    The composition root calls `work` every few seconds.
+    """
+
+    def __init__(self, alerts: AlertRepository, post: Post, *, currency: str) -> None:
+        """`currency` is that of the installation."""
         self._alerts = alerts
         self._post = post
         self._currency = currency
-        self._every = every
         self._lock = threading.Lock()
         self._refused: dict[tuple[object, ...], Crossing] = {}
         self._noted: set[tuple[object, ...]] = set()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="footnote-alerts", daemon=True)
 
     def refused(self, crossing: Crossing) -> None:
         """A call was refused; noted soon, once a window. Never blocks on the database."""
@@ -45,18 +43,11 @@ class AlertDelivery:
             if key not in self._noted:
                 self._refused.setdefault(key, crossing)
 
-    def start(self) -> None:
-        """Begin to look."""
-        self._thread.start()
+    def work(self, *, stopping: Callable[[], bool] = lambda: False) -> int:
+        """Note what was refused and try once to deliver what is due; how many alerts are due.
 
-    def stop(self) -> None:
-        """End; a delivery under way is waited for, what is not delivered waits for the next start."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=_CLOSE_SECONDS)
-
-    def work(self) -> int:
-        """Note what was refused and try once to deliver what is due; how many alerts were tried.
+        Args:
+            stopping: Asked before each delivery; once it is true, what is not delivered waits for the next start.
 
         Raises:
             StoreUnavailable, StorageFull: What is not noted is looked at again.
@@ -72,7 +63,7 @@ class AlertDelivery:
                     self._noted.clear()
         due = self._alerts.due(limit=_AT_ONCE)
         for alert in due:
-            if self._stop.is_set():
+            if stopping():
                 break
             self._deliver(alert)
         return len(due)
@@ -94,13 +85,6 @@ class AlertDelivery:
                 self._alerts.put_off(alert, seconds=delay_after(alert.attempts + 1))
         else:
             self._alerts.delivered(alert, "delivered")
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._every):
-            try:
-                self.work()
-            except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
-                logger().error("budget.alerts_failed", error=type(error).__name__, exc_info=error)
 
 
 def delay_after(attempts: int) -> float:

@@ -8,16 +8,12 @@ been settled changes nothing.
 import json
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from app.disk import sync_folder
 from app.telemetry.logs import logger
 from app.types import Settlement, UsageStatus
-
-_RETRY_SECONDS = 5.0
-_CLOSE_SECONDS = 10.0
 
 
 class SettlementJournal:
@@ -110,38 +106,3 @@ class SettlementJournal:
             self._pending.setdefault(event_id, settlement)
         if whole != len(content):
             self._cut(whole)
-
-
-class SettlementRetry:
-    """Settles what a journal keeps every few seconds, in a thread of its own."""
-
-    def __init__(self, settle: Callable[[], int], *, seconds: float = _RETRY_SECONDS) -> None:
-        """`settle` tries all of them and says how many the database took. Nothing runs before `start`."""
-        self._settle = settle
-        self._seconds = seconds
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="footnote-settlements", daemon=True)
-
-    def start(self) -> None:
-        """Begin to wait."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Try a last time, and end. What is left stays in the journal."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=_CLOSE_SECONDS)
-        self._try()
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._seconds):
-            self._try()
-
-    def _try(self) -> None:
-        try:
-            settled = self._settle()
-        except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
-            logger().error("settlement.failed", error=type(error).__name__, exc_info=error)
-            return
-        if settled:
-            logger().info("settlement.replayed", settled=settled)

@@ -4,7 +4,6 @@ One row a process and model: prompt tokens computed, found and generated, and re
 an answer's or another's. What the ledger bills must add up to it (`app.usage.reconciliation.reconciliation`).
 """
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -17,9 +16,6 @@ from app.db.tables.rollups import engine_counter
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
 from generation.types import EngineStats, ModelInfo
-
-_FLUSH_SECONDS = 10.0
-_CLOSE_SECONDS = 10.0
 
 _COUNTS = ("prefill_tokens", "cached_tokens", "decode_tokens", "requests", "updated_at", "closed")
 _PUT = upsert(engine_counter, keys=("boot_id", "model_id"), change=lambda new: {name: new[name] for name in _COUNTS})
@@ -48,26 +44,21 @@ class EngineCounters:
         *,
         boot_id: str,
         clock: Callable[[], float] = time.time,
-        seconds: float = _FLUSH_SECONDS,
     ) -> None:
-        """Nothing is written before `start`.
+        """Nothing is written before the first `flush`.
 
         Args:
             database: Where the row is.
             engine: Whose counters they are, from its first request on.
             boot_id: The process.
             clock: Unix seconds.
-            seconds: Between two looks; an engine that has done nothing since costs no write.
         """
         self._database = database
         self._engine = engine
         self._boot_id = boot_id
         self._clock = clock
-        self._seconds = seconds
         self._started_at = self._now()
         self._written: EngineStats | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="footnote-engine-counters", daemon=True)
 
     @property
     def boot_id(self) -> str:
@@ -83,23 +74,11 @@ class EngineCounters:
         """What the engine says now."""
         return self._engine.stats()
 
-    def start(self) -> None:
-        """Write the row, all zeros, and keep it from now on.
-
-        Raises:
-            StoreUnavailable, StorageFull: It cannot be written.
-        """
-        self.flush()
-        self._thread.start()
-
     def close(self) -> None:
         """Write the last of it, for good. To be called when the engine has stopped and told every observer.
 
         Where the database is away the row stays open, and is compared as that of a process that died.
         """
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=_CLOSE_SECONDS)
         try:
             self.flush(closed=True)
         except (StoreUnavailable, StorageFull) as error:
@@ -125,15 +104,15 @@ class EngineCounters:
             connection.execute(_PUT.on(connection), row)
         self._written = stats
 
-    def _run(self) -> None:
-        while not self._stop.wait(self._seconds):
-            stats = self._engine.stats()
-            if self._written is not None and _totals(stats) == _totals(self._written):
-                continue
-            try:
-                self.flush()
-            except (StoreUnavailable, StorageFull) as error:  # the totals only grow: the next one tells it all
-                logger().warning("engine_counters.unwritten", error=type(error).__name__)
+    def flush_if_changed(self) -> None:
+        """Write what the engine says now, unless it has done nothing since; a database that is away is logged."""
+        stats = self._engine.stats()
+        if self._written is not None and _totals(stats) == _totals(self._written):
+            return
+        try:
+            self.flush()
+        except (StoreUnavailable, StorageFull) as error:  # the totals only grow: the next write has them all
+            logger().warning("engine_counters.unwritten", error=type(error).__name__)
 
     def _now(self) -> int:
         return round(self._clock() * 1_000_000)

@@ -19,8 +19,6 @@ from generation.types import EngineStats
 _NOTHING = EngineStats(waiting=0, running=0, capacity=0, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0)
 _DAYS = 2
 _DAY = 86_400_000_000
-_WATCH_SECONDS = 300.0
-_CLOSE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +100,17 @@ class LedgerReconciliation:
         self._tell(found)
         return found
 
+    def run_unless_busy(self) -> None:
+        """Take the cheap look, unless an administrator takes one just now.
+
+        Raises:
+            StoreUnavailable: The database cannot be read.
+        """
+        try:
+            self.run()
+        except Conflict:
+            return
+
     def _checks(self, since: int | None) -> tuple[Check, ...]:
         now = round(self._clock() * 1_000_000)
         begin = max(0, now - _DAYS * _DAY) if since is None else since
@@ -142,33 +151,3 @@ class LedgerReconciliation:
                     found=check.found,
                     detail=check.detail,
                 )
-
-
-class LedgerWatch:
-    """Reconciles every few minutes, in a thread of its own."""
-
-    def __init__(self, reconcile: Callable[[], object], *, seconds: float = _WATCH_SECONDS) -> None:
-        """`reconcile` is one look. Nothing runs before `start`."""
-        self._reconcile = reconcile
-        self._seconds = seconds
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="footnote-ledger-watch", daemon=True)
-
-    def start(self) -> None:
-        """Begin to wait."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; a look being taken is waited for, a while."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=_CLOSE_SECONDS)
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._seconds):
-            try:
-                self._reconcile()
-            except Conflict:
-                continue  # an administrator is looking just now
-            except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
-                logger().error("ledger.reconciliation_failed", error=type(error).__name__, exc_info=error)

@@ -1,6 +1,5 @@
 """app.documents.consistency: each thing that can be wrong is found, and mended only where nothing can be lost."""
 
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ import pytest
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
 from app.documents.consistency import Findings, Kind, examine
-from app.documents.consistency_watch import NightlyReconciliation, Reconciler, seconds_until
+from app.documents.consistency_watch import Reconciler, seconds_until
 from app.documents.originals import FileStore
 from app.documents.vector_index import LiveVectorIndex
 from app.errors import Conflict
@@ -221,19 +220,3 @@ def test_two_looks_at_once_are_refused(on_sqlite):
 )
 def test_the_next_hour_is_always_ahead(now, seconds):
     assert seconds_until(3, now) == seconds
-
-
-def test_every_night_a_look_is_taken_and_a_failed_one_does_not_end_it():
-    nights = threading.Semaphore(0)
-
-    def failing() -> Findings:
-        nights.release()
-        raise OSError("the disk is away")
-
-    nightly = NightlyReconciliation(failing, hour=3, now=lambda: datetime(2030, 1, 1, 2, 59, 59, 990_000, tzinfo=UTC))
-    nightly.start()
-    try:
-        for _ in range(2):
-            assert nights.acquire(timeout=20)
-    finally:
-        nightly.stop()

@@ -52,7 +52,7 @@ class Bench:
         self.budgets = BudgetRepository(database, AuditLog(database), clock=self.clock)
         self.alerts = AlertRepository(database, clock=self.clock)
         self.receiver = Receiver()
-        self.delivery = AlertDelivery(self.alerts, self.receiver, currency="eur", every=0.01)
+        self.delivery = AlertDelivery(self.alerts, self.receiver, currency="eur")
         self.ledger = Ledger(database, "boot-1", self.clock, observers=(Budgets(on_refusal=self.delivery.refused),))
         self.calls = 0
 
@@ -251,12 +251,11 @@ def test_without_a_webhook_the_log_is_told_once(bench: Bench) -> None:
 def test_what_was_not_delivered_waits_for_the_next_process(bench: Bench) -> None:
     set_budget(bench.budgets, limit=100, thresholds=(80,), webhook_url=URL)
     bench.spend(90)
-    later = AlertDelivery(bench.alerts, bench.receiver, currency="eur", every=0.01)
-    later.start()
-    while not bench.receiver.taken:
-        bench.clock.now += 1
-    later.stop()
+    later = AlertDelivery(bench.alerts, bench.receiver, currency="eur")
 
+    assert later.work(stopping=lambda: True) == 1
+    assert bench.receiver.taken == []
+    assert later.work() == 1
     assert len(bench.receiver.taken) == 1
 
 

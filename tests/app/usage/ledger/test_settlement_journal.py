@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.db.session import Database
 from app.types import Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from app.usage.ledger.settlement_journal import SettlementJournal, SettlementRetry
+from app.usage.ledger.settlement_journal import SettlementJournal
 from tests.app.usage.samples import reservation
 
 SPENT = Settlement(
@@ -127,32 +127,3 @@ def test_what_contradicts_its_row_stays_and_keeps_no_other_from_being_settled(da
 
     assert ledger.settle_journaled() == 1
     assert [event_id for event_id, _ in journal.pending()] == ["req_1:1"]
-
-
-def test_the_retry_settles_a_last_time_when_it_is_closed() -> None:
-    tried: list[int] = []
-
-    def settle() -> int:
-        tried.append(1)
-        return 1
-
-    retry = SettlementRetry(settle, seconds=3600)
-    retry.start()
-    retry.close()
-
-    assert tried == [1]
-
-
-def test_the_retry_outlives_a_failure() -> None:
-    tried: list[int] = []
-
-    def settle() -> int:
-        tried.append(1)
-        raise RuntimeError("the database is on fire")
-
-    retry = SettlementRetry(settle, seconds=0.001)
-    retry.start()
-    while len(tried) < 3:
-        pass
-    retry.close()
-    assert len(tried) >= 4

@@ -43,8 +43,8 @@ def test_the_row_is_there_before_the_first_request_and_is_kept_to_the_end(
     database: Database, engine: LocalEngine
 ) -> None:
     clock, observer = Clock(1000.0), RecordingObserver()
-    counters = EngineCounters(database, engine, boot_id="boot_1", clock=clock, seconds=3600)
-    counters.start()
+    counters = EngineCounters(database, engine, boot_id="boot_1", clock=clock)
+    counters.flush()
     assert rows(database) == [("boot_1", "scripted", 0, 0, 0, 10**9, 10**9, False)]
 
     stream = engine.submit(request(prompt=(1, 2, 3), max_tokens=8), observer=observer)
@@ -67,8 +67,8 @@ def test_the_row_is_there_before_the_first_request_and_is_kept_to_the_end(
 
 def test_every_process_has_a_row_of_its_own(database: Database, engine: LocalEngine) -> None:
     for boot in ("boot_1", "boot_2"):
-        counters = EngineCounters(database, engine, boot_id=boot, seconds=3600)
-        counters.start()
+        counters = EngineCounters(database, engine, boot_id=boot)
+        counters.flush()
         counters.close()
 
     assert [row[0] for row in rows(database)] == ["boot_1", "boot_2"]
@@ -78,14 +78,19 @@ def test_an_engine_that_rests_costs_no_write_and_one_that_works_is_written(
     sqlite_database: Database, engine: LocalEngine
 ) -> None:
     clock = Clock(1000.0)
-    counters = EngineCounters(sqlite_database, engine, boot_id="boot_1", clock=clock, seconds=0.001)
-    counters.start()
+    counters = EngineCounters(sqlite_database, engine, boot_id="boot_1", clock=clock)
+    counters.flush()
     clock.now = 3000.0
     observer = RecordingObserver()
     engine.submit(request(max_tokens=1), observer=observer).close()
     observer.wait()
-    wait_until(lambda: rows(sqlite_database)[0][4] == 1)
-    wait_until(lambda: rows(sqlite_database)[0][3] == engine.stats().decode_tokens)
+    counters.flush_if_changed()
+    stats = engine.stats()
+    assert rows(sqlite_database)[0][2:7] == (stats.prompt_tokens, stats.decode_tokens, 1, 10**9, 3 * 10**9)
+
+    clock.now = 3500.0
+    counters.flush_if_changed()
+    assert rows(sqlite_database)[0][6] == 3 * 10**9
     clock.now = 4000.0
     counters.close()
     assert rows(sqlite_database)[0][6] == 4 * 10**9
@@ -109,16 +114,17 @@ def test_a_database_that_is_away_is_told_everything_later(
 ) -> None:
     database = AwayDatabase.open(f"sqlite:///{shutil.copy(migrated_file, tmp_path / 'footnote.db')}")
     assert isinstance(database, AwayDatabase)
-    counters = EngineCounters(database, engine, boot_id="boot_1", seconds=0.001)
-    counters.start()
+    counters = EngineCounters(database, engine, boot_id="boot_1")
+    counters.flush()
     database.away = True
     observer = RecordingObserver()
     engine.submit(request(max_tokens=3), observer=observer).close()
     observer.wait()
-    wait_until(lambda: engine.stats().requests == 1)
+    counters.flush_if_changed()
     assert rows(database)[0][4] == 0
     database.away = False
-    wait_until(lambda: rows(database)[0][4] == 1)
+    counters.flush_if_changed()
+    assert rows(database)[0][4] == 1
 
     database.away = True
     engine.close()

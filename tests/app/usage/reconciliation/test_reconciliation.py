@@ -24,11 +24,10 @@ from app.types import DocumentShare, Operation, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from app.usage.reconciliation.checks import Check
 from app.usage.reconciliation.engine_counters import EngineCounters
-from app.usage.reconciliation.reconciliation import LedgerReconciliation, LedgerWatch, Reconciliation
+from app.usage.reconciliation.reconciliation import LedgerReconciliation, Reconciliation
 from app.usage.rollups.rollups import Rollups
 from generation.types import EngineStats, ModelInfo
 from tests.app.usage.samples import Clock, reservation
-from tests.generation.fakes import wait_until
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MODEL = "m1"
@@ -488,19 +487,24 @@ def test_one_look_at_a_time(installation: Installation) -> None:
     assert installation.reconciliation.last is not None
 
 
-def test_the_watch_looks_again_and_again_also_after_a_failure() -> None:
-    looks: list[int] = []
+def test_the_periodic_look_gives_way_to_an_administrators(installation: Installation) -> None:
+    class Meanwhile:
+        """An engine whose counters are read while a look is being taken: another look begins then."""
 
-    def look() -> None:
-        looks.append(1)
-        raise Conflict("busy") if len(looks) % 2 else RuntimeError("on fire")
+        info = installation.engine.info
 
-    watch = LedgerWatch(look, seconds=0.001)
-    watch.start()
-    wait_until(lambda: len(looks) >= 4)
-    watch.stop()
-    seen = len(looks)
-    assert seen >= 4
+        def stats(self) -> EngineStats:
+            reconciliation.run_unless_busy()
+            return installation.engine.stats()
+
+    meanwhile = EngineCounters(installation.database, Meanwhile(), boot_id="boot_1")
+    reconciliation = LedgerReconciliation(
+        installation.database, boot_id="boot_1", zone=BERLIN, metrics=installation.metrics, counters=meanwhile
+    )
+
+    reconciliation.run_unless_busy()
+
+    assert reconciliation.last is not None
 
 
 def test_components_of_a_call_the_database_does_not_check_are_looked_at(installation: Installation) -> None:
