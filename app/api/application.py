@@ -1,4 +1,4 @@
-"""The ASGI application."""
+"""Builds the ASGI application: routers, middleware, error handlers and the OpenAPI document."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -47,11 +47,11 @@ from app.server.state import State
 
 _DESCRIPTION = """\
 Answers questions from your own documents. Every claim carries a footnote that opens the exact
-passage; every token is on the bill.
+passage; every token is counted and billed.
 
 Send `Authorization: Bearer fn_…`. Errors are `application/problem+json` (RFC 9457). Character
 offsets count Unicode code points of a document version's canonical text, start inclusive, end
-exclusive. Every response carries `X-Request-Id`, which is also the ledger's key.
+exclusive. Every response carries `X-Request-Id`, by which the usage ledger names the request.
 """
 
 
@@ -62,13 +62,13 @@ def create_app(
     root_path: str = "",
     drain: Drain | None = None,
 ) -> FastAPI:
-    """The application over whatever `build` composes; nothing is built before the server starts.
+    """The application; `build` runs when the server starts, not before.
 
     Args:
-        build: Makes the state and tears it down; see `app.server.bootstrap.build`.
+        build: Context manager that builds the state and closes it; see `app.server.bootstrap.build`.
         version: Shown in the OpenAPI document.
-        root_path: What a reverse proxy takes off the front of every path.
-        drain: How it stops; without one it is never asked to.
+        root_path: The path prefix that a reverse proxy removes from every path.
+        drain: Graceful shutdown; without one requests are never refused or ended.
     """
     drain = drain or Drain(seconds=0)
 
@@ -91,7 +91,7 @@ def create_app(
         redoc_url=None,
         static_url="/docs/static",
     )
-    # The parameter of that name is deprecated for uvicorn's, which puts the path back on that our proxies took off.
+    # Not as a parameter: FastAPI's is deprecated, and uvicorn's adds the prefix to the path that the proxy removed.
     app.root_path = root_path
     for module in (
         documents,
@@ -133,6 +133,6 @@ def create_app(
     app.add_middleware(Idempotency)
     app.add_middleware(RequestGate)
     app.add_middleware(DrainGate, drain=drain)
-    app.add_middleware(SecurityHeaders)  # added last, it comes first
+    app.add_middleware(SecurityHeaders)  # added last, so that it is the outermost
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app

@@ -21,7 +21,7 @@ def state_of(request: Request) -> State:
     return cast(State, request.app.state.footnote)
 
 
-# The parts are looked up on the event loop: a dependency that is no coroutine function would cost a thread each.
+# Coroutine functions run on the event loop; FastAPI would run each plain function in a thread.
 
 
 async def corpus_of(request: Request) -> Corpus:
@@ -80,11 +80,11 @@ def caller_of(request: Request) -> Caller:
 
 
 def models_of(request: Request) -> Models:
-    """The stations that need model weights.
+    """The models, and the parts of the server that need them.
 
     Raises:
-        ModelsLoading: They are not there yet.
-        SetupError: This process runs without them.
+        ModelsLoading: They are still loading.
+        SetupError: This process runs without models.
     """
     serving = state_of(request).serving
     models = serving.models
@@ -94,16 +94,16 @@ def models_of(request: Request) -> Models:
 
 
 def without_models(serving: Serving) -> SetupError:
-    """Why there are no models: they will be, or this process has none."""
+    """The error for missing models: they are still loading, or this process runs without them."""
     return ModelsLoading() if serving.loading is not None else SetupError("This process runs without models.")
 
 
 def embedder_swap_of(request: Request) -> EmbedderSwapControl:
-    """What changes embedders.
+    """The control of embedder swaps.
 
     Raises:
-        ModelsLoading: They are not there yet.
-        SetupError: This process runs without them.
+        ModelsLoading: The models are still loading.
+        SetupError: This process runs without models.
     """
     serving = state_of(request).serving
     embedder_swap = serving.embedder_swap
@@ -118,7 +118,7 @@ def request_id(request: Request) -> str:
 
 
 def answer_deadline(request: Request) -> float:
-    """The `time.monotonic` second by which an answer to this request must be finished; the gate knows it."""
+    """The `time.monotonic` second by which an answer to this request must be finished; set by the request gate."""
     return cast(float, request.scope["state"]["deadline"])
 
 
@@ -137,12 +137,12 @@ ModelsDep = Annotated[Models, Depends(models_of)]
 EmbedderSwapDep = Annotated[EmbedderSwapControl, Depends(embedder_swap_of)]
 RequestId = Annotated[str, Depends(request_id)]
 AnswerDeadline = Annotated[float, Depends(answer_deadline)]
-Limit = Annotated[int, Query(ge=1, le=500, description="Most items on a page.")]
-Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of items on a page.")]
+Cursor = Annotated[str | None, Query(description="`next_cursor` of the previous page.")]
 
 
 def visible_collection(corpus: Corpus, principal: Principal, collection_id: str) -> Collection:
-    """The collection, if the caller's tenant has it and the caller's key reaches it.
+    """The collection, when the caller's tenant has it and the caller's key is not limited to others.
 
     Raises:
         NotFound: It does not exist for this caller.
@@ -158,7 +158,7 @@ def scope_for(
     document_ids: Sequence[str] | None,
     raw_filter: object,
 ) -> Scope:
-    """What the caller may see, narrowed by what was asked.
+    """The scope of a search: what the caller may see, narrowed by the request's own limits.
 
     Raises:
         NotFound: A named collection does not exist for this caller.
@@ -176,14 +176,14 @@ def scope_for(
 
 
 def visible_document(corpus: Corpus, principal: Principal, document_id: str) -> Document:
-    """The document, if it exists for this caller.
+    """The document, when it exists for this caller.
 
     Raises:
-        NotFound: It does not.
+        NotFound: It does not exist for this caller.
     """
     return corpus.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
 
 
 def document_in_path(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Document:
-    """The document a route's path names; a dependency, so that a stream is refused before it begins."""
+    """The document in a route's path; a dependency, so that a missing one is a 404 before a stream begins."""
     return visible_document(corpus, principal, document_id)

@@ -1,4 +1,4 @@
-"""One table from domain errors to RFC 9457 problem documents."""
+"""Maps domain errors to HTTP statuses and RFC 9457 problem documents, in one table."""
 
 import math
 import time
@@ -82,7 +82,7 @@ def problem(
     *,
     extra: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """A problem document; `instance` is the request id."""
+    """A problem document (RFC 9457); `instance` is the request id."""
     return {
         "type": f"urn:footnote:problem:{slug}",
         "title": status.phrase,
@@ -96,9 +96,9 @@ def problem(
 def problem_of(
     error: Exception, request_id: str, *, openid: bool = False
 ) -> tuple[HTTPStatus, dict[str, object], dict[str, str]]:
-    """Status, body and headers for an error of ours; `openid` is whether people sign in through a provider.
+    """Status, body and headers for an error; `openid` is whether users sign in through an OpenID provider.
 
-    Errors nobody foresaw become a 500 that says nothing about their cause; the log has it.
+    Unexpected errors become a 500 whose body does not show the cause, which is logged.
     """
     mapped = next((_TABLE[kind] for kind in type(error).__mro__ if kind in _TABLE), None)
     if mapped is None:
@@ -132,7 +132,7 @@ def problem_of(
         }
     retry_after_s = mapped.retry_after_s
     if isinstance(error, app_errors.RateLimited | app_errors.ServerFull | generation_errors.EngineFull):
-        retry_after_s = error.retry_after_s  # it knows its own pace
+        retry_after_s = error.retry_after_s  # computed from the current load
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)
     if mapped.status is HTTPStatus.UNAUTHORIZED:
@@ -141,7 +141,7 @@ def problem_of(
 
 
 def _budget_members(error: app_errors.BudgetExceeded) -> tuple[dict[str, object], dict[str, str]]:
-    """What the budget says for itself, and headers that clients of OpenAI's API read; durations are in seconds."""
+    """The budget's state for the problem document, and the headers that OpenAI's clients read, in seconds."""
     amounts = {"limit": error.limit, "used": error.used, "reserved": error.reserved}
     money = error.unit == "cost"
     members: dict[str, object] = {
@@ -162,7 +162,7 @@ def _budget_members(error: app_errors.BudgetExceeded) -> tuple[dict[str, object]
 
 
 def failure_of(answer: Answer) -> Exception | None:
-    """The error an answer that failed stands for, None for one that did not."""
+    """The error behind a failed answer; None for an answer that did not fail."""
     if answer.error is None:
         return None
     late = answer.finish_reason == FinishReason.DEADLINE
@@ -172,7 +172,7 @@ def failure_of(answer: Answer) -> Exception | None:
 def problem_response(
     status: HTTPStatus, body: dict[str, object], headers: Mapping[str, str], *, path: str
 ) -> JSONResponse:
-    """The response; on OpenAI-shaped routes the body also has OpenAI's `error` member."""
+    """The response; on routes of OpenAI's protocol the body also has OpenAI's `error` member."""
     if speaks_openai(path):
         body = {**body, "error": openai_error(body)}
     return JSONResponse(body, status_code=status.value, headers=dict(headers), media_type=PROBLEM)
@@ -195,7 +195,7 @@ def openai_error(body: Mapping[str, object]) -> dict[str, object]:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Answer every failure with a problem document."""
+    """Register the handlers that answer every failure with a problem document."""
 
     async def on_error(request: Request, error: Exception) -> JSONResponse:
         openid = request.app.state.footnote.access.openid is not None
@@ -230,22 +230,22 @@ def install_error_handlers(app: FastAPI) -> None:
 
 
 def request_id_of(request: Request) -> str:
-    """The id the middleware gave this request."""
+    """The id that the request gate gave this request."""
     return str(request.scope.get("state", {}).get("request_id", ""))
 
 
 def _methods_at(request: Request) -> list[str]:
-    """Every method of the address (RFC 9110, section 10.2.1); Starlette names only those of the first route there."""
+    """All methods of the address, for `Allow` (RFC 9110, section 10.2.1); Starlette lists those of one route only."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     found = [
         route for route in iter_route_contexts(request.app.routes) if route.methods and route.path_regex.match(path)
     ]
-    closest = min((str(route.path).count("{") for route in found), default=0)  # /documents/delete is no document's id
+    closest = min((str(route.path).count("{") for route in found), default=0)  # /documents/delete names no document
     return sorted({name for route in found if str(route.path).count("{") == closest for name in route.methods or ()})
 
 
 def _validation_response(request: Request, error: RequestValidationError) -> JSONResponse:
-    """422 with one sentence per bad field, never the value that was sent."""
+    """422 with one sentence for each invalid field; the value that was sent is never repeated."""
     problems = [_field_problem(item) for item in error.errors()]
     param = problems[0]["field"] if problems else None
     broken = any(item["type"] == "json_invalid" for item in error.errors())
@@ -256,7 +256,7 @@ def _validation_response(request: Request, error: RequestValidationError) -> JSO
     unknown = [item for item in error.errors() if item["type"] in {"extra_forbidden", UNSUPPORTED}]
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     if unknown and speaks_openai(request.url.path):
-        # OpenAI's protocol: a parameter we do not know is refused by name, never ignored.
+        # OpenAI's protocol: an unknown parameter is refused by name, never ignored.
         status, slug = HTTPStatus.BAD_REQUEST, "unsupported-parameter"
         first = unknown[0]
         param = ".".join(str(part) for part in (*first["loc"], first.get("ctx", {}).get("param", "")) if part != "body")

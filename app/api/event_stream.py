@@ -1,4 +1,4 @@
-"""Server-sent events that end with a terminal event and notice a reader who left."""
+"""Server-sent events: streams that end with a terminal event and stop when the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -19,14 +19,17 @@ HEARTBEAT_SECONDS = 10.0
 
 
 class ClientGone(Exception):
-    """The client hung up before there was anything to send."""
+    """The client disconnected before the response began."""
 
 
 class EventStream(StreamingResponse):
-    """`text/event-stream`, cancelled the moment the client disconnects.
+    """A `text/event-stream` response that is cancelled as soon as the client disconnects.
 
-    Starlette leaves that to a failing `send` for newer ASGI versions; while a request waits for
-    its first token nothing is sent, so nothing would be noticed.
+    Starlette notices a disconnect only when `send` fails. While a request waits for its first token nothing is sent,
+    so this response also listens for the disconnect.
+
+    Example:
+        >>> return EventStream(events(), on_close=release)
     """
 
     def __init__(
@@ -36,7 +39,7 @@ class EventStream(StreamingResponse):
         on_close: Callable[[], None],
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> None:
-        """Send `events`; `on_close` is called at the end even if the client left before the first of them."""
+        """Send `events`; `on_close` is called at the end, also when the client left before the first event."""
         self._on_close = on_close
         super().__init__(
             _with_heartbeats(events, heartbeat),
@@ -53,11 +56,11 @@ class EventStream(StreamingResponse):
 
 
 def event_stream(*names: str) -> dict[str, Any]:
-    """How a stream of events of these names is described (OpenAPI 3.2's `itemSchema`); without names they have none."""
+    """The OpenAPI description of a stream of events with these names (OpenAPI 3.2's `itemSchema`)."""
     data = {"type": "string", "description": "JSON, or `[DONE]` at the end of a stream in OpenAI's protocol."}
     properties: dict[str, Any] = {"data": data}
     if names:
-        properties["event"] = {"type": "string", "enum": list(names), "description": "What the data are."}
+        properties["event"] = {"type": "string", "enum": list(names), "description": "The kind of event."}
     return {
         "text/event-stream": {
             "itemSchema": {"type": "object", "required": sorted(properties), "properties": properties}
@@ -66,30 +69,30 @@ def event_stream(*names: str) -> dict[str, Any]:
 
 
 def sse(event: str | None, data: str) -> bytes:
-    """One event on the wire; `data` is sent as it is."""
+    """One event as bytes (WHATWG HTML, section 9.2); `data` is sent unchanged."""
     return format_sse_event(event=event, data_str=data)
 
 
 async def with_terminal_error(
     events: AsyncGenerator[bytes, None], request_id: str, *, render: Callable[[dict[str, object]], bytes]
 ) -> AsyncGenerator[bytes, None]:
-    """`events`, and when they fail midway a last event that says so: a stream is never cut in silence."""
+    """The `events`; when they fail midway, followed by an error event made by `render`."""
     try:
         async with aclosing(events):
             async for event in events:
                 yield event
-    except Exception as error:  # noqa: BLE001 - the status line is long sent; the problem goes into the stream
+    except Exception as error:  # noqa: BLE001 - the status line was sent; the problem goes into the stream
         _, body, _ = problem_of(error, request_id)
         yield render(body)
 
 
 async def unless_disconnected(request: Request, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Await `work`, cancelling it when the client hangs up. The request's body must have been read.
+    """Await `work`, and cancel it when the client disconnects. The request's body must have been read.
 
-    Work under an idempotency key goes on: who sent one comes again for the answer, and finds it.
+    Work of a request with an idempotency key continues: the client can send the request again for the response.
 
     Raises:
-        ClientGone: The client hung up.
+        ClientGone: The client disconnected.
     """
     if "idempotency" in request.scope["state"]:
         return await work()

@@ -1,4 +1,4 @@
-"""Reports and the raw ledger as files: CSV and NDJSON, streamed, where the `Accept` header asks for one."""
+"""Reports and the raw ledger as streamed files, CSV or NDJSON, by content negotiation (`Accept`)."""
 
 import json
 import threading
@@ -35,34 +35,34 @@ _MEDIA = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 EXPORTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "JSON; or the whole range as a file, streamed, for `Accept: text/csv` (RFC 4180) or "
-        "`Accept: application/x-ndjson`.",
+        "description": "JSON; with `Accept: text/csv` (RFC 4180) or `Accept: application/x-ndjson` a streamed file of "
+        "the whole range.",
         "content": {"text/csv": {"schema": {"type": "string"}}, "application/x-ndjson": {"schema": {"type": "string"}}},
     }
 }
-"""The `responses` of a route that exports, beside its JSON."""
+"""The `responses` of a route whose report can also be exported as a file."""
 
 
 class ExportStream(StreamingResponse):
-    """A file that is made while it is sent, and no further once its reader has left.
+    """A file that is generated while it is sent; generation stops when the client disconnects.
 
-    What fails midway cuts the connection: a file that ends as it should is whole.
+    A failure midway cuts the connection, so that a file that ends properly is complete.
     """
 
     def __init__(
         self, pieces: Generator[bytes, None, None], form: Format, *, subject: str, start: int, end: int
     ) -> None:
-        """Send `pieces`, each made in a thread once the one before was taken; the first is made at once.
+        """Send `pieces`, each generated in a thread after the one before was sent; the first is generated at once.
 
         Args:
-            pieces: The file.
-            form: What it is.
-            subject: What it is about, for its name.
-            start: Of its range, Unix seconds; so is `end`.
-            end: For its name too.
+            pieces: The content of the file.
+            form: The file format.
+            subject: The subject, for the file name.
+            start: Start of the range in Unix seconds, for the file name.
+            end: End of the range in Unix seconds, for the file name.
 
         Raises:
-            AppError: As the first piece, while that can still be answered.
+            AppError: The first piece failed, while an error status can still be sent.
         """
         self._pieces, self._turn = pieces, threading.Lock()
         first = next(pieces, b"")
@@ -94,12 +94,12 @@ class ExportStream(StreamingResponse):
             return next(self._pieces, None)
 
     def _close(self) -> None:
-        with self._turn:  # the last piece may still be made, for nobody
+        with self._turn:  # waits for a piece that is being generated
             self._pieces.close()
 
 
 def wanted(request: Request) -> Format | None:
-    """Which file the client prefers to JSON, None for JSON (RFC 9110, 12.5.1; the first named of equals)."""
+    """The file format that the client prefers, None for JSON (RFC 9110, section 12.5.1; the first of equals)."""
     best: tuple[float, Format | None] = (0.0, None)
     for part in request.headers.get("accept", "").split(","):
         media, *parameters = (piece.strip() for piece in part.split(";"))
@@ -114,19 +114,19 @@ def wanted(request: Request) -> Format | None:
 
 
 def exported(request: Request, ledger: Ledger, table: Table, report: Callable[[Query], Page], query: Query) -> Response:
-    """A page of the report in JSON, or all of it as a file if the client asked for one.
+    """A page of the report in JSON, or the whole report as a file when the client wants one.
 
-    All pages of a file are of one moment: it ends with the second in which it was asked for, if not before.
+    All pages of a file show the same point in time: the range ends with the second of the request, or earlier.
 
     Raises:
-        InvalidRequest: As the report; and a page or a limit, which a file has not.
+        InvalidRequest: The report refuses the query, or a file is wanted with `page` or `limit`.
     """
     form = wanted(request)
     if form is None:
         return JSONResponse(report(query))
     for param in ("limit", "page"):
         if param in request.query_params:
-            raise InvalidRequest("A file has the whole range: leave limit and page out.", param=param)
+            raise InvalidRequest("A file has the whole range; leave out limit and page.", param=param)
     end = closed_second(ledger, query.start, query.end)
     pages: Iterator[Page] = _pages(report, replace(query, end=end, **_longest(query)))
     if form == "csv":
@@ -137,20 +137,20 @@ def exported(request: Request, ledger: Ledger, table: Table, report: Callable[[Q
 
 
 def ndjson(rows: Iterable[object]) -> bytes:
-    """One line of JSON a row (github.com/ndjson/ndjson-spec)."""
+    """One line of JSON for each row (github.com/ndjson/ndjson-spec)."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
 
 
 def closed_second(ledger: Ledger, start: int, end: int | None) -> int:
-    """Where a file of `[start, end)` ends, Unix seconds: nothing before it will change.
+    """The end of a file of `[start, end)` in Unix seconds, before which the ledger will not change.
 
-    That is `end`, or else when the running second is over, for which it waits.
+    That is `end`, or the end of the current second, for which it waits.
 
     Raises:
         StoreUnavailable: As `Ledger.moment`.
     """
     second = int(time.time()) + 1
-    if start >= second:  # nothing is there yet
+    if start >= second:  # the range is in the future
         return start + 1 if end is None else end
     closed = second if end is None else min(end, second)
     while (left := closed * 1_000_000 - ledger.moment()) > 0:
@@ -173,7 +173,7 @@ def _cells(table: Table, pages: Iterable[Page]) -> Iterator[Iterator[list[Cell]]
 
 
 def _longest(query: ReportQuery | DocumentsQuery) -> dict[str, Any]:
-    """What asks for the longest pages; a width that there is not is the report's to refuse."""
+    """The largest page size of a query, as a keyword argument; the report refuses an unknown bucket width."""
     if isinstance(query, DocumentsQuery):
         return {"limit": MOST}
     return {"limit": LIMITS[query.bucket_width][1]} if query.bucket_width in LIMITS else {}

@@ -1,4 +1,4 @@
-"""The contract's machine form (OpenAPI 3.1): what the routes say, and what holds for all of them."""
+"""The OpenAPI 3.1 document: FastAPI's description of the routes, completed by what all of them have in common."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from app.api.gate.idempotency import PARAMETER
 from app.api.schemas.shape import PROBLEMS, Problem
 
 _REQUEST_ID = {
-    "description": "The request's id, which is also the ledger's key.",
+    "description": "The request's id, by which the usage ledger names it.",
     "required": True,
     "schema": {"type": "string", "pattern": "^req_[0-9a-z]+$"},
 }
 _RETRY_AFTER = {
-    "description": "Seconds after which it is worth trying again.",
+    "description": "Seconds to wait before the request is tried again.",
     "schema": {"type": "integer", "minimum": 1},
 }
 _SCHEMES = {
@@ -25,13 +25,13 @@ _SCHEMES = {
         "type": "apiKey",
         "in": "cookie",
         "name": COOKIE,
-        "description": "The session of somebody who signed in (`POST /v1/session`). A request with a key needs none.",
+        "description": "The session of a signed-in user (`POST /v1/session`). A request with a key needs none.",
     },
     "csrf": {
         "type": "apiKey",
         "in": "header",
         "name": CSRF_HEADER,
-        "description": "The session's token, which `GET /v1/session` tells; beside the cookie, and with nothing else.",
+        "description": "The session's CSRF token, from `GET /v1/session`; needed with the session cookie only.",
     },
 }
 
@@ -39,10 +39,10 @@ _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The document at `/openapi.json`, made once.
+    """The document at `/openapi.json`, built once and cached.
 
-    Every operation says which key it needs, which failures can come of it (problem documents, RFC 9457) and which
-    headers its answers have.
+    Every operation lists the credentials it needs, its failures (problem documents, RFC 9457) and the headers of its
+    responses.
     """
     if app.openapi_schema is None:
         document = get_openapi(
@@ -57,7 +57,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         components.setdefault("securitySchemes", {}).update(_SCHEMES)
         schemas = components.setdefault("schemas", {})
         for fastapis in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(fastapis, None)  # its own shape of a 422; ours is a problem document
+            schemas.pop(fastapis, None)  # FastAPI's body of a 422; ours is a problem document
         schemas["Problem"] = Problem.model_json_schema()
         _make_exact(document)
         for path, operations in document["paths"].items():
@@ -68,10 +68,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _make_exact(node: Any) -> None:
-    """Write whole bounds as whole numbers, in place.
+    """Write whole-number bounds as integers, in place.
 
-    FastAPI makes them floats, and the shortest way to write the float 2⁶³ is 9.223372036854776e18, which is another
-    number to whoever reads it exactly.
+    FastAPI makes them floats. The float 2⁶³ is written as 9.223372036854776e18, which is another number when a client
+    reads it as a decimal.
     """
     if isinstance(node, list):
         for item in node:
@@ -106,7 +106,7 @@ def _complete(operation: dict[str, Any], method: str, path: str) -> None:
 
 
 def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter's schema without null, which no address and no header can say: it is left out instead."""
+    """A parameter's schema without null: a query or header cannot hold null, the parameter is left out instead."""
     choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
     if len(choices) != 1 or len(choices) == len(schema["anyOf"]):
         return schema
@@ -114,7 +114,7 @@ def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _failures(operation: dict[str, Any], method: str, *, public: bool) -> list[int]:
-    """What can come before a route is reached: of the key, its limits, the body, the idempotency key."""
+    """Statuses of failures before the route runs: authentication, limits, the body, the idempotency key."""
     statuses = [] if public else [401, 403, 429, 503]
     if "requestBody" in operation:
         statuses += [400, 408, 413, 422]

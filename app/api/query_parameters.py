@@ -1,4 +1,4 @@
-"""Query parameters that are lists, in every way clients write them."""
+"""Query parameters: lists in every form that clients write, refusal of unknown names, and pages by cursor."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -10,10 +10,10 @@ from app.errors import InvalidRequest
 
 
 def refuse_unknown(request: Request, *, lists: Iterable[str], single: Iterable[str]) -> None:
-    """Refuse a parameter that is none of these: a filter with a typo would show everybody's.
+    """Refuse unknown parameters: a misspelt filter would otherwise return unfiltered data.
 
     Raises:
-        InvalidRequest: There is one; `param` names it.
+        InvalidRequest: A parameter is unknown; `param` names it.
     """
     lists = [*lists]
     known = {*single, *lists, *(f"{name}[]" for name in lists)}
@@ -23,7 +23,7 @@ def refuse_unknown(request: Request, *, lists: Iterable[str], single: Iterable[s
 
 
 def listed(request: Request, name: str, plain: list[str] | None) -> list[str]:
-    """Values of `name=…&name=…`, `name[]=…` and `name=a,b`."""
+    """The values of a list parameter, written as `name=a&name=b`, `name[]=a` or `name=a,b`."""
     values = [*(plain or []), *request.query_params.getlist(f"{name}[]")]
     return [part for value in values for part in value.split(",") if part]
 
@@ -43,13 +43,13 @@ def page_of(
     """The page that follows the item whose `key` is `cursor`.
 
     Raises:
-        InvalidRequest: The cursor is of no item in this list.
+        InvalidRequest: No item of the list has this cursor.
     """
     start = 0
     if cursor is not None:
         places = [place for place, item in enumerate(items) if key(item) == cursor]
         if not places:
-            raise InvalidRequest("The cursor is not one this list gave out.", param="cursor")
+            raise InvalidRequest("The cursor is not one of this list.", param="cursor")
         start = places[0] + 1
     page = items[start : start + limit]
     more = start + limit < len(items)

@@ -1,4 +1,4 @@
-"""Reading an upload: a multipart file streamed to disk, JSON text, or a web page fetched by its address."""
+"""Reads uploads: a multipart file streamed to disk, a text in JSON, or a web page fetched by its address."""
 
 import json
 from collections.abc import Mapping
@@ -40,17 +40,17 @@ MULTIPART: dict[str, Any] = {
                             "format": "binary",
                             "description": "The document, or a zip archive of documents.",
                         },
-                        "collection_id": {"type": "string", "description": "Where it goes."},
+                        "collection_id": {"type": "string", "description": "The collection to put it into."},
                         "external_id": {
                             "type": "string",
                             "minLength": 1,
                             "maxLength": 512,
-                            "description": "Your own id, unique in the collection; of an archive's files the part "
-                            "before their path in it.",
+                            "description": "Your own id, unique in the collection; for the files of an archive the "
+                            "prefix to their path.",
                         },
                         "metadata": {
                             "type": "string",
-                            "description": "A JSON object with your own fields; each of an archive's files gets them.",
+                            "description": "A JSON object with your own fields; every file of an archive gets them.",
                             "example": '{"year": 2025}',
                         },
                         "on_duplicate": {
@@ -83,7 +83,7 @@ MULTIPART: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes on disk and the fields that came with them. `is_file`: the bytes are a file's, not a text's."""
+    """Received bytes on disk, and the fields sent with them. `is_file`: the bytes are a file, not a text in JSON."""
 
     received: Received
     filename: str
@@ -96,12 +96,12 @@ async def read_upload(request: Request, corpus: Corpus, settings: Settings) -> U
     """Store the upload under a temporary name.
 
     Raises:
-        TooLarge: More bytes than `max_upload_mb`.
-        StorageFull: No room.
+        TooLarge: The upload is larger than `max_upload_mb`.
+        StorageFull: The disk is full.
         InvalidRequest: There is no file, or `metadata` is not a JSON object.
-        UrlNotAllowed, UrlNotFetched: There is no page to be had at this address.
-        RequestValidationError: A field is wrong.
-        Replay: The request has an idempotency key and was done before; let it pass.
+        UrlNotAllowed, UrlNotFetched: The page may not or could not be fetched.
+        RequestValidationError: A field is invalid.
+        Replay: The request has an idempotency key and ran before; do not catch it.
     """
     limit = settings.max_upload_mb << 20
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
@@ -134,7 +134,7 @@ async def _read_form(request: Request, files: FileStore, *, limit: int) -> Uploa
 async def received_form(
     request: Request, files: FileStore, *, limit: int
 ) -> tuple[Mapping[str, object], str, Received]:
-    """The fields of a multipart form beside its `file`, the file's name, and its bytes under a temporary name.
+    """The fields of a multipart form without `file`, the file's name, and its bytes under a temporary name.
 
     Raises:
         TooLarge, StorageFull, InvalidRequest, Replay: As in `read_upload`.
@@ -158,7 +158,7 @@ async def received_form(
 
 def _fetch(page: WebDocument, web_pages: WebPages | None, files: FileStore, *, limit: int) -> Upload:
     if web_pages is None:
-        raise UrlNotAllowed("Web pages are not fetched here; an administrator may turn that on.", param="url")
+        raise UrlNotAllowed("This server does not fetch web pages; its operator can turn that on.", param="url")
     with web_pages.open(page.url) as found:
         received = files.receive(found.blocks, name=new_id("in"), limit=limit)
         filename = page.filename or found.filename[:_FILENAME_CHARS]
@@ -167,7 +167,7 @@ def _fetch(page: WebDocument, web_pages: WebPages | None, files: FileStore, *, l
 
 
 def _form_fields(raw: Mapping[str, object], query: Mapping[str, str]) -> FileFields:
-    """Form fields, or query parameters of the same names, as a JSON body would have them."""
+    """Form fields and query parameters of the same names, validated like a JSON body."""
     values: dict[str, object] = {key: query[key] for key in _FIELDS if key in query}
     values.update(raw)
     if "metadata" in values:

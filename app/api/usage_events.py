@@ -99,7 +99,7 @@ def list_events(
         )
     for param in ("limit", "cursor"):
         if param in request.query_params:
-            raise InvalidRequest("A file has the whole range: leave limit and cursor out.", param=param)
+            raise InvalidRequest("A file has the whole range; leave out limit and cursor.", param=param)
     end = closed_second(usage.ledger, start_time, end_time)
     batches = usage.raw_ledger.batches(
         tenant_id=principal.tenant_id, start=start_time * 1_000_000, end=end * 1_000_000, only=only

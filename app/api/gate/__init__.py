@@ -1,1 +1,1 @@
-"""ASGI middleware that every request passes before its route."""
+"""ASGI middleware that every request passes before its route: drain, security headers, gate, idempotency."""

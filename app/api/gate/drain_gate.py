@@ -1,6 +1,6 @@
-"""What a request meets while the server stops: a refusal when it is new, an ending that is said when it runs.
+"""Graceful shutdown: refuses new requests while the server stops, and ends running responses with an error.
 
-Pure ASGI and outside of everything else, so that no stream is cut in silence whatever wrote it.
+Pure ASGI and the outermost middleware but one, so that every stream gets its closing event.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from app.ids import new_id
 from app.server.drain import Drain
 
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
-_TELLING_SECONDS = 2.0  # a reader who does not read is not waited for
+_TELLING_SECONDS = 2.0  # longest wait for a client that does not read
 
 
 class DrainGate:
-    """Counts requests in, and out."""
+    """ASGI middleware that counts running requests and, once the server stops, refuses new ones with 503."""
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
         self._app = app
@@ -48,7 +48,7 @@ class DrainGate:
 
 
 class _Reply:
-    """One response: how far it is, and how it ends when the server stops."""
+    """One response: how much of it was sent, and how it ends when the server stops."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, drain: Drain) -> None:
         self._scope = scope
@@ -60,7 +60,7 @@ class _Reply:
         self._events = False
 
     async def send(self, message: Message) -> None:
-        """Pass a message on; the connection is not kept for another request once the server stops."""
+        """Pass a message on; once the server stops, with `Connection: close`."""
         if message["type"] == "http.response.start":
             self._started = True
             self._events = Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream")
@@ -71,7 +71,7 @@ class _Reply:
         await self._send(message)
 
     async def refuse(self) -> None:
-        """503, without a look at the request."""
+        """Answer 503 without reading the request."""
         request_id = str(self._scope.setdefault("state", {}).setdefault("request_id", new_id("req")))
         status, body, headers = problem_of(ServerShutdown(), request_id)
         headers |= {"Connection": "close", "Retry-After": str(self._drain.retry_after_s), "X-Request-Id": request_id}
@@ -79,9 +79,9 @@ class _Reply:
         await response(self._scope, self._receive, self._send)
 
     async def end(self) -> None:
-        """Say that the server stops: by the status where none was sent, by a last event in a stream.
+        """End the response: with 503 when nothing was sent yet, with an error event in an event stream.
 
-        Anything else is left incomplete, which closes the connection: its reader sees that it is not whole.
+        Any other response stays incomplete, which closes the connection, so that the client sees it was cut off.
         """
         async with asyncio.timeout(_TELLING_SECONDS):
             if not self._started:

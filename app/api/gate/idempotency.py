@@ -1,8 +1,8 @@
-"""`Idempotency-Key`: a POST that is sent twice is done once (draft-ietf-httpapi-idempotency-key-header-07).
+"""`Idempotency-Key`: a POST that is sent twice runs once (draft-ietf-httpapi-idempotency-key-header-07).
 
-Pure ASGI, inside the gate and outside the routes. A body of JSON, which the route would hold in memory
-anyway, is read here and compared; of a multipart upload the route says what it holds once that lies on
-disk, since the same fields and file come with another boundary each time (docs/adr/0043).
+Pure ASGI, between the request gate and the routes. A JSON body, which the route would hold in memory anyway, is read
+and compared here. A multipart body has another boundary each time, so the route compares its fields and its file once
+they are on disk (docs/adr/0043).
 """
 
 import hashlib
@@ -39,27 +39,27 @@ PARAMETER = {
         "maxLength": 255,
         "pattern": r'^(?!"( .*|.* )?"$)[!-~]([ -~]{0,253}[!-~])?$',
     },
-    "description": "A name of your choice for this request. Sent again within 24 hours with the same payload it is "
-    "not done again: the same answer comes, marked `Idempotent-Replayed: true`; 409 while the first is at work, "
-    "422 for another payload. A request that failed is done again.",
+    "description": "A key of your choice for this request. A repeated request with the same key and payload does not "
+    "run again within 24 hours: it gets the stored response, marked `Idempotent-Replayed: true`. 409 while the first "
+    "request runs, 422 for another payload. A request that failed runs again.",
 }
 """The header as an OpenAPI parameter."""
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
-_KEPT_BYTES = 8 << 20  # of an answer; one that is larger is not kept, and its request is done again
-_FAILED_EVENTS = (b"event: error\n", b'data: {"error"')  # how a stream says that it failed, ours and OpenAI's
+_KEPT_BYTES = 8 << 20  # of a response; a larger one is not stored, and its request runs again
+_FAILED_EVENTS = (b"event: error\n", b'data: {"error"')  # the error events of our streams and of OpenAI's
 
 
 class Replay(Exception):
-    """The request was done before: `answer` is to be sent instead."""
+    """The request ran before: the stored `answer` is sent instead of running it again."""
 
     def __init__(self, answer: KeptAnswer) -> None:
-        super().__init__("the request was done before")
+        super().__init__("the request ran before")
         self.answer = answer
 
 
 class Idempotency:
-    """Answers a keyed POST from what was kept, or lets it through and keeps its answer."""
+    """ASGI middleware that answers a repeated POST from storage, or passes it on and stores its response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -68,9 +68,9 @@ class Idempotency:
         """Handle one request (ASGI 3).
 
         Raises:
-            Malformed: The key is not one.
+            Malformed: The header is not a valid key.
             IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
-            ClientGone: The client hung up before its body was whole.
+            ClientGone: The client disconnected before the end of its body.
         """
         key = _key_of(scope)
         if key is None:
@@ -92,10 +92,10 @@ class Idempotency:
 
 
 class Claim:
-    """One keyed request's hold on its work, from `take` until its answer is kept or the work came to nothing.
+    """The lock of one request with an idempotency key, from `take` until its response is stored or it has failed.
 
-    The API key's or the session's secret, which no database holds, keys what is stored (HMAC-SHA256, RFC 2104): nobody
-    who reads the database learns a client's keys or can guess at a payload, and no two API keys meet.
+    Stored digests are keyed with the secret of the API key or session (HMAC-SHA256, RFC 2104), which no database
+    holds. So a reader of the database cannot guess keys or payloads, and keys of different callers never collide.
     """
 
     def __init__(self, requests: IdempotencyRepository, scope: Scope, key: str) -> None:
@@ -118,10 +118,10 @@ class Claim:
                 await self._settle(lambda: self._requests.release(self._id))
 
     async def take(self, *payload: bytes) -> None:
-        """Hold the work on this payload, before any of it is done.
+        """Take the lock for this payload, before any work is done.
 
         Raises:
-            Replay: It was done before.
+            Replay: The request ran before.
             IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
         """
         assert not self._held, "a request has one payload"
@@ -132,7 +132,7 @@ class Claim:
         self._held = True
 
     def recording(self, send: Send) -> Send:
-        """`send`, keeping a successful answer as it passes; it is kept before its last byte is sent."""
+        """Wrap `send` to store a successful response, before its last byte is sent."""
         status, media_type, size = 0, "", 0
         pieces: list[bytes] = []
         worth = False
@@ -156,7 +156,7 @@ class Claim:
         return record
 
     async def _settle(self, how: Callable[[], None]) -> None:
-        """Keep or release; the answer is sent either way, and a store that fails is the log's matter."""
+        """Store the response or release the lock; a failure is logged, and the response is sent either way."""
         try:
             await anyio.to_thread.run_sync(how)
         except AppError as error:
@@ -172,10 +172,10 @@ class Claim:
 
 
 async def take(request: Request, *payload: bytes) -> None:
-    """For a route that read its multipart body itself: hold the work on it, if the request has a key.
+    """Take the lock for a multipart body that the route has read, if the request has a key.
 
     Raises:
-        Replay: It was done before; let it pass.
+        Replay: The request ran before; do not catch it.
         IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
     """
     claim: Claim | None = request.scope["state"].get("idempotency")

@@ -1,6 +1,6 @@
-"""What is noted of every request: one line in the log, counts by route, and its span where requests are traced.
+"""Observability of one request: a log line, metrics by route, and a span where requests are traced.
 
-Only the route's template stands for the path: ids, query strings and bodies go nowhere.
+The path is recorded as the route's template only: ids, query strings and bodies are never recorded.
 """
 
 import time
@@ -21,9 +21,10 @@ _FAILED = 500
 
 
 class Observation:
-    """One request, from its arrival to the end of its response.
+    """Records one request, from its arrival to the end of its response.
 
-    Made in the task that handles it: until `end`, its stations are the request's and every line of the log has its id.
+    Create it in the task that handles the request: until `end`, every log line of that task has the request's id, and
+    the times of its stations are recorded for the request.
     """
 
     def __init__(self, scope: Scope, instruments: Instruments, request_id: str) -> None:
@@ -41,7 +42,7 @@ class Observation:
         self._entered.enter_context(self.work.active())
 
     def end(self, status: int) -> None:
-        """The response has ended with `status`, 0 where none was sent."""
+        """Record the end of the response; `status` is 0 when none was sent."""
         seconds, route, problem = time.perf_counter() - self._started, route_of(self._scope), self.work.problem
         self._metrics.requests.labels(self._method, route, str(status)).inc()
         self._metrics.latency.labels(self._method, route).observe(seconds)
@@ -59,7 +60,7 @@ class Observation:
 
 
 def route_of(scope: Scope) -> str:
-    """The route's template, so that ids do not multiply the metric's series."""
+    """The route's template, so that ids create no time series of their own; `other` without a route."""
     route = scope.get("route")
     if route is not None:
         return str(getattr(route, "path", "other"))

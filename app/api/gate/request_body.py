@@ -1,4 +1,4 @@
-"""A request's body as it may come: not above a size, and not a byte at a time; read whole, and told again."""
+"""Limits on request bodies: largest size, slowest rate; and reading a whole body before the route does."""
 
 import time
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from app.api.event_stream import ClientGone
 from app.errors import TooLarge, TooSlow
 
 STALL_SECONDS = 30.0
-"""Longest silence inside a body, and what a body may take before its rate counts."""
+"""Longest pause inside a body, and the time before its rate is checked, in seconds."""
 
 SLOWEST = 1024
-"""Least rate of a body, in bytes per second."""
+"""Slowest allowed rate of a body, in bytes per second."""
 
 
 def bounded(
     receive: Receive, *, limit: int, stall_s: float = STALL_SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> Receive:
-    """`receive`, refusing a body that grows past `limit` bytes whatever length it declared, or hardly comes at all.
+    """Wrap `receive` to refuse a body above `limit` bytes, whatever length it declares, and one that comes too slowly.
 
-    What it raises is an `HTTPException` of 413 or 408: FastAPI turns any other exception raised while it
-    reads a body into a 400. After the body's end only a disconnect can come, and that may take its time.
+    Raises, from the wrapped `receive`, an `HTTPException` of 413 or 408: FastAPI turns any other exception into a 400.
+    After the end of the body only a disconnect can come, which has no time limit.
     """
     received, ended = 0, False
     began = clock()
@@ -54,11 +54,11 @@ def bounded(
 
 
 async def whole(receive: Receive) -> bytes:
-    """All of a body.
+    """Read a whole body.
 
     Raises:
-        TooLarge, TooSlow: As `bounded` says, for who is not FastAPI.
-        ClientGone: The client hung up before its end.
+        TooLarge, TooSlow: The limits of `bounded`, as domain errors.
+        ClientGone: The client disconnected before the end.
     """
     pieces: list[bytes] = []
     while True:
@@ -76,7 +76,7 @@ async def whole(receive: Receive) -> bytes:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """`receive` from the start, for who comes after somebody who read the body."""
+    """A `receive` that gives a body again that was already read, and then continues."""
     told = False
 
     async def again() -> Message:
@@ -90,10 +90,10 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 
 async def hang_up(receive: Receive) -> None:
-    """Wait until the client hangs up, after its body was read.
+    """Wait until the client disconnects; its body must have been read.
 
     Raises:
-        ClientGone: It did.
+        ClientGone: The client disconnected.
     """
     while (await receive())["type"] != "http.disconnect":
         pass

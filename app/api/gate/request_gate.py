@@ -1,8 +1,8 @@
-"""Where a caller stands, as response headers.
+"""The request gate: request id, authentication, authorization, limits and rate limit headers of every request.
 
-`RateLimit-Policy` and `RateLimit` are structured fields (RFC 9651) as in draft-ietf-httpapi-ratelimit-headers-10: what
-the limits are, and what is left of each; `t` is when the oldest of what was taken leaves the window. Beside them
-stand the names that clients of OpenAI's API read, for the limit with the least left.
+`RateLimit-Policy` and `RateLimit` are structured fields (RFC 9651) as in draft-ietf-httpapi-ratelimit-headers-10: the
+limits, and the remainder of each; `t` is the time until the oldest use leaves the window. The `x-ratelimit-*` headers,
+which OpenAI's clients read, show the limit with the least left.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ def _left(limit_state: RateLimitState) -> str:
 
 
 _JSON_LIMIT = 20 << 20  # bytes; multipart uploads have their own, larger limit
-_LOGIN_LIMIT = 1 << 20  # of those who have not shown a key
+_LOGIN_LIMIT = 1 << 20  # bytes, of requests without a key
 _DRAIN_SECONDS = 20.0
 _UNSENT = 0
 _UNAUTHENTICATED = 401
@@ -71,7 +71,7 @@ _CLIENT_CLOSED = 499  # nginx's name for a client that hung up before the answer
 
 
 class RequestGate:
-    """Names, authenticates, measures and bounds every HTTP request."""
+    """ASGI middleware: gives every request an id, authenticates it, applies limits and records it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -96,7 +96,7 @@ class RequestGate:
                 if status == _UNAUTHENTICATED and (address := _guesses_from(scope)) is not None:
                     state.limits.admission.failed_logins.failed(address)
             try:
-                # The server's buffer is bounded: it takes nothing more while a slow reader leaves it full.
+                # The server's buffer is bounded: `send` waits while a slow client leaves it full.
                 async with asyncio.timeout(state.settings.write_timeout_s):
                     await send(message)
             except TimeoutError:
@@ -104,9 +104,9 @@ class RequestGate:
 
         try:
             with station("authenticate"):
-                await _admit(scope, state)
+                await _authorize(scope, state)
             allowed = until_revoked(send_named, state.access.authenticator, scope)
-            await self._let_in(scope, bounded(receive, limit=_limit(scope, state)), allowed, state)
+            await self._admit(scope, bounded(receive, limit=_limit(scope, state)), allowed, state)
         except (ClientGone, ClientDisconnect, AccessRevoked):
             status = _CLIENT_CLOSED
         except Exception as error:
@@ -116,8 +116,8 @@ class RequestGate:
         finally:
             observation.end(status)
 
-    async def _let_in(self, scope: Scope, receive: Receive, send: Send, state: State) -> None:
-        """Pass a request on when it may be worked for."""
+    async def _admit(self, scope: Scope, receive: Receive, send: Send, state: State) -> None:
+        """Pass a request on once admission control admits it."""
         told, admission = scope["state"], state.limits.admission
         told["deadline"] = told["arrived"] + _seconds(scope, state)
         control = rule_for(scope["method"], scope["path"]).admission
@@ -142,7 +142,7 @@ class RequestGate:
             await self._app(scope, replayed(body, receive), send)
 
 
-async def _admit(scope: Scope, state: State) -> None:
+async def _authorize(scope: Scope, state: State) -> None:
     headers = Headers(scope=scope)
     path, method = scope["path"], scope["method"]
     address, failed_logins = _guesses_from(scope), state.limits.admission.failed_logins
@@ -175,10 +175,10 @@ def _limit(scope: Scope, state: State) -> int:
 
 
 def _seconds(scope: Scope, state: State) -> float:
-    """Seconds a request may take: as the settings say, or less where its header `Request-Timeout` does.
+    """The time limit of a request in seconds: the setting, or its header `Request-Timeout` when that is less.
 
     Raises:
-        InvalidRequest: That is no number of seconds.
+        InvalidRequest: The header is not a number of seconds.
     """
     longest = state.settings.answer_deadline_s
     asked = Headers(scope=scope).get(_TIMEOUT)
@@ -204,9 +204,9 @@ def _login_states(failed_logins: FailedLogins, address: str) -> tuple[RateLimitS
 
 
 def _guesses_from(scope: Scope) -> str | None:
-    """The address a request comes from that could be a guess at a key; None for one that sends no key.
+    """The client address of a request that may be a guess at a key; None for a request without a key.
 
-    An ended session's cookie is no guess: browsers go on sending it. Behind a socket file nobody has an address.
+    The cookie of an ended session is not a guess: browsers go on sending it. Clients of a Unix socket have no address.
     """
     signs_in = scope["path"] == "/v1/session" and scope["method"] == "POST"
     sends_key = "authorization" in Headers(scope=scope) and not is_public(scope["path"], scope["method"])
@@ -219,7 +219,7 @@ async def _refuse(
 ) -> None:
     status, body, headers = problem_of(error, request_id, openid=openid)
     if isinstance(error, TooLarge) and "expect" not in Headers(scope=scope):
-        # A client that writes its whole body before it reads would see a reset, not our answer.
+        # A client that writes its whole body before it reads would see a reset instead of the response.
         with anyio.move_on_after(_DRAIN_SECONDS):
             await _drain(receive)
     response = problem_response(status, body, headers, path=scope["path"])

@@ -1,4 +1,4 @@
-"""Headers that tell a browser what it may do with an answer (OWASP Secure Headers Project; CSP Level 3)."""
+"""Security headers of every response (OWASP Secure Headers Project; Content Security Policy Level 3)."""
 
 import base64
 import hashlib
@@ -22,11 +22,11 @@ _PAGE = (
     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
 _INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
-_TWO_YEARS = 63_072_000  # seconds: what browsers' preload lists ask for
+_TWO_YEARS = 63_072_000  # seconds: the minimum for browsers' HSTS preload lists is one year
 
 
 class SecurityHeaders:
-    """Adds them to every HTTP response; a policy a route has set itself stays."""
+    """ASGI middleware that adds security headers to every response; headers that a route has set stay."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -36,7 +36,7 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started: Message | None = None  # a page's, held back until its scripts are known
+        started: Message | None = None  # of a page, held back until the hashes of its scripts are known
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started
@@ -61,7 +61,7 @@ def _mark(headers: MutableHeaders, scope: Scope) -> None:
     for name, value in _ALWAYS.items():
         headers.setdefault(name, value)
     if scope["path"].startswith("/v1/"):
-        headers.setdefault("Cache-Control", "no-store")  # answers are somebody's documents (RFC 9111, section 5.2.2.5)
+        headers.setdefault("Cache-Control", "no-store")  # responses hold private documents (RFC 9111, section 5.2.2.5)
     if scope["scheme"] == "https":
         headers.setdefault("Strict-Transport-Security", f"max-age={_TWO_YEARS}")
 
@@ -71,10 +71,9 @@ def _is_page(headers: MutableHeaders) -> bool:
 
 
 def _page_policy(path: str, start: bytes) -> str:
-    """What a page of ours may do: nothing that is not from here.
+    """The content security policy of our pages: only resources of this server.
 
-    The API's documentation comes from a library that starts itself by a script in the page and styles elements by
-    attribute: that script is allowed by its hash.
+    The API's documentation (/docs) starts with an inline script, which is allowed by its hash, and has inline styles.
     """
     if path != "/docs":
         return _PAGE.format(hashes="", inline="")

@@ -1,1 +1,1 @@
-"""Request and response bodies; the OpenAPI document is made from these."""
+"""Request and response bodies, from which the OpenAPI document is generated."""

@@ -1,4 +1,4 @@
-"""Bodies of /v1/ask."""
+"""Bodies of `POST /v1/ask`."""
 
 from typing import Literal
 
@@ -14,85 +14,102 @@ from retrieval.types import SearchMode, Span
 
 
 class AskRequest(Scoped):
-    """A question and how to answer it."""
+    """A question, and options for finding sources and generating the answer."""
 
     question: str = Field(min_length=1, description="The question.", examples=["How did revenue develop?"])
     conversation_id: str | None = Field(
         default=None,
-        description="A conversation to ask in: what was said before is shown to the model, a follow-up is rewritten to "
-        "stand alone, and the answer is kept.",
+        description="The conversation to ask in: the model sees its earlier turns, a follow-up question is rewritten "
+        "to stand alone, and the answer is stored in it.",
         examples=[None],
     )
-    mode: SearchMode = Field(default=SearchMode.HYBRID, description="How passages are found.")
+    mode: SearchMode = Field(default=SearchMode.HYBRID, description="Search mode: `hybrid`, `dense` or `lexical`.")
     rerank: bool | None = Field(default=None, description=RERANK)
-    top_k: int = Field(default=8, ge=1, le=200, description="Chunks to retrieve.")
+    top_k: int = Field(default=8, ge=1, le=200, description="Number of chunks to retrieve.")
     max_context_tokens: int | None = Field(
-        default=None, ge=1, description="Most tokens of sources in the prompt; default by setting (3000)."
+        default=None,
+        ge=1,
+        description="Maximum number of source tokens in the prompt; default: the server's setting (3000).",
     )
     max_output_tokens: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="Most tokens to generate; default by setting (512)."
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="Maximum number of tokens to generate; default: the server's setting (512).",
     )
-    temperature: float = Field(default=0.0, ge=0, le=2, description="0 is greedy and reproducible.")
-    top_p: float = Field(default=1.0, gt=0, le=1, description="Nucleus: the smallest set of tokens of this mass.")
-    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63, description="Makes a sampled answer reproducible.")
+    temperature: float = Field(
+        default=0.0, ge=0, le=2, description="Sampling temperature; 0 is greedy and reproducible."
+    )
+    top_p: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Nucleus sampling: only the most probable tokens with this total probability.",
+    )
+    seed: int | None = Field(
+        default=None, ge=-(2**63), lt=2**63, description="Seed of the sampler; makes a sampled answer reproducible."
+    )
     abstention_threshold: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="Refuse from this probability of refusing on, by the model's own reckoning, and answer below it; "
-        "default by setting (the model decides). Has no effect on JSON or with a remote model.",
+        description="Refuse to answer when the model's own probability of refusing is at least this; default: the "
+        "server's setting (the model decides). No effect on JSON answers or with a remote model.",
         examples=[0.5],
     )
     on_no_evidence: Literal["refuse", "answer"] = Field(
         default="refuse",
-        description="`refuse` generates nothing when no passage is about the question; `answer` lets the model "
+        description="When no passage is about the question: `refuse` generates nothing, `answer` lets the model "
         "answer without sources.",
     )
     format: Format = Field(
         default="markdown",
-        description="`text` leaves out Markdown's marks; `json` answers with one JSON document and no markers.",
+        description="`text` is prose without Markdown; `json` is one JSON document without footnote markers.",
     )
     json_schema: dict[str, object] | None = Field(
         default=None,
-        description="What a JSON answer satisfies; null is `{answer, sources}`, the sources by number. A schema of "
-        "one's own is not filled where `answered` is false: `answer` is a sentence then. A keyword that cannot be "
-        "enforced is a 422 that names it.",
+        description="JSON Schema of a JSON answer; null is `{answer, sources}` with source numbers. When `answered` is "
+        "false, your schema is not used and `answer` is a sentence. A keyword that cannot be enforced is a 422 that "
+        "names it.",
         examples=[None],
     )
     strict: bool | None = Field(
         default=None,
-        description="Leave out of the answer what is not verified; default by setting (no). Has no effect on JSON.",
+        description="Remove unverified sentences from the answer; default: the server's setting (no). No effect on "
+        "JSON.",
     )
-    stream: bool = Field(default=False, description="Answer as server-sent events.")
-    dry_run: bool = Field(default=False, description="Return sources, components and budget; generate nothing.")
+    stream: bool = Field(default=False, description="Stream the answer as server-sent events.")
+    dry_run: bool = Field(
+        default=False, description="Return sources, token counts and budget without generating an answer."
+    )
 
 
 class CitationBody(ResponseBody):
     """A footnote."""
 
-    index: int = Field(description="The number in the marker, `[1]`.", examples=[1])
-    answer_start: int = Field(description="Where the marker starts in the answer.", examples=[18])
-    answer_end: int = Field(description="One past its end.", examples=[21])
+    index: int = Field(description="The number in the marker, as in `[1]`.", examples=[1])
+    answer_start: int = Field(description="First character of the marker in the answer.", examples=[18])
+    answer_end: int = Field(description="One past the last character of the marker.", examples=[21])
     document_id: str = Field(description="The cited document.", examples=["doc_01k9"])
     version: int = Field(description="The cited version.", examples=[1])
     filename: str = Field(description="The document's name.", examples=["report.pdf"])
-    chunk_id: str = Field(description="The chunk the passage lies in.", examples=["chk_12"])
+    chunk_id: str = Field(description="The chunk that holds the passage.", examples=["chk_12"])
     page_start: int | None = Field(description="First page of the passage, from 1.", examples=[4])
     page_end: int | None = Field(description="Last page of the passage.", examples=[4])
     start_char: int = Field(description="First character in the canonical text.", examples=[10233])
     end_char: int = Field(description="One past its last character.", examples=[10291])
     cited_text: str = Field(description="Exactly `content[start_char:end_char]` of that version.")
     verified: bool = Field(
-        description="Whether the passage was found to support the sentence: `support` reaches the threshold, and the "
-        "passage holds its numbers, dates and names and does not say the opposite."
+        description="Whether verification found that the passage supports the sentence: `support` reaches the "
+        "threshold, and the passage contains its numbers, dates and names and does not contradict it."
     )
     support: float = Field(
-        description="How well the passage supports the sentence, in [0, 1]: by words, by meaning, or by the verifying "
-        "model where one is set.",
+        description="How well the passage supports the sentence, in [0, 1]: by shared words, by similarity of "
+        "meaning, or by the verification model when one is configured.",
         examples=[0.93],
     )
     origin: Literal["model", "attributed"] = Field(
-        description="Who placed the marker: the model, or Footnote after finding a passage that supports the sentence."
+        description="Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage."
     )
 
     @classmethod
@@ -102,10 +119,10 @@ class CitationBody(ResponseBody):
 
 
 class SpanBody(ResponseBody):
-    """Characters of the answer."""
+    """A range of characters of the answer."""
 
     start: int = Field(description="First character.")
-    end: int = Field(description="One past the last.")
+    end: int = Field(description="One past the last character.")
 
     @classmethod
     def of(cls, span: Span) -> "SpanBody":
@@ -114,23 +131,27 @@ class SpanBody(ResponseBody):
 
 
 class DroppedBody(ResponseBody):
-    """A hit the model did not read."""
+    """A hit that was not put into the prompt."""
 
     chunk_id: str = Field(description="The chunk.")
-    reason: str = Field(description="`budget`, `duplicate`, or `merged`: its text is in the source of a better hit.")
+    reason: str = Field(
+        description="`budget`: no room; `duplicate`; `merged`: its text is part of a better hit's source."
+    )
 
 
 class SourcesBody(ResponseBody):
-    """Chunks on their way from retrieval to citation."""
+    """The chunks at each step from retrieval to citation."""
 
     retrieved: int = Field(description="Hits the search returned.", examples=[8])
-    presented: list[str] = Field(description="Chunk ids the model read, in the order of their numbers.")
-    cited: list[str] = Field(description="Chunk ids with a footnote.")
-    compressed: list[str] = Field(description="Presented chunks of which not every sentence was kept.")
-    summarised: list[str] = Field(
-        description="Compressed chunks of which the model read a summary in place of what did not fit."
+    presented: list[str] = Field(description="Ids of the chunks in the prompt, in the order of their numbers.")
+    cited: list[str] = Field(description="Ids of the chunks that a footnote cites.")
+    compressed: list[str] = Field(
+        description="Ids of presented chunks from which sentences were removed to save tokens."
     )
-    dropped: list[DroppedBody] = Field(description="Hits that were not presented, and why.")
+    summarised: list[str] = Field(
+        description="Ids of compressed chunks whose removed sentences were replaced by a summary."
+    )
+    dropped: list[DroppedBody] = Field(description="Hits that were not presented, with the reason.")
 
     @classmethod
     def of(cls, report: SourceReport) -> "SourcesBody":
@@ -146,10 +167,10 @@ class SourcesBody(ResponseBody):
 
 
 class BudgetBody(ResponseBody):
-    """How the context window is spent."""
+    """The use of the model's context window."""
 
-    context_window: int = Field(description="Tokens the model can hold.", examples=[8192])
-    reserved_output: int = Field(description="Tokens kept for the answer.", examples=[512])
+    context_window: int = Field(description="Size of the context window in tokens.", examples=[8192])
+    reserved_output: int = Field(description="Tokens reserved for the answer.", examples=[512])
     headroom: int = Field(description="Tokens left unused.", examples=[5369])
 
     @classmethod
@@ -161,22 +182,22 @@ class BudgetBody(ResponseBody):
 
 
 class AbstentionBody(ResponseBody):
-    """Where answering was given up, and how near it was to that."""
+    """The stage at which the answer was refused, with its score and threshold."""
 
     stage: Literal["retrieval", "reader", "model", "verifier"] | None = Field(
-        description="`retrieval`: nothing found is about the question, nothing was generated; `reader`: the sources "
-        "seem not to hold the answer, nothing was generated; `model`: it read the sources and refuses; `verifier`: no "
-        "sentence was found supported; null: it was not given up.",
+        description="`retrieval`: no passage is about the question, nothing was generated; `reader`: the sources "
+        "probably do not contain the answer, nothing was generated; `model`: the model read the sources and refused; "
+        "`verifier`: no sentence could be verified; null: the question was answered.",
         examples=[None],
     )
     score: float | None = Field(
-        description="At `retrieval` how much evidence was found; at `reader` the probability that the sources hold no "
-        "answer; otherwise the model's probability of refusing. Null where it is not known.",
+        description="At `retrieval` the strength of the evidence; at `reader` the probability that the sources do not "
+        "contain the answer; otherwise the model's probability of refusing. Null when unknown.",
         examples=[0.04],
     )
     threshold: float | None = Field(
-        description="What the score was compared with: evidence must reach it, the probability of refusing stay "
-        "below it; null where the model decides.",
+        description="The threshold for the score: evidence must reach it, a probability must stay below it; null when "
+        "the model decides.",
         examples=[None],
     )
 
@@ -187,37 +208,37 @@ class AbstentionBody(ResponseBody):
 
 
 class AnswerBody(ResponseBody):
-    """An answer with its footnotes and its bill."""
+    """An answer with its footnotes, sources and token usage."""
 
-    id: str = Field(description="The request's id; the ledger knows it.", examples=["req_01k9"])
+    id: str = Field(description="The request's id, by which the usage ledger names it.", examples=["req_01k9"])
     object: Literal["answer"] = Field(default="answer", description="Always `answer`.")
-    model: str = Field(description="The generator.", examples=["SmolLM2-135M-Instruct"])
-    answered: bool = Field(description="False when the documents do not hold an answer.")
+    model: str = Field(description="The language model that generated the answer.", examples=["SmolLM2-135M-Instruct"])
+    answered: bool = Field(description="False when the documents do not contain an answer.")
     reason: str | None = Field(
-        description="Why not: `no_evidence` (nothing about it was found, nothing was generated), `not_in_sources` "
-        "(the model read the sources and says so), `not_verified` (strict, and no sentence was found supported), "
-        "`dry_run`, `error`."
+        description="Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), "
+        "`not_in_sources` (the model found no answer in the sources), `not_verified` (strict mode, and no sentence "
+        "could be verified), `dry_run` or `error`."
     )
-    conversation_id: str | None = Field(description="The conversation it was asked in.", examples=[None])
+    conversation_id: str | None = Field(description="The conversation that the question belongs to.", examples=[None])
     standalone_question: str | None = Field(
-        description="What a follow-up was rewritten to, so that it can be understood and searched for alone; null "
-        "where the question is used as it was asked.",
+        description="The follow-up question rewritten to be understood without the conversation; null when the "
+        "question was used unchanged.",
         examples=[None],
     )
     answer: str = Field(description="The answer, with markers.", examples=["Revenue rose 12% [1]."])
     finish_reason: str = Field(description="stop, length, cancelled or error.", examples=["stop"])
     citations: list[CitationBody] = Field(description="Footnotes, in the order of their markers.")
-    uncited_spans: list[SpanBody] = Field(description="Sentences of the answer without a supporting source.")
+    uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[SpanBody] = Field(
-        description="What is quoted from the documents, word for word, and no model wrote: all of an answer without a "
-        "language model, or what follows one of which nothing could be verified."
+        description="Text quoted word for word from the documents, not generated: the whole answer when no language "
+        "model is configured, or the quotations after an answer that could not be verified."
     )
-    abstention: AbstentionBody = Field(description="Where answering was given up, as data.")
-    sources: SourcesBody = Field(description="From retrieval to citation.")
-    usage: UsageBody = Field(description="The bill.")
-    budget: BudgetBody = Field(description="The context window.")
+    abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
+    sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
+    usage: UsageBody = Field(description="Token usage and cost.")
+    budget: BudgetBody = Field(description="The use of the context window.")
     timings_ms: dict[str, float | None] = Field(
-        description="Milliseconds: queue, retrieve, rerank, first_token, total."
+        description="Durations in milliseconds: queue, retrieve, rerank, first_token, total."
     )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What JSON keeps apart and pydantic would not: a number, a boolean, and a text that spells one of them."""
+"""Strict JSON types: refuses booleans for numbers, and strings for either, which pydantic would convert."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -17,11 +17,11 @@ def refuse_other_kinds(values: object, model: type[BaseModel]) -> None:
 
     A number without a fraction is an integer however it is written: `5.0` is 5.
 
-    The description at `/openapi.json` says that they do not fit (JSON Schema 2020-12, Validation, section 6.1.1); what
-    does not fit is refused, not guessed at. `values` are a body's as they came; what is no object is not looked at.
+    The schemas in `/openapi.json` do not allow them (JSON Schema 2020-12, Validation, section 6.1.1). `values` is the
+    body as it was sent; anything but an object is left to pydantic.
 
     Raises:
-        ValidationError: A value is of another kind than its field.
+        ValidationError: A value has another JSON type than its field.
     """
     if not isinstance(values, Mapping):
         return
@@ -35,7 +35,7 @@ def refuse_other_kinds(values: object, model: type[BaseModel]) -> None:
 
 
 def _expected(value: object, kinds: frozenset[type]) -> Any:
-    """What a value should have been, in a sentence; None where pydantic is to judge it."""
+    """The error message for a value of the wrong type; None where pydantic validates it."""
     for item in value if isinstance(value, list) else (value,):
         if isinstance(item, bool) and bool not in kinds:
             return "Input should not be a boolean"
@@ -48,13 +48,13 @@ def _expected(value: object, kinds: frozenset[type]) -> Any:
 
 @cache
 def _fields_of(model: type[BaseModel]) -> dict[str, frozenset[type]]:
-    """The fields that may be numbers or booleans, or lists of them, by the name they have in a body."""
+    """The types of fields that may hold numbers or booleans, or lists of them, by their name in the body."""
     every = {field.alias or name: frozenset(_kinds(field.annotation)) for name, field in model.model_fields.items()}
     return {name: kinds for name, kinds in every.items() if kinds & _SPELLED and object not in kinds}
 
 
 def _kinds(annotation: Any) -> set[type]:
-    """The plain types of a value or of its list's items, `None` left out."""
+    """The scalar types of an annotation or of its list items, without `None`."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _kinds(arguments[0])

@@ -1,4 +1,4 @@
-"""Bodies of search."""
+"""Bodies of `POST /v1/search`, and the scope fields that other requests share."""
 
 from collections.abc import Sequence
 
@@ -8,60 +8,59 @@ from app.api.schemas.shape import RequestBody, ResponseBody
 from retrieval.types import Hit, SearchMode, Span
 
 FILTER = (
-    "Mongo-like conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; "
-    "an unknown operator is 422. Applied inside the search, never after it."
+    "MongoDB-style conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; "
+    "an unknown operator is a 422. Applied during the search, not to its results."
 )
 
-RERANK = (
-    "Whether a cross-encoder puts the best hits in order; null does so where the server has one, "
-    "and true is 422 where it has none."
-)
+RERANK = "Rerank the best hits with a cross-encoder; null: when the server has one; true is a 422 when it has none."
 
 
 class Scoped(RequestBody):
-    """Which documents take part."""
+    """The documents to search."""
 
     collection_ids: list[str] | None = Field(
-        default=None, max_length=1000, description="Only these collections; null is every collection of the key."
+        default=None, max_length=1000, description="Only these collections; null: every collection of the key."
     )
     document_ids: list[str] | None = Field(default=None, max_length=10_000, description="Only these documents.")
     filter: dict[str, object] | None = Field(default=None, description=FILTER, examples=[{"year": {"$gte": 2024}}])
 
 
 class SearchRequest(Scoped):
-    """What to look for."""
+    """A query and search options."""
 
-    query: str = Field(min_length=1, description="Words or a question.", examples=["revenue growth 2025"])
-    top_k: int = Field(default=8, ge=1, le=200, description="Most hits to return.")
+    query: str = Field(min_length=1, description="Search words or a question.", examples=["revenue growth 2025"])
+    top_k: int = Field(default=8, ge=1, le=200, description="Maximum number of hits.")
     mode: SearchMode = Field(
-        default=SearchMode.HYBRID, description="`hybrid` fuses meaning and words; `dense` and `lexical` use one."
+        default=SearchMode.HYBRID, description="`dense` searches by meaning, `lexical` by words, `hybrid` by both."
     )
     rerank: bool | None = Field(default=None, description=RERANK)
     highlights: bool = Field(
-        default=False, description="Tell of every hit which of its sentences share most words with the query."
+        default=False, description="Return, for every hit, the sentences that share most words with the query."
     )
 
 
 class HighlightBody(ResponseBody):
-    """A sentence near to the query, by its characters in the canonical text."""
+    """A sentence that shares words with the query, as a range of characters of the canonical text."""
 
     start_char: int = Field(description="First character in the canonical text.", examples=[10233])
     end_char: int = Field(description="One past its last character.", examples=[10291])
 
 
 class HitScores(ResponseBody):
-    """How a chunk matched; null where a search did not return it."""
+    """The scores of a hit; null from a search that did not find it."""
 
     dense: float | None = Field(description="Cosine similarity.", examples=[0.63])
-    lexical: float | None = Field(description="BM25-like, higher is better.", examples=[7.1])
-    fused: float = Field(description="What the search orders by: both scores weighed, in [0, 1].", examples=[0.87])
+    lexical: float | None = Field(description="Score of the word search (BM25), higher is better.", examples=[7.1])
+    fused: float = Field(
+        description="Weighted sum of both scores in [0, 1], by which hits are ordered.", examples=[0.87]
+    )
     rerank: float | None = Field(
-        description="What the reranker orders by, those it read before all others; null where it did not read."
+        description="Score of the reranker; reranked hits come first, ordered by it. Null when not reranked."
     )
 
 
 class HitBody(ResponseBody):
-    """A chunk that matches."""
+    """A chunk that matches the query."""
 
     chunk_id: str = Field(description="The chunk.", examples=["chk_12"])
     document_id: str = Field(description="Its document.", examples=["doc_01k9"])
@@ -74,10 +73,10 @@ class HitBody(ResponseBody):
     end_char: int = Field(description="One past its last character.")
     text: str = Field(description="Exactly `content[start_char:end_char]`.")
     token_count: int = Field(description="Embedder tokens.")
-    scores: HitScores = Field(description="How it matched.")
+    scores: HitScores = Field(description="Its scores.")
     highlights: list[HighlightBody] = Field(
-        description="The sentences of `text` that share most words with the query, two at most, in the order of "
-        "reading. None where `highlights` was not asked for, or where it matches by meaning and shares no word."
+        description="At most two sentences of `text` that share most words with the query, in reading order. Empty "
+        "without `highlights` in the request, or when the chunk shares no word with the query."
     )
 
     @classmethod
@@ -102,15 +101,15 @@ class HitBody(ResponseBody):
 
 
 class SearchUsage(ResponseBody):
-    """What the search cost."""
+    """Token usage of the search."""
 
-    embedding_tokens: int = Field(description="Tokens of the query the embedder read.", examples=[6])
-    rerank_tokens: int = Field(description="Tokens of queries and passages the reranker read.", examples=[0])
+    embedding_tokens: int = Field(description="Tokens of the query that the embedder read.", examples=[6])
+    rerank_tokens: int = Field(description="Tokens of queries and passages that the reranker read.", examples=[0])
 
 
 class SearchResponse(ResponseBody):
     """Hits, best first."""
 
     object: str = Field(default="list", description="Always `list`.")
-    data: list[HitBody] = Field(description="Best first.")
-    usage: SearchUsage = Field(description="What it cost.")
+    data: list[HitBody] = Field(description="The hits, best first.")
+    usage: SearchUsage = Field(description="Token usage.")

@@ -1,4 +1,4 @@
-"""What every body has in common."""
+"""Base classes of request and response bodies, pages of lists, problem documents and common field types."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,14 +13,14 @@ Item = TypeVar("Item")
 
 
 class RequestBody(BaseModel):
-    """A request body: fields we do not know are refused, so that a typo is never ignored."""
+    """A request body. Unknown fields are refused, so that a misspelt one is never ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def of_their_kinds(cls, values: Any) -> Any:
-        """The values, if they are of the kinds that the description says."""
+        """The values, after a check that each has the JSON type that the schema documents."""
         refuse_other_kinds(values, cls)
         return values
 
@@ -43,7 +43,7 @@ class Page(ResponseBody, Generic[Item]):
 
 
 class NamedBody(ResponseBody):
-    """An item of a list, which its id finds again."""
+    """An item of a list, identified by its id."""
 
     id: str = Field(description="Its id.")
 
@@ -52,13 +52,13 @@ Body = TypeVar("Body", bound=NamedBody)
 
 
 class ListBody(ResponseBody, Generic[Body]):
-    """One page of a list; pass `last_id` as `after` to get the next one."""
+    """One page of a list; pass `last_id` as `after` to get the next page."""
 
     object: Literal["list"] = Field(default="list", description="Always `list`.")
     data: list[Body] = Field(description="The items of this page.")
     first_id: str | None = Field(description="The first item's id; null on an empty page.")
     last_id: str | None = Field(description="The last item's id; null on an empty page.")
-    has_more: bool = Field(description="Whether there is more in the direction that was asked for.")
+    has_more: bool = Field(description="Whether more items follow in the requested direction.")
 
     @classmethod
     def of(cls, listed: Listed[Item], body: Callable[[Item], Body]) -> Self:
@@ -77,10 +77,12 @@ class Problem(ResponseBody):
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(description="Stable name of the problem.", examples=["urn:footnote:problem:not-found"])
+    type: str = Field(
+        description="Stable identifier of the kind of problem.", examples=["urn:footnote:problem:not-found"]
+    )
     title: str = Field(description="The HTTP status in words.", examples=["Not Found"])
     status: int = Field(description="The HTTP status.", examples=[404])
-    detail: str = Field(description="What happened, in a sentence.", examples=["There is no such document."])
+    detail: str = Field(description="The cause, in one sentence.", examples=["There is no such document."])
     instance: str = Field(description="The request's id, also in `X-Request-Id`.", examples=["req_01j8x4"])
 
 
@@ -91,7 +93,7 @@ Metadata = Annotated[
         {"type": "object", "additionalProperties": {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}}
     ),
 ]
-"""Your own fields: scalars and lists of them, which is what filters compare."""
+"""Custom fields of a document or collection: scalars and lists of scalars, usable in filters."""
 
 
 def rfc3339(seconds: float) -> str:
@@ -103,18 +105,18 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"application/problem+json": {"schema": {"$ref": PROBLEM_SCHEMA}}}}
     for status, text in {
-        400: "Malformed, or asks for something that is not supported; `param` names it.",
-        401: "No usable API key; `openid` is whether people sign in through an OpenID provider.",
+        400: "The request is malformed, or uses an unsupported parameter, which `param` names.",
+        401: "The API key or session is missing or not valid; `openid`: users sign in through an OpenID provider.",
         403: "The key's role or collections do not allow this.",
-        404: "No such thing, or not for this key.",
+        404: "It does not exist, or not for this key.",
         408: "The body came too slowly.",
-        409: "Contradicts what is there.",
-        413: "Larger than the limit.",
-        415: "Not a type we read; decided by the bytes.",
-        422: "A malformed or impossible request.",
-        429: "A budget has no room; see `reset_at`, and Retry-After where it has a time.",
-        503: "Full or not ready; see Retry-After.",
-        504: "Not finished before its deadline.",
+        409: "The request conflicts with the current state.",
+        413: "The body is larger than the limit.",
+        415: "Unsupported file type, detected from the bytes.",
+        422: "A field is invalid or the request cannot be fulfilled.",
+        429: "A rate limit or budget is exhausted; see `Retry-After`, and `reset_at` for budgets.",
+        503: "The server is overloaded or not ready; see Retry-After.",
+        504: "The request did not finish before its deadline.",
     }.items()
 }
 

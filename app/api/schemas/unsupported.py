@@ -1,4 +1,4 @@
-"""What OpenAI's chat protocol can ask and Footnote does not do: refused by name, where null means not asked."""
+"""Refuses parameters of OpenAI's chat protocol that Footnote does not support; null counts as left out."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 UNSUPPORTED = "unsupported_parameter"
-"""The type of a validation error that is about such a parameter; `ctx["param"]` names it."""
+"""The type of a validation error for an unsupported parameter; `ctx["param"]` names it."""
 
 _NEVER = (
     "audio",
@@ -33,10 +33,10 @@ _PARTS: Mapping[str, frozenset[str]] = {
 
 
 def refuse_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The request without what it does not ask.
+    """The request without unsupported parameters that are null.
 
     Raises:
-        PydanticCustomError: It asks for something that is not honoured.
+        PydanticCustomError: An unsupported parameter is used.
     """
     for name in _NEVER:
         if body.get(name) is not None:
@@ -53,12 +53,12 @@ def refuse_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message without what it does not say.
+    """The message without its null and empty fields.
 
     Raises:
-        PydanticCustomError: It is a tool's, or calls one, or speaks.
+        PydanticCustomError: It is of a tool, calls tools, or has audio.
     """
-    if message.get("role") in ("tool", "function"):  # of whatever kind it is, hashable or not
+    if message.get("role") in ("tool", "function"):  # a tuple, since the value may be unhashable
         raise unsupported(
             "role", f"Messages of the role '{message['role']}' are not supported: Footnote calls no tools."
         )
@@ -69,15 +69,15 @@ def refuse_message(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_content(message: Mapping[str, Any]) -> None:
-    """See that the parts of a message are text.
+    """Check that all content parts of a message are text.
 
     Raises:
-        PydanticCustomError: One is not.
+        PydanticCustomError: A part is not text.
     """
     content = message.get("content")
     for place, part in enumerate(content if isinstance(content, list) else ()):
         if not isinstance(part, dict):
-            continue  # said better by the part's own type
+            continue  # the validation of the part reports it better
         kind = str(part.get("type"))[:40]
         known = _PARTS.get(kind)
         if known is None:
