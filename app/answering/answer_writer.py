@@ -1,4 +1,4 @@
-"""How generated text becomes the answer: its form, its footnotes, and where their verification runs."""
+"""Turns generated text into the answer: its format, its footnotes and their verification, in worker threads."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,37 +12,55 @@ from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.rendering import block_quotation
+from app.answering.quoting.selection import Selection
 from app.answering.refusals import refusal
-from app.answering.verification.metered_models import Verification
+from app.answering.verification.metered_models import MeteredModels, Verification
 from app.answering.verification.verifier import Verifier
-from app.db.contents import ContentRepository
 from app.errors import BudgetExceeded, StoreUnavailable
 from app.telemetry.stations import station
 from generation.types import Completion
-from ingestion.types import Page
 from retrieval.memo import Memo
-from retrieval.types import Context
 
 Memory = Callable[[], AbstractContextManager[None]]
 
 
 class AnswerWriter:
-    """Writes one answer. `footnotes` holds what was written and cited."""
+    """Writes one answer. `footnotes` holds its text and citations, `selection` the quotes that follow it.
 
-    def __init__(self, footnotes: FootnoteWriter, form: PlainText | AsWritten, *, memory: Memory = nullcontext) -> None:
+    >>> writer = begin(prepared, verification=verification, memo=memo)
+    >>> shown = await writer.write("Revenue rose by 8 % [1].")
+    >>> shown += await writer.finish()
+    """
+
+    def __init__(
+        self,
+        footnotes: FootnoteWriter,
+        form: PlainText | AsWritten,
+        *,
+        memory: Memory = nullcontext,
+        models: MeteredModels | None = None,
+    ) -> None:
+        """`memory` opens the cache of what is computed about texts; `models` verify, and count what they read."""
         self.footnotes = footnotes
+        self.selection: Selection | None = None
         self._memory = memory
         self._form = form
+        self._models = models
+
+    @property
+    def verify_tokens(self) -> int:
+        """The tokens that models have read so far to verify the answer."""
+        return self._models.tokens if self._models is not None else 0
 
     async def write(self, text: str) -> str:
-        """Take generated text, return what can be shown of it now."""
+        """Take generated text, return the part of the answer that can be shown now."""
         return await self._written(self._form.feed(text), last=False)
 
     async def finish(self) -> str:
-        """No more text comes."""
+        """Close the answer: return the text that was held back."""
         return await self._written(self._form.finish(), last=True)
 
-    async def quoted(self, quoter: Quoter, prepared: Prepared, completion: Completion, *, pending: str) -> str:
+    async def quote(self, quoter: Quoter, prepared: Prepared, completion: Completion, *, pending: str) -> str:
         """The last text to show: `pending`, which `finish` returned, followed by quotes where nothing is verified.
 
         An answer that was withheld is replaced by the quotes (docs/adr/0067). Where the span reader found an answer
@@ -63,7 +81,7 @@ class AnswerWriter:
                     return pending  # the answer stands without quotes
                 if not selection.quotes:
                     return pending
-                prepared.selection = selection
+                self.selection = selection
                 # As separate quotes the likeliest comes first; quotes that are the answer stand in reading order.
                 found = block_quotation(selection.likeliest_first, form=question.format, pages=prepared.pages)
                 text = self.footnotes.quote(*found)
@@ -73,7 +91,7 @@ class AnswerWriter:
             return await asyncio.to_thread(quote)
 
     async def _written(self, text: str, *, last: bool) -> str:
-        """In a worker thread where a sentence may end and be verified."""
+        """Feed the footnote writer, in a worker thread where a sentence may end and be verified."""
 
         def write() -> str:
             with self._memory():
@@ -86,19 +104,20 @@ class AnswerWriter:
 
 
 def begin(prepared: Prepared, *, verification: Verification | None, memo: Memo) -> AnswerWriter:
-    """The writer of a question's answer; without models it verifies by words alone.
+    """The writer of a question's answer; without `verification` it verifies by words alone.
 
-    `memo` remembers what is worked out about texts on the way.
+    `memo` caches what is computed about texts on the way.
     """
     memory = partial(memo.of, prepared.question.principal.tenant_id)
     question, sources = prepared.question, prepared.context.sources
     form = PlainText() if question.format == "text" else AsWritten()
     if question.json_schema is not None:
         return AnswerWriter(VerbatimWriter(), form)
+    models = None
     with memory():
         verifier = Verifier(sources, question=question.text)
     if verification is not None:
-        verifier, prepared.verification = verification.begin(question, sources)
+        verifier, models = verification.begin(question, sources)
     footnotes = FootnoteWriter(
         sources,
         pages=prepared.pages,
@@ -106,17 +125,4 @@ def begin(prepared: Prepared, *, verification: Verification | None, memo: Memo) 
         strict=question.strict,
         refusal=refusal(question.text),
     )
-    return AnswerWriter(footnotes, form, memory=memory)
-
-
-def page_tables(
-    contents: ContentRepository, context: Context, *, tenant_id: str
-) -> dict[tuple[str, int], tuple[Page, ...]]:
-    """Page tables of the documents with a source that crosses a page boundary."""
-    chunks = [source.hit.chunk for source in context.sources]
-    wanted = {(chunk.document_id, chunk.version) for chunk in chunks if chunk.page_start != chunk.page_end}
-    tables = {}
-    for document_id, version in wanted:
-        pages, _ = contents.structure(document_id, tenant_id=tenant_id, version=version)
-        tables[document_id, version] = pages
-    return tables
+    return AnswerWriter(footnotes, form, memory=memory, models=models)

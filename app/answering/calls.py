@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 from app.answering.prompt import Prompt
@@ -33,25 +34,29 @@ class CallNumber(IntEnum):
 
 
 class Settler:
-    """The engine's `Observer` for one ledger row."""
+    """The engine's `Observer` for one ledger row: settles it with what the engine reports.
+
+    >>> settler = Settler(ledger, reservation.event_id)
+    >>> stream = engine.submit(request, observer=settler)
+    """
 
     def __init__(self, ledger: Ledger, event_id: str) -> None:
         self._ledger = ledger
         self._event_id = event_id
         self._client_left = False
         self._server_stops = False
-        self._work = current()  # the engine's threads tell the end
+        self._work = current()  # `finish` runs in a thread of the engine
 
     def client_left(self) -> None:
-        """A cancellation that follows is the client's, not ours."""
+        """Settle a later cancellation as the client's abort."""
         self._client_left = True
 
     def server_stops(self) -> None:
-        """A cancellation that follows is ours, whoever passes it on."""
+        """Settle a later cancellation as the server's abort, even if the client left too."""
         self._server_stops = True
 
     def checkpoint(self, request_id: str, generated_tokens: int) -> None:  # noqa: ARG002 - the row is known already
-        """Keep the count of a running generation, so that a crash loses at most the tokens since."""
+        """Write the count of a running generation down, so that a crash loses at most the tokens since."""
         self._ledger.checkpoint(self._event_id, output_tokens=generated_tokens)
 
     def finish(self, completion: Completion) -> None:
@@ -78,69 +83,84 @@ class Settler:
             case FinishReason.DEADLINE:
                 return UsageStatus.SERVER_ABORT
             case FinishReason.CANCELLED:
-                theirs = self._client_left and not self._server_stops
-                return UsageStatus.CLIENT_ABORT if theirs else UsageStatus.SERVER_ABORT
+                by_client = self._client_left and not self._server_stops
+                return UsageStatus.CLIENT_ABORT if by_client else UsageStatus.SERVER_ABORT
             case FinishReason.ERROR:
                 return UsageStatus.ERROR
 
 
-def submit(
-    engine: Engine, ledger: Ledger, reservation: Reservation, request: GenerationRequest
-) -> tuple[Stream, Settler]:
-    """Write a call down, then hand it to the engine; one that is not taken is settled at once, nothing read.
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A call that the engine has accepted: its stream, and the settler of its ledger row."""
+
+    stream: Stream
+    settler: Settler
+
+    def close(self, *, by_client: bool) -> None:
+        """Stop it, as the client's abort or as the server's. Idempotent."""
+        if by_client:
+            self.settler.client_left()
+        self.stream.close()
+
+
+def submit(engine: Engine, ledger: Ledger, reservation: Reservation, request: GenerationRequest) -> RunningCall:
+    """Reserve a call, then hand it to the engine; a call that the engine refuses is settled at once, with no tokens.
 
     Raises:
-        GenerationError: The engine did not take it.
-        StoreUnavailable, StorageFull: It could not be written down, and the engine never heard of it.
+        GenerationError: The engine refused it.
+        StoreUnavailable, StorageFull, BudgetExceeded: It was not reserved, and not handed to the engine.
     """
     ledger.reserve(reservation)
     settler = Settler(ledger, reservation.event_id)
     try:
-        return engine.submit(request, observer=settler), settler
+        return RunningCall(engine.submit(request, observer=settler), settler)
     except GenerationError:
         ledger.settle(reservation.event_id, Settlement(status=UsageStatus.SERVER_ABORT, input_tokens=0))
         raise
 
 
 class Calls:
-    """One question's calls under way. `close` may come from any thread, any number of times."""
+    """The calls that prepare one question's answer. `close` may be called from any thread, any number of times.
+
+    >>> calls = Calls(question)
+    >>> stream = caller.begin(question, prompt, calls=calls, number=4, max_tokens=64, time_share=2)
+    >>> calls.close()
+    """
 
     def __init__(self, question: Question) -> None:
         self._question = question
         self._lock = threading.Lock()
-        self._open: list[tuple[Stream, Settler]] = []
+        self._open: list[RunningCall] = []
         self.closed = False
 
-    def add(self, stream: Stream, settler: Settler) -> None:
-        """One more is under way; it ends at once if the reader left before."""
+    def add(self, call: RunningCall) -> None:
+        """Add a running call; it is stopped at once if the calls were closed before."""
         with self._lock:
-            self._open.append((stream, settler))
+            self._open.append(call)
             closed = self.closed
         if closed:
-            self._end(stream, settler)
+            self._end(call)
 
     def close(self) -> None:
-        """The reader is gone: all of them stop, and no other is begun."""
+        """Stop all calls, and begin no other: the client has left, or the deadline has passed."""
         with self._lock:
             self.closed = True
-            under_way = list(self._open)
-        for stream, settler in under_way:
-            self._end(stream, settler)
+            running = list(self._open)
+        for call in running:
+            self._end(call)
 
     def server_stops(self) -> None:
-        """What ends them from here on is not the reader."""
+        """Settle every later cancellation as the server's abort."""
         with self._lock:
-            for _, settler in self._open:
-                settler.server_stops()
+            for call in self._open:
+                call.settler.server_stops()
 
-    def _end(self, stream: Stream, settler: Settler) -> None:
-        if not self._question.late:
-            settler.client_left()
-        stream.close()
+    def _end(self, call: RunningCall) -> None:
+        call.close(by_client=not self._question.late)
 
 
 class Caller:
-    """Begins such calls. One instance serves every request."""
+    """Begins the calls that prepare an answer: summaries and rewritings. One instance serves every request."""
 
     def __init__(self, *, engine: Engine, tokenizer_revision: str, ledger: Ledger) -> None:
         self._engine = engine
@@ -158,19 +178,19 @@ class Caller:
         time_share: int,
         documents: tuple[DocumentShare, ...] = (),
     ) -> Stream | None:
-        """Write one call down and hand it to the engine; None if it was not taken or nobody waits for it any more.
+        """Reserve one call and hand it to the engine; None if it is refused, late, or the calls were closed.
 
         Args:
-            question: Who asks, and until when.
-            prompt: What the generator reads.
-            calls: The request's, which the new one joins.
-            number: The call's within the request.
-            max_tokens: Most that is generated.
-            time_share: The call may take one part in so many of the time that is left.
-            documents: Whose text the prompt holds.
+            question: Its principal pays; its deadline limits the call.
+            prompt: The prompt of the call.
+            calls: The running calls of the request, to which it is added.
+            number: The number of the call within the request (`CallNumber`).
+            max_tokens: Most tokens that are generated.
+            time_share: The call may take 1 / `time_share` of the time that is left.
+            documents: The documents in the prompt, with their tokens.
 
         Raises:
-            StoreUnavailable, StorageFull: It could not be written down, and was not made.
+            StoreUnavailable, StorageFull, BudgetExceeded: It was not reserved, and not made.
         """
         if calls.closed or question.late:
             return None
@@ -195,15 +215,15 @@ class Caller:
             sources=prompt.sources,
         )
         try:
-            stream, settler = submit(self._engine, self._ledger, reservation, request)
+            call = submit(self._engine, self._ledger, reservation, request)
         except GenerationError:
             return None
-        calls.add(stream, settler)
-        return stream
+        calls.add(call)
+        return call.stream
 
 
 def completions(streams: Sequence[Stream | None]) -> list[Completion | None]:
-    """How each call ended, None for one that was not made. Blocks until the last one has."""
+    """The completion of each call, None for one that was not made. Blocks until the last one has ended."""
     return asyncio.run(_ends(streams))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 import anyio
 
 from app.answering.answer import Answer, SourcesFound, TextDelta, TokenUsage
-from app.answering.answerer import Answerer, prepare
+from app.answering.answerer import Answerer
 from app.answering.prepared import Prepared
 from app.answering.question import Question
 from app.types import Components
@@ -32,7 +32,7 @@ class Choices:
     def release(self) -> None:
         """The reader is done with all of them, or never began. Idempotent."""
         for prepared in self.prepared:
-            self.answerer.release(prepared)
+            self.answerer.running.release(prepared)
 
     async def answers(self) -> tuple[Answer, ...]:
         """All whole answers."""
@@ -89,12 +89,12 @@ class Choices:
 
 
 async def prepare_choices(answerer: Answerer, question: Question, *, n: int) -> Choices:
-    """`prepare`, and `n` answers to it; a caller cancelled meanwhile leaves nothing running.
+    """Prepare `n` answers to a question, in worker threads; a caller cancelled meanwhile leaves nothing running.
 
     Raises:
         EngineFull: Also where there is room for some of them but not for all.
     """
-    first = await prepare(answerer, question)
+    first = await answerer.prepare_in_thread(question)
     if n == 1:
         return Choices(answerer, (first,))
     task = asyncio.get_running_loop().run_in_executor(None, copy_context().run, answerer.choices, first, n)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.answering.verification.support import THRESHOLD
+from app.db.contents import ContentRepository
 from ingestion.types import Page
-from retrieval.types import Chunk, Source, Span
+from retrieval.types import Chunk, Context, Source, Span
 
 Pages = Mapping[tuple[str, int], Sequence[Page]]
 """Page tables by (document id, version), needed where a chunk crosses a page boundary."""
@@ -86,3 +87,16 @@ def _page_range(chunk: Chunk, passage: Span, pages: Pages) -> tuple[int | None, 
 
 def _overlap(page: Page, passage: Span) -> bool:
     return page.start_char < passage.end_char and passage.start_char < page.end_char
+
+
+def page_tables(
+    contents: ContentRepository, context: Context, *, tenant_id: str
+) -> dict[tuple[str, int], tuple[Page, ...]]:
+    """Page tables of the documents with a source that crosses a page boundary."""
+    chunks = [source.hit.chunk for source in context.sources]
+    wanted = {(chunk.document_id, chunk.version) for chunk in chunks if chunk.page_start != chunk.page_end}
+    tables = {}
+    for document_id, version in wanted:
+        pages, _ = contents.structure(document_id, tenant_id=tenant_id, version=version)
+        tables[document_id, version] = pages
+    return tables

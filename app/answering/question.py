@@ -6,6 +6,7 @@ from typing import Literal
 
 from app.answering.formats import ANSWER_SCHEMA, Format, answer_schema
 from app.answering.prompt import Message
+from app.errors import DeadlinePassed
 from app.types import Components, DocumentShare, Operation, Principal, Reservation
 from generation.errors import ContextLengthExceeded
 from generation.types import CitationMarkers, Constraint, JsonSchema, SamplingParams
@@ -159,6 +160,17 @@ class Question:
     def seconds_left(self) -> float | None:
         """Seconds until its deadline, below 0 once that has passed; None where it has none."""
         return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def require_time(self) -> float | None:
+        """Seconds until its deadline, None where it has none.
+
+        Raises:
+            DeadlinePassed: It has passed.
+        """
+        left = self.seconds_left
+        if left is not None and left <= 0:
+            raise DeadlinePassed
+        return left
 
     @property
     def late(self) -> bool:

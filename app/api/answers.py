@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from app.answering.answer import Answer, SourcesFound, TextDelta
-from app.answering.answerer import Answerer, prepare
+from app.answering.answerer import Answerer
 from app.answering.formats import ANSWER_SCHEMA, schema_text
 from app.answering.prepared import Prepared
 from app.answering.question import GREEDY, Question
@@ -63,12 +63,12 @@ async def ask(
     asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
     if body.stream:
-        prepared = await unless_disconnected(request, lambda: prepare(answerer, question))
+        prepared = await unless_disconnected(request, lambda: answerer.prepare_in_thread(question))
         events = with_terminal_error(_events(answerer, prepared), request_id, render=_error_event)
-        return EventStream(events, on_close=lambda: answerer.release(prepared))
+        return EventStream(events, on_close=lambda: answerer.running.release(prepared))
 
     async def whole() -> Answer:
-        return await answerer.answer(await prepare(answerer, question))
+        return await answerer.answer(await answerer.prepare_in_thread(question))
 
     answer = await unless_disconnected(request, whole)
     if (failure := failure_of(answer)) is not None:
@@ -79,7 +79,7 @@ async def ask(
 @router.post("/v1/requests/{id}/cancel", summary="Cancel a running answer", responses=problems(404))
 def cancel(id: str, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # noqa: A002 - the contract's name
     """Stop an answer that is being generated; its stream ends with `done` and `finish_reason: cancelled`."""
-    models.answerer.cancel(id, principal=principal)
+    models.answerer.running.cancel(id, principal=principal)
     return Cancelled()
 
 

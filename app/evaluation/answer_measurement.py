@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.answering.answer import Answer
-from app.answering.answerer import prepare
 from app.answering.citation import Citation
 from app.answering.prepared import Prepared
 from app.answering.question import Question
@@ -183,7 +182,7 @@ class AnswerMeasurement:
             document_ids=presented,
         )
         try:
-            prepared = await prepare(answerer, question)
+            prepared = await answerer.prepare_in_thread(question)
             answer = await answerer.answer(prepared)
         except ContextLengthExceeded:
             return "did not fit the context window"

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from app.answering.answerer import Answerer
 from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.calls import CallNumber
+from app.answering.closing import Closing
+from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
+from app.answering.generator import Generator
 from app.answering.locator import Locator
 from app.answering.question import Limits
 from app.answering.quoting.quoter import Quoter
@@ -153,6 +156,12 @@ class Assembly:
         tokenizer = CachedTokenizer(serving)
         summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
+        quoter = Quoter(embedder=embedder, ledger=ledger, calls=_quoter_calls(settings, guided=reader is not None))
+        conversations = Conversations(
+            ConversationRepository(self.database), count_tokens=tokenizer.count, history_tokens=settings.history_tokens
+        )
+        citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
+        limits = _limits(settings)
         return Answerer(
             finder=Finder(
                 search=Search(embedder, index.current, self.lexical, self.chunks, station=station),
@@ -161,34 +170,37 @@ class Assembly:
                 reranker=self.reranker,
                 rerank_candidates=settings.rerank_candidates,
             ),
-            engine=engine,
-            tokenizer=tokenizer,
-            tokenizer_revision=revision,
+            contexts=ContextBuilder(
+                engine=engine,
+                tokenizer=tokenizer,
+                limits=limits,
+                wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
+                summariser=summariser if settings.overflow == "summarise" else None,
+                locator=Locator(reader, ledger=ledger) if reader is not None else None,
+                quoter=quoter,
+            ),
+            generator=Generator(
+                engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger, limits=limits
+            ),
             contents=ContentRepository(self.database),
-            ledger=ledger,
-            limits=Limits(
-                max_context_tokens=settings.max_context_tokens,
-                max_output_tokens=settings.max_output_tokens,
-                min_evidence=settings.min_evidence,
-                highlight_tokens=settings.highlight_tokens,
-                max_waiting=settings.max_waiting,
-                abstention_threshold=None
-                if settings.abstention_threshold == "model"
-                else settings.abstention_threshold,
-            ),
-            locator=Locator(reader, ledger=ledger) if reader is not None else None,
-            verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
-            wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
-            summariser=summariser if settings.overflow == "summarise" else None,
-            quoter=Quoter(embedder=embedder, ledger=ledger, calls=_quoter_calls(settings, guided=reader is not None)),
-            conversations=Conversations(
-                ConversationRepository(self.database),
-                count_tokens=tokenizer.count,
-                history_tokens=settings.history_tokens,
-            ),
-            citations=AnswerCitationRepository(self.database, clock=ledger.seconds),
+            closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
+            min_evidence=limits.min_evidence,
+            quoter=quoter,
+            conversations=conversations,
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
+            verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
         )
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        max_context_tokens=settings.max_context_tokens,
+        max_output_tokens=settings.max_output_tokens,
+        min_evidence=settings.min_evidence,
+        highlight_tokens=settings.highlight_tokens,
+        max_waiting=settings.max_waiting,
+        abstention_threshold=None if settings.abstention_threshold == "model" else settings.abstention_threshold,
+    )
 
 
 def _quoter_calls(settings: Settings, *, guided: bool) -> frozenset[CallNumber]:

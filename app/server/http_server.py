@@ -81,7 +81,7 @@ class Server(uvicorn.Server):
         """What is cancelled from here on is not the clients' doing."""
         models = self._state().serving.models
         if models is not None:
-            models.answerer.server_stops()
+            models.answerer.running.server_stops()
 
 
 def configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:

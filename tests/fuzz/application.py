@@ -12,7 +12,6 @@ from typing import Any
 import httpx
 import uvicorn
 
-from app.answering.answerer import Answerer
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.api.application import create_app
@@ -21,6 +20,7 @@ from app.db.chunks import ChunkRepository
 from app.server.state import State
 from app.types import Principal, Role
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.server.stations import ANY_EVIDENCE, state_with
 from tests.faults.metered import metered, scripted
 from tests.server import ADMIN_KEY
@@ -92,11 +92,10 @@ def _conversing(state: State) -> State:
     models = state.serving.models
     assert models is not None, "metered() loads them"
     search = Search(models.embedder, models.index.current, models.lexical, ChunkRepository(state.database))
-    answerer = Answerer(
+    answerer = make_answerer(
         finder=Finder(search=search, embedder=models.embedder, ledger=state.usage.ledger),
         engine=models.engine,
         tokenizer=models.tokenizer,
-        tokenizer_revision="0",
         contents=state.corpus.contents,
         ledger=state.usage.ledger,
         limits=ANY_EVIDENCE,

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.answering.answerer import Answerer
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.question import Limits
@@ -33,6 +32,7 @@ from generation.step import Sample
 from generation.types import ModelInfo
 from retrieval.ports import Vectors
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.evaluation.application import Unconstrained
 from tests.app.server.stations import state_with
 from tests.faults.metered import MODEL, metered
@@ -112,11 +112,10 @@ def application(data_dir: Path) -> Iterator[State]:
             forget=state.serving.forget,
         )
         search = Search(embedder, models.index.current, models.lexical, ChunkRepository(state.database))
-        answerer = Answerer(
+        answerer = make_answerer(
             finder=Finder(search=search, embedder=embedder, ledger=ledger),
             engine=engine,
             tokenizer=tokenizer,
-            tokenizer_revision="0",
             contents=state.corpus.contents,
             ledger=ledger,
             limits=LIMITS,

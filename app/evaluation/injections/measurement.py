@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.answering.answer import Answer
-from app.answering.answerer import prepare
 from app.answering.prompt import DEFAULT_WORDING
 from app.evaluation.answer_measurement import asked
 from app.evaluation.dataset import sample
@@ -222,8 +221,7 @@ class _Asker:
     async def _ask(self, question: SetQuestion, documents: Sequence[str]) -> tuple[Answer, set[str]]:
         """The answer, and the ids of the documents in its prompt."""
         ours = tuple(self._ingested.document_ids[name] for name in documents if name in self._ingested.document_ids)
-        prepared = await prepare(
-            self._answerer,
+        prepared = await self._answerer.prepare_in_thread(
             asked(
                 question,
                 self._options,

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from app.answering.answer import Answer
-from app.answering.answerer import Answerer, prepare
+from app.answering.answerer import Answerer
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.prepared import Prepared
 from app.answering.question import Question
@@ -104,7 +104,7 @@ async def ask(answerer: Answerer, *names: str, tenant: str = "acme", number: int
         scope=Scope(tenant_id=tenant),
         max_output_tokens=6,
     )
-    prepared = await prepare(answerer, question)
+    prepared = await answerer.prepare_in_thread(question)
     return prepared, await answerer.answer(prepared)
 
 

@@ -1,19 +1,18 @@
-"""app.answering.prepared: how generation ended becomes what the answer says."""
+"""app.answering.prepared: how the preparation of an answer is stopped, and shared by further answers."""
 
 import time
+from dataclasses import replace
 from typing import cast
 
 import pytest
 
-from app.answering.answer import Answer, Budget, SourceReport
-from app.answering.calls import Settler
-from app.answering.footnote_writer import FootnoteWriter
-from app.answering.prepared import Prepared
+from app.answering.answer import Budget, SourceReport
+from app.answering.calls import RunningCall, Settler
+from app.answering.prepared import PreparationCost, Prepared
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.types import Principal, Role
 from generation.ports import Stream
-from generation.types import Completion, FinishReason, Timings
 from retrieval.types import Context, Scope
 
 
@@ -33,39 +32,8 @@ def prepared(*, deadline: float | None = None) -> Prepared:
         prompt=Prompt(segments=()),
         report=SourceReport.of((), context),
         budget=Budget(64, 8, 0),
-        embedding_tokens=0,
-        retrieve_ms=0.0,
-        started=time.perf_counter(),
+        cost=PreparationCost(started=time.perf_counter(), retrieve_ms=0.0),
     )
-
-
-def answer(reason: FinishReason, *, error: str | None = None) -> Answer:
-    writer = FootnoteWriter((), pages={})
-    writer.feed("Because")
-    writer.finish()
-    completion = Completion("req_1", "Because", (1, 2), reason, 0, 0, 2, Timings(1.0, 2.0, 3.0), error=error)
-    return prepared().generated(writer, completion, model="m")
-
-
-@pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.CANCELLED])
-def test_a_generation_that_came_to_an_end_is_an_answer(reason: FinishReason) -> None:
-    given = answer(reason)
-
-    assert (given.answered, given.reason, given.error, given.finish_reason) == (True, None, None, reason.value)
-
-
-def test_a_generation_that_failed_is_no_answer_and_says_so() -> None:
-    given = answer(FinishReason.ERROR, error="The model failed.")
-
-    assert (given.answered, given.reason, given.error) == (False, "error", "The model failed.")
-
-
-def test_a_generation_that_met_its_deadline_is_an_error_that_keeps_what_it_has() -> None:
-    given = answer(FinishReason.DEADLINE)
-
-    assert (given.answered, given.reason, given.finish_reason) == (False, "error", "deadline")
-    assert given.error == "The answer was not finished before its deadline."
-    assert (given.text, given.usage.completion_tokens) == ("Because", 2)
 
 
 class Leaving:
@@ -89,21 +57,22 @@ def test_what_is_closed_after_its_deadline_is_our_abort_and_not_the_clients(
 ) -> None:
     open_ = prepared(deadline=None if deadline_in is None else time.monotonic() + deadline_in)
     leaving = Leaving()
-    open_.stream, open_.settler = cast(Stream, leaving), cast(Settler, leaving)
+    call = RunningCall(cast(Stream, leaving), cast(Settler, leaving))
 
-    open_.close()
+    replace(open_, call=call).close()
 
     assert leaving.heard == heard
 
 
-def test_a_strict_answer_of_which_nothing_was_verified_is_a_refusal_by_the_verifier() -> None:
-    writer = FootnoteWriter((), strict=True, refusal="I don't know.")
-    writer.feed("Because the sea is deep.")
-    writer.finish()
-    completion = Completion("req_1", "", (1, 2), FinishReason.STOP, 0, 0, 2, Timings(1.0, 2.0, 3.0))
+def test_a_further_answer_costs_nothing_for_its_sources_and_has_no_call_yet() -> None:
+    leaving = Leaving()
+    first = replace(
+        prepared(),
+        cost=PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0, embedding_tokens=4, summary_tokens=5),
+        call=RunningCall(cast(Stream, leaving), cast(Settler, leaving)),
+    )
 
-    given = prepared().generated(writer, completion, model="m")
+    further = first.again(1)
 
-    assert (given.answered, given.reason, given.text) == (False, "not_verified", "I don't know.")
-    assert given.abstention.stage == "verifier"
-    assert (given.citations, given.uncited) == ((), ())
+    assert (further.question.run_id, further.call) == ("req_1.1", None)
+    assert further.cost == PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0)

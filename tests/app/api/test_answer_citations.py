@@ -13,7 +13,6 @@ from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
 from app.answering.answer import Answer, TextDelta
-from app.answering.answerer import Answerer
 from app.answering.calls import CallNumber
 from app.answering.closing import CitationRecord
 from app.answering.conversations import Conversations
@@ -29,6 +28,7 @@ from generation.ports import Engine
 from generation.types import FinishReason
 from retrieval.search import Search
 from retrieval.types import Scope
+from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
@@ -55,13 +55,12 @@ class Served:
 
     def __init__(self, state: State, *, engine: TalkingEngine, record: CitationRecord, quotes: bool) -> None:
         tokenizer, embedder = CharacterTokenizer(), HashingEmbedder(max_tokens=64)
-        self.answerer = Answerer(
+        self.answerer = make_answerer(
             finder=Finder(
                 search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), embedder=embedder, ledger=state.usage.ledger
             ),
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
-            tokenizer_revision="0",
             contents=state.corpus.contents,
             ledger=state.usage.ledger,
             limits=ANY_EVIDENCE,

@@ -7,7 +7,6 @@ from typing import cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.answerer import Answerer
 from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.quoting.quoter import Quoter
@@ -20,6 +19,7 @@ from app.types import Settlement, UsageStatus
 from app.usage.budgets.budgets import Budgets
 from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_extractive import QUESTION, hits
@@ -214,11 +214,10 @@ def asked(state: State) -> TestClient:
     """The application over a search that finds passages and quotes them; its ledger keeps the budgets."""
     embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot", observers=(Budgets(),))
     engine = NoEngine(revision="1", context_window=2000)
-    answerer = Answerer(
+    answerer = make_answerer(
         finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder, ledger=ledger),
         engine=engine,
         tokenizer=LetterTokenizer(),
-        tokenizer_revision="1",
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE,

@@ -13,7 +13,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.answer import Answer, TextDelta
-from app.answering.answerer import Answerer
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
@@ -28,6 +27,7 @@ from generation.ports import Engine, Observer
 from generation.types import FinishReason, GenerationRequest, ModelInfo
 from retrieval.search import Search
 from retrieval.types import Scope, SearchMode, SearchResult
+from tests.app.answering.answerers import make_answerer
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import HITS, FinishedStream
@@ -90,11 +90,10 @@ class Served:
         tokenizer, ledger = CharacterTokenizer(), Ledger(state.database, boot_id="boot")
         self.engine, self.search, self.ledger, self.state = engine, RecordingSearch(), ledger, state
         rewriter = Rewriter(engine=cast(Engine, engine), tokenizer=tokenizer, tokenizer_revision="0", ledger=ledger)
-        self.answerer = Answerer(
+        self.answerer = make_answerer(
             finder=Finder(search=cast(Search, self.search), embedder=HashingEmbedder(max_tokens=64), ledger=ledger),
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
-            tokenizer_revision="0",
             contents=state.corpus.contents,
             ledger=ledger,
             limits=Limits(max_context_tokens=900, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
@@ -306,11 +305,11 @@ def test_a_reader_who_leaves_at_the_last_word_changes_nothing(serve: Callable[..
 def test_nothing_is_generated_for_a_reader_who_left_during_the_search(serve: Callable[..., Served]) -> None:
     served = serve()
     question = question_in(served.begin())
-    served.answerer.abandon(question)
+    served.answerer.running.abandon(question)
 
-    served.answerer.release(served.answerer.prepare(question))
+    served.answerer.running.release(served.answerer.prepare(question))
     assert (len(served.search.questions), served.engine.requests) == (1, [])
-    served.answerer.release(served.answerer.prepare(replace(question, request_id="req_stays")))
+    served.answerer.running.release(served.answerer.prepare(replace(question, request_id="req_stays")))
     assert [request.id for request in served.engine.requests] == ["req_stays"], "others are answered"
 
 

@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.answerer import Answerer
 from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.quoting.quoter import Quoter
@@ -22,6 +21,7 @@ from app.types import Operation, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
 from retrieval.types import Hit
+from tests.app.answering.answerers import make_answerer
 from tests.app.answering.quoting.test_selection import PASSAGES
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
@@ -58,11 +58,10 @@ def unfound(state: State) -> Iterator[TestClient]:
 def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
     embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot")
     engine = NoEngine(revision="1", context_window=2000)
-    answerer = Answerer(
+    answerer = make_answerer(
         finder=Finder(search=cast(Search, FixedSearch(found)), embedder=embedder, ledger=ledger),
         engine=engine,
         tokenizer=LetterTokenizer(),
-        tokenizer_revision="1",
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE if found else LIMITS,

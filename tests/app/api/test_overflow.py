@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.answerer import Answerer, prepare
+from app.answering.answerer import Answerer
 from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.answering.summaries import Summariser
@@ -26,6 +26,7 @@ from generation.engine import LocalEngine
 from generation.ports import Engine, Observer, Tokenizer
 from generation.types import FinishReason, GenerationRequest, ModelInfo
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import HITS, QUESTION, FinishedStream, SummarisingEngine
 from tests.app.api.conftest import ADMIN_KEY
@@ -51,13 +52,12 @@ class AnsweringEngine(SummarisingEngine):
 
 def answerer_of(state: State, engine: Engine, tokenizer: Tokenizer, *, summarise: bool) -> Answerer:
     ledger = Ledger(state.database, boot_id="boot")
-    return Answerer(
+    return make_answerer(
         finder=Finder(
             search=cast(Search, FixedSearch(tuple(HITS))), embedder=HashingEmbedder(max_tokens=64), ledger=ledger
         ),
         engine=engine,
         tokenizer=tokenizer,
-        tokenizer_revision="0",
         contents=ContentRepository(state.database),
         ledger=ledger,
         limits=Limits(max_context_tokens=360, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
@@ -189,12 +189,12 @@ def test_a_request_cancelled_while_it_summarises_leaves_nothing_running(state: S
     answerer = answerer_of(state, engine, LetterTokenizer(), summarise=True)
 
     async def scenario() -> None:
-        task = asyncio.create_task(prepare(answerer, QUESTION))
+        task = asyncio.create_task(answerer.prepare_in_thread(QUESTION))
         assert await asyncio.to_thread(gate.reached.wait, 10)
         with pytest.raises(NotFound):
-            answerer.cancel("req_1", principal=Principal("other", "u", "k", Role.ADMIN))
+            answerer.running.cancel("req_1", principal=Principal("other", "u", "k", Role.ADMIN))
         if leave == "cancel":
-            answerer.cancel("req_1", principal=QUESTION.principal)
+            answerer.running.cancel("req_1", principal=QUESTION.principal)
             gate.open.set()
             answer = await answerer.answer(await task)
             assert answer.finish_reason == "cancelled"

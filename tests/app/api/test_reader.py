@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.answerer import Answerer
 from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.locator import Locator
@@ -24,6 +23,7 @@ from app.usage.ledger.ledger import Ledger
 from generation.tokenizer import ChatTokenizer
 from retrieval.search import Search
 from retrieval.types import Hit
+from tests.app.answering.answerers import make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
@@ -239,11 +239,10 @@ def quoting(state: State) -> Iterator[Callable[[PointingReader], Service]]:
     def start(reader: PointingReader) -> Service:
         embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot")
         engine = NoEngine(revision="1", context_window=2000)
-        answerer = Answerer(
+        answerer = make_answerer(
             finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder, ledger=ledger),
             engine=engine,
             tokenizer=LetterTokenizer(),
-            tokenizer_revision="1",
             contents=state.corpus.contents,
             ledger=ledger,
             limits=ANY_EVIDENCE,

@@ -8,7 +8,6 @@ from typing import Any, cast
 from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
-from app.answering.answerer import Answerer
 from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.api.application import create_app
@@ -22,6 +21,7 @@ from generation.ports import Engine
 from retrieval.ports import Embedder
 from retrieval.search import Search
 from retrieval.types import EmbedderInfo, SearchResult
+from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_footnote_writer import SOURCES
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.server.stations import state_with
@@ -82,11 +82,10 @@ class Service:
 def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: Any = None) -> Iterator[Service]:
     """Serve until the end of the block."""
     ledger, tokenizer, embedder = Ledger(state.database, boot_id="boot"), LetterTokenizer(), LetterEmbedder()
-    answerer = Answerer(
+    answerer = make_answerer(
         finder=Finder(search=cast(Search, search or Finding()), embedder=cast(Embedder, embedder), ledger=ledger),
         engine=engine,
         tokenizer=tokenizer,
-        tokenizer_revision="0",
         contents=ContentRepository(state.database),
         ledger=ledger,
         limits=Limits(max_context_tokens=2000, max_output_tokens=2000, min_evidence=-1.0, max_waiting=4),

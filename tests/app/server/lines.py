@@ -9,7 +9,6 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.answering.answerer import Answerer
 from app.answering.finder import Finder
 from app.api.application import create_app
 from app.db.chunks import ChunkRepository
@@ -32,6 +31,7 @@ from ingestion.extraction import LocalExtractor
 from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder, Vectors
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.server.stations import ANY_EVIDENCE
 from tests.generation.fakes import LetterTokenizer
@@ -180,11 +180,10 @@ def _line(
             metrics=state.telemetry.metrics,
             boot_id="boot-1",
         )
-        answerer = Answerer(
+        answerer = make_answerer(
             finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder, ledger=ledger),
             engine=engine,
             tokenizer=LetterTokenizer(),
-            tokenizer_revision="0",
             contents=state.corpus.contents,
             ledger=ledger,
             limits=ANY_EVIDENCE,

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from app.answering.answerer import Answerer
 from app.answering.calls import CallNumber
 from app.answering.finder import Finder
 from app.answering.locator import Locator
@@ -23,6 +22,7 @@ from ingestion.extraction import LocalExtractor
 from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder, Reranker, SpanReader
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.db.samples import generation_of
 from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece
@@ -88,11 +88,10 @@ def stations(
     found = search or Search(embedder, index.current, lexical, chunks, station=station)
     calls = {CallNumber.FIND_SENTENCES} if guided else set()
     calls |= {CallNumber.QUOTE_AFTER_ANSWER} if quotes_unconfirmed else set()
-    answerer = Answerer(
+    answerer = make_answerer(
         finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
         engine=engine,
         tokenizer=tokenizer,
-        tokenizer_revision="0",
         contents=state.corpus.contents,
         ledger=ledger,
         limits=limits,

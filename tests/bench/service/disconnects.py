@@ -146,7 +146,7 @@ async def _leaks(state: State, engine: Ends, *, threads: int) -> dict[str, int]:
             "seats": admission.generation_slots.held + admission.generation_slots.waiting,
             "turns": admission.preparation_slots.held + admission.preparation_slots.waiting,
             "rows": reserved,
-            "cancellable": len(state.serving.models.answerer._open) if state.serving.models is not None else 0,
+            "cancellable": len(state.serving.models.answerer.running) if state.serving.models is not None else 0,
             "threads": max(0, threading.active_count() - threads - _SPARE),
         }
         if not any(held.values()):

@@ -37,6 +37,7 @@ from app.telemetry.logs import configure_logging
 from app.types import DEFAULT_TENANT
 from generation.ports import Tokenizer
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.server.stations import state_with, stations
 from tests.bench.service.library import fill, paragraphs_of
 from tests.bench.service.stations import LoopLag, Statements, Stopwatch
@@ -88,11 +89,10 @@ def serving(
         finder = Finder(search=Search(embedder, index, lexical, store), embedder=embedder, ledger=ledger)
         if watch is not None:
             finder = watch.timed(finder, "find", "find")
-        answerer = Answerer(
+        answerer = make_answerer(
             finder=finder,
             engine=engine,
             tokenizer=tokenizer,
-            tokenizer_revision="0",
             contents=state.corpus.contents,
             ledger=ledger,
             limits=_limits(settings, small=small),

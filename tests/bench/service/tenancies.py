@@ -17,7 +17,6 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.answering.answerer import Answerer
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.api.application import create_app
@@ -28,6 +27,7 @@ from app.server.state import State
 from app.settings import Settings
 from app.types import Role
 from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.bench.service.stub_engine import StubEngine
 from tests.generation.fakes import LetterTokenizer
@@ -167,11 +167,10 @@ def tenancies(
     with build(settings, with_models=False) as bare:
         models = stations(bare, engine, tokenizer=tokenizer, embedder=embedder, limits=ANY_EVIDENCE)
         search = Search(embedder, models.index.current, models.lexical, ChunkRepository(bare.database))
-        answerer = Answerer(
+        answerer = make_answerer(
             finder=Finder(search=search, embedder=embedder, ledger=bare.usage.ledger),
             engine=engine,
             tokenizer=tokenizer,
-            tokenizer_revision="0",
             contents=bare.corpus.contents,
             ledger=bare.usage.ledger,
             limits=ANY_EVIDENCE,

@@ -1,0 +1,133 @@
+"""The outcome of a prepared question, generated or not, and the answer that reports it."""
+
+import time
+from dataclasses import dataclass, replace
+
+from app.answering.abstention import after_generation, without_generation
+from app.answering.answer import Answer, SourceReport, TokenUsage
+from app.answering.citation import Citation
+from app.answering.footnote_writer import FootnoteWriter
+from app.answering.formats import ANSWER_SCHEMA, json_answer
+from app.answering.prepared import Prepared
+from app.answering.quoting.rendering import quotation
+from app.answering.quoting.selection import Selection
+from app.errors import DeadlinePassed
+from app.types import Components
+from generation.types import Completion, FinishReason
+from retrieval.types import Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a prepared question ended. `completion` is None where no model generated.
+
+    `selection` holds the quotes that are the answer or follow it. `verify_tokens` were read to verify it. `model` is
+    the name that the answer reports.
+    """
+
+    prepared: Prepared
+    model: str
+    completion: Completion | None = None
+    selection: Selection | None = None
+    verify_tokens: int = 0
+
+    def ungenerated(self) -> Answer:
+        """The answer without a model's text: a dry run, a refusal, or quotes."""
+        prepared, question = self.prepared, self.prepared.question
+        verdict = without_generation(
+            question,
+            evidence=prepared.evidence,
+            context=prepared.context,
+            located=prepared.located,
+            selection=self.selection,
+        )
+        citations: tuple[Citation, ...] = ()
+        text = json_answer(verdict.text) if verdict.text and question.json_schema == ANSWER_SCHEMA else verdict.text
+        if self.selection is not None and self.selection.quotes:
+            text, citations = quotation(self.selection.quotes, form=question.format, pages=prepared.pages)
+        return Answer(
+            id=question.request_id,
+            model=self.model,
+            answered=bool(citations),
+            reason=verdict.reason,
+            text=text,
+            finish_reason="stop",
+            citations=citations,
+            uncited=(),
+            sources=self._report(citations),
+            usage=self._usage(prepared.prompt.components if question.dry_run else Components()),
+            budget=prepared.budget,
+            timings_ms=self._timings(),
+            abstention=verdict.report,
+            quoted=(Span(0, len(text)),) if citations and question.format != "json" else (),
+        )
+
+    def generated(self, footnotes: FootnoteWriter) -> Answer:
+        """The answer that `footnotes` wrote from generated text."""
+        prepared, completion = self.prepared, self.completion
+        assert completion is not None, "a model generated"
+        error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
+        verdict = after_generation(
+            footnotes,
+            completion,
+            context=prepared.context,
+            located=prepared.located,
+            threshold=prepared.abstention_threshold,
+            failed=error is not None,
+        )
+        return Answer(
+            id=prepared.question.request_id,
+            model=self.model,
+            answered=verdict.reason is None and error is None,
+            reason="error" if error else verdict.reason,
+            text=footnotes.answer,
+            finish_reason=completion.finish_reason.value,
+            citations=tuple(footnotes.citations),
+            uncited=() if verdict.reason else tuple(footnotes.uncited),
+            quoted=tuple(footnotes.quoted),
+            sources=self._report(tuple(footnotes.citations)),
+            # As the ledger's row has it: a prompt that was never read cost nothing.
+            usage=self._usage(prepared.prompt.components if completion.prompt_tokens else Components()),
+            budget=prepared.budget,
+            timings_ms=self._timings(),
+            error=error,
+            logprobs=completion.logprobs,
+            abstention=verdict.report,
+        )
+
+    def _report(self, citations: tuple[Citation, ...]) -> SourceReport:
+        """The sources, with those that are cited."""
+        return replace(self.prepared.report, cited=tuple(dict.fromkeys(one.chunk_id for one in citations)))
+
+    def _usage(self, components: Components) -> TokenUsage:
+        prepared, completion, cost = self.prepared, self.completion, self.prepared.cost
+        return TokenUsage(
+            components=components,
+            completion_tokens=completion.generated_tokens if completion else 0,
+            cached_tokens=completion.cached_tokens if completion else 0,
+            by_document={share.document_id: share.tokens for share in prepared.prompt.shares(prepared.context)}
+            if components.total
+            else {},
+            embedding_tokens=cost.embedding_tokens,
+            rerank_tokens=cost.rerank_tokens,
+            summary_tokens=cost.summary_tokens,
+            rewrite_tokens=cost.rewrite_tokens,
+            verify_tokens=self.verify_tokens,
+            extract_tokens=self.selection.tokens if self.selection is not None else 0,
+            locate_tokens=prepared.located.tokens if prepared.located is not None else 0,
+        )
+
+    def _timings(self) -> dict[str, float | None]:
+        """Milliseconds by stage; `first_token` counts from the start of the preparation."""
+        completion, cost = self.completion, self.prepared.cost
+        total = (time.perf_counter() - cost.started) * 1000
+        first = None
+        if completion is not None and completion.timings.first_token_ms is not None:
+            first = total - completion.timings.total_ms + completion.timings.first_token_ms
+        return {
+            "queue": round(completion.timings.queue_ms, 1) if completion else 0.0,
+            "retrieve": round(cost.retrieve_ms, 1),
+            "rerank": round(cost.rerank_ms, 1),
+            "first_token": round(first, 1) if first is not None else None,
+            "total": round(total, 1),
+        }

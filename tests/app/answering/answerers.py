@@ -1,0 +1,56 @@
+"""An `Answerer` made of few parts, for tests."""
+
+from app.answering.answerer import Answerer
+from app.answering.closing import CitationRecord, Closing
+from app.answering.context import ContextBuilder
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.followup.model import Rewriter
+from app.answering.generator import Generator
+from app.answering.locator import Locator
+from app.answering.prompt import DEFAULT_WORDING
+from app.answering.question import Limits
+from app.answering.quoting.quoter import Quoter
+from app.answering.summaries import Summariser
+from app.answering.verification.metered_models import Verification
+from app.db.contents import ContentRepository
+from app.usage.ledger.ledger import Ledger
+from generation.ports import Engine, Tokenizer
+
+
+def make_answerer(
+    *,
+    finder: Finder,
+    engine: Engine,
+    tokenizer: Tokenizer,
+    contents: ContentRepository,
+    ledger: Ledger,
+    limits: Limits,
+    summariser: Summariser | None = None,
+    quoter: Quoter | None = None,
+    conversations: Conversations | None = None,
+    citations: CitationRecord | None = None,
+    rewriter: Rewriter | None = None,
+    verification: Verification | None = None,
+    locator: Locator | None = None,
+) -> Answerer:
+    return Answerer(
+        finder=finder,
+        contexts=ContextBuilder(
+            engine=engine,
+            tokenizer=tokenizer,
+            limits=limits,
+            wording=DEFAULT_WORDING,
+            summariser=summariser,
+            locator=locator,
+            quoter=quoter,
+        ),
+        generator=Generator(engine=engine, tokenizer=tokenizer, tokenizer_revision="0", ledger=ledger, limits=limits),
+        contents=contents,
+        closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
+        min_evidence=limits.min_evidence,
+        quoter=quoter,
+        conversations=conversations,
+        rewriter=rewriter,
+        verification=verification,
+    )
