@@ -1,4 +1,4 @@
-"""Alerts as rows: listed for administrators, and handed to whoever delivers them."""
+"""Stores budget alerts: lists them for administrators and queues them for delivery."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ Delivery = Literal["waiting", "delivered", "failed", "logged"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """A threshold that was passed: `used` of `limit`. Times are Unix microseconds.
+    """A passed threshold: `used` of `limit`. Times are Unix microseconds.
 
-    `webhook_url` is where it goes now, empty for nowhere; `delivery` is `waiting`, `delivered`, `failed` (given up), or
-    `logged`, where there was nowhere to go.
+    `webhook_url` is the budget's current webhook, empty for none. `delivery` is `waiting`, `delivered`, `failed` (given
+    up), or `logged` (the budget had no webhook).
     """
 
     budget_id: str
@@ -42,19 +42,24 @@ class Alert:
 
 
 class AlertRepository:
-    """The alerts of all tenants; `clock` gives Unix seconds."""
+    """The alerts of all tenants; `clock` gives Unix seconds.
+
+    Example:
+        >>> for alert in alerts.due(limit=20):
+        ...     alerts.delivered(alert, "delivered")
+    """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     def fire(self, crossing: Crossing) -> None:
-        """Note what was passed in a transaction of its own."""
+        """Record passed thresholds in a transaction of their own."""
         with self._database.write() as connection:
             fire_in(connection, crossing)
 
     def due(self, *, limit: int) -> Sequence[Alert]:
-        """At most `limit` alerts to deliver now, those that have waited longest first."""
+        """At most `limit` alerts that are due, the longest waiting first."""
         query = _ALERTS.where(
             budget_alert.c.delivery == "waiting", budget_alert.c.next_attempt_at <= round(self._clock() * 1_000_000)
         ).order_by(budget_alert.c.next_attempt_at, *budget_alert.primary_key)
@@ -62,7 +67,7 @@ class AlertRepository:
             return [_to_alert(row) for row in connection.execute(query.limit(limit))]
 
     def delivered(self, alert: Alert, delivery: Delivery) -> None:
-        """Its delivery has ended so, after one attempt more where it has a webhook."""
+        """End the delivery of an alert; counts one more attempt unless it was only logged."""
         now = round(self._clock() * 1_000_000)
         self._set(
             alert,
@@ -72,14 +77,14 @@ class AlertRepository:
         )
 
     def put_off(self, alert: Alert, *, seconds: float) -> None:
-        """One attempt has failed; the next is due in so many seconds."""
+        """Record a failed attempt; the next is due in `seconds`."""
         due = round((self._clock() + seconds) * 1_000_000)
         self._set(alert, attempts=alert.attempts + 1, next_attempt_at=due)
 
     def list(
         self, *, tenant_id: str, budget_id: str | None = None, limit: int, cursor: str | None = None
     ) -> tuple[tuple[Alert, ...], str | None]:
-        """At most `limit` thresholds that were passed, newest first, and the cursor of the next page.
+        """At most `limit` alerts of a tenant, newest first, and the cursor of the next page.
 
         Raises:
             InvalidRequest: A cursor that this list did not give out.
@@ -116,7 +121,7 @@ _ALERTS = sa.select(
 
 
 def _to_alert(row: sa.Row[Any]) -> Alert:
-    """An alert from its row, joined with its budget's unit."""
+    """An alert from its row, joined with columns of its budget."""
     return Alert(
         budget_id=row.budget_id,
         tenant_id=row.tenant_id,

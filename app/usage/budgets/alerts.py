@@ -1,8 +1,8 @@
-"""Thresholds of budgets that were passed: each is noted once a window, in the transaction that passed it.
+"""Records passed thresholds of budgets, once for each window, in the transaction that passed them.
 
-A threshold is a percentage of the limit, held against what is settled: what is only reserved may come back. A refusal
-counts as 100 %, whatever is settled: somebody waits. A limit that is lowered passes thresholds as spending does. Fired
-once is fired for that window, also when the limit is raised afterwards.
+A threshold is a percentage of the limit, compared with the settled amount, since reservations may be given back. A
+refusal counts as 100 %, whatever is settled. A lowered limit passes thresholds as spending does. A threshold fires only
+once in a window, even if the limit is raised afterwards.
 """
 
 import json
@@ -16,16 +16,17 @@ from app.db.dialect import insert_or_ignore
 from app.db.tables.budgets import budget_alert
 
 REFUSAL_PERCENT = 100
-"""What a refusal counts as, in percent of the limit."""
+"""The percentage of the limit that a refusal counts as."""
 
 Reason = Literal["spent", "refused"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """What a window of a budget has come to. Amounts are tokens or pico-units; `at` is Unix microseconds.
+    """The use of a budget in a window, to compare with its thresholds. `at` is Unix microseconds.
 
-    `used` is what is settled; of a refusal, what is settled and reserved. `thresholds` are percentages of `limit`.
+    Amounts are tokens or pico-units. `used` is the settled amount, for a refusal the settled and reserved amount.
+    `thresholds` are percentages of `limit`.
     """
 
     budget_id: str
@@ -39,20 +40,20 @@ class Crossing:
 
     @property
     def passed(self) -> tuple[int, ...]:
-        """The thresholds that are passed."""
+        """The thresholds that this use has passed."""
         if self.reason == "refused":
             return tuple(percent for percent in self.thresholds if percent <= REFUSAL_PERCENT)
-        if self.used <= 0:  # a limit of 0 is not passed by nothing
+        if self.used <= 0:  # no use passes no threshold, even of a limit of 0
             return ()
         return tuple(percent for percent in self.thresholds if self.used * 100 >= percent * self.limit)
 
 
-# composed once: settlements of budgets that are nearly spent run it every time
+# built once: every settlement beyond a threshold runs it
 _FIRE = insert_or_ignore(budget_alert)
 
 
 def fire_in(connection: sa.Connection, *crossings: Crossing) -> None:
-    """Note the thresholds that are passed and were not noted for their window before."""
+    """Record the passed thresholds that were not recorded for their window before."""
     passed = [
         {
             "budget_id": crossing.budget_id,
@@ -73,10 +74,10 @@ def fire_in(connection: sa.Connection, *crossings: Crossing) -> None:
 
 
 def thresholds_of(stored: str) -> tuple[int, ...]:
-    """Thresholds as a budget's row keeps them, ascending."""
+    """Read thresholds from a budget's row, ascending."""
     return tuple(json.loads(stored))
 
 
 def stored_thresholds(thresholds: Sequence[int]) -> str:
-    """Thresholds as a budget's row keeps them."""
+    """Write thresholds for a budget's row."""
     return json.dumps(sorted(set(thresholds)))

@@ -1,4 +1,4 @@
-"""Budgets as administrators set them, and what their windows have taken. Every change is in the audit log."""
+"""Stores the budgets that administrators set, and lists their windows. Every change is audited."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ WAITING_CODE = "budget-exceeded"
 
 @dataclass(frozen=True, slots=True)
 class BudgetTerms:
-    """What a budget says, whomever it is for. `limit` is tokens or pico-units; thresholds are percentages of it."""
+    """The terms of a budget without its scope. `limit` is tokens or pico-units; thresholds are percentages of it."""
 
     unit: str
     limit: int
@@ -39,7 +39,13 @@ class BudgetTerms:
 
 
 class BudgetRepository:
-    """The budgets of all tenants; `clock` gives Unix seconds."""
+    """The budgets of all tenants; `clock` gives Unix seconds.
+
+    Example:
+        >>> budgets = BudgetRepository(database, audit)
+        >>> for budget in budgets.of(principal):
+        ...     print(budget.window.settled, "of", budget.limit, budget.unit)
+    """
 
     def __init__(self, database: Database, audit: AuditLog, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -61,7 +67,7 @@ class BudgetRepository:
         webhook_url: str = "",
         request_id: str = "",
     ) -> Budget:
-        """A budget of the principal's tenant; it counts calls from now on, those that run hold nothing of it.
+        """Create a budget of the principal's tenant. It counts calls that are reserved from now on.
 
         Raises:
             InvalidRequest: A text that cannot be stored.
@@ -80,7 +86,7 @@ class BudgetRepository:
         *,
         request_id: str = "",
     ) -> Budget:
-        """`create`, inside the transaction that makes what the budget is for."""
+        """As `create`, inside the transaction that creates the scope of the budget."""
         require_text(scope_id, param="scope_id")
         require_text(terms.webhook_url, param="webhook_url")
         budget_id = new_id("budget")
@@ -123,7 +129,7 @@ class BudgetRepository:
             return read_budgets(connection, self._now(), budget.c.tenant_id == tenant_id)
 
     def of(self, principal: Principal) -> tuple[Budget, ...]:
-        """The budgets whose limits a caller can run into: the tenant's, the user's, the key's, its collections'."""
+        """The budgets that can limit a caller: of its tenant, its user, its key, and the collections of its key."""
         mine = [
             sa.and_(budget.c.scope_type == kind, budget.c.scope_id.in_(ids))
             for kind, ids in (
@@ -147,9 +153,9 @@ class BudgetRepository:
         webhook_url: str | Keep = KEEP,
         request_id: str = "",
     ) -> Budget:
-        """Change what is given, for the window that runs too; a lower limit takes nothing from calls that run.
+        """Change the given terms, also for the current window. Running calls keep their reservations.
 
-        Thresholds that the window that runs has passed by it fire now.
+        Thresholds that the current window passes by the change fire now.
 
         Raises:
             NotFound: No such budget of this tenant.
@@ -177,7 +183,7 @@ class BudgetRepository:
             return after
 
     def reset(self, principal: Principal, budget_id: str, *, request_id: str = "") -> Budget:
-        """Begin again at nothing used; calls that run settle where they were reserved, in the series before.
+        """Begin a new series of windows with nothing used. Running calls settle in the former series.
 
         Raises:
             NotFound: No such budget of this tenant.
@@ -192,7 +198,7 @@ class BudgetRepository:
             return self._get(connection, budget_id, principal.tenant_id)
 
     def delete(self, principal: Principal, budget_id: str, *, request_id: str = "") -> None:
-        """Let it apply to no call any more; what it has taken is kept, and calls that run still settle there.
+        """Delete the budget: new calls do not count in it. Its windows are kept, and running calls settle there.
 
         Raises:
             NotFound: No such budget of this tenant.
@@ -208,7 +214,7 @@ class BudgetRepository:
     def windows(
         self, budget_id: str, *, tenant_id: str, limit: int, cursor: str | None = None
     ) -> tuple[tuple[Window, ...], str | None]:
-        """At most `limit` windows of a budget that took anything, newest first, and the cursor of the next page.
+        """At most `limit` windows of a budget in which calls were reserved, newest first, and the cursor of the next page.
 
         Raises:
             NotFound: No such budget of this tenant.
@@ -231,7 +237,7 @@ class BudgetRepository:
         return found[0]
 
     def _locked(self, connection: sa.Connection, budget_id: str, tenant_id: str) -> sa.RowMapping:
-        """The budget's row, which no call is admitted by before this transaction ends."""
+        """The budget's row; no call is admitted against it until this transaction ends."""
         lock_tenant(connection, tenant_id)
         self._get(connection, budget_id, tenant_id)
         return connection.execute(sa.select(budget).where(budget.c.budget_id == budget_id)).mappings().one()
@@ -240,7 +246,7 @@ class BudgetRepository:
         connection.execute(sa.update(budget).where(budget.c.budget_id == budget_id).values(**values))
 
     def _retry_jobs(self, connection: sa.Connection, tenant_id: str) -> None:
-        """Let ingestions that wait for a period to end be tried at once: there may be room now."""
+        """Retry ingestions that wait for a period to end at once: there may be room now."""
         waiting = job.c.tenant_id == tenant_id, job.c.status == JobStatus.QUEUED, job.c.error_code == WAITING_CODE
         connection.execute(sa.update(job).where(*waiting).values(next_attempt_at=self._clock()))
 
@@ -260,7 +266,7 @@ class BudgetRepository:
 
 
 def _crossing(changed: Budget, *, at: int) -> Crossing:
-    """What the running window has come to by the limit and thresholds it has now."""
+    """The use of the current window with the current limit and thresholds."""
     return Crossing(
         budget_id=changed.id,
         series=changed.series,
@@ -273,7 +279,7 @@ def _crossing(changed: Budget, *, at: int) -> Crossing:
 
 
 def _shown(values: dict[str, Any]) -> dict[str, Any]:
-    """Columns as the audit log may show them: of a webhook its host, the rest of the address may be a secret."""
+    """Columns for the audit log; only the host of a webhook, since the rest of its address may be a secret."""
     shown = dict(values)
     if "thresholds" in shown:
         shown["thresholds"] = list(thresholds_of(shown["thresholds"]))

@@ -1,4 +1,4 @@
-"""Rows of budgets and their windows as domain values, and the lock that keeps them still."""
+"""Reads budgets with their current windows, and locks the budgets of a tenant."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +14,9 @@ from app.usage.budgets.windows import Window, edges_of, to_window
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """A limit. Amounts are tokens, or pico-units of money where `unit` is `cost`; times Unix microseconds.
+    """A limit on use in each period. Amounts are tokens, or pico-units of money if `unit` is `cost`.
 
-    `thresholds` are percentages of the limit; `window` is the period that runs now.
+    Times are Unix microseconds. `thresholds` are percentages of the limit; `window` is the current period.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Budget:
 
 
 def read_budgets(connection: sa.Connection, now: int, *conditions: sa.ColumnElement[bool]) -> tuple[Budget, ...]:
-    """Budgets that were not deleted, oldest first, with the window that runs `now`, Unix microseconds."""
+    """The budgets that are not deleted, oldest first, with their windows at `now`, Unix microseconds."""
     query = sa.select(budget).where(budget.c.deleted_at.is_(None), *conditions)
     rows = connection.execute(query.order_by(budget.c.created_at, budget.c.budget_id)).all()
     return tuple(_to_budget(row, _current(connection, row, now)) for row in rows)
@@ -57,7 +57,7 @@ def lock_tenant(connection: sa.Connection, tenant_id: str) -> bool:
 
 
 def _current(connection: sa.Connection, row: sa.Row[Any], now: int) -> Window:
-    """The window that runs now, also where nothing was taken of it yet."""
+    """The current window, also if nothing was used in it yet."""
     edges = edges_of(row.period, now, ZoneInfo(row.tz))
     found = connection.execute(
         sa.select(budget_window).where(

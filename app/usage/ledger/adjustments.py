@@ -1,7 +1,7 @@
-"""Adjustments of settled calls: rows of their own that say what to add, since a settled row never changes.
+"""Adjustments of settled calls: separate rows with changes to add, since a settled row never changes.
 
-They count at the moment they were made, so a closed bucket of a report stays as it is. Budgets hold what a call cost
-when it was settled: adjustments do not touch them.
+An adjustment counts at the time it was made, so past buckets of reports do not change. Budgets are not adjusted: they
+count the cost at settlement.
 """
 
 import json
@@ -26,14 +26,14 @@ from app.usage.ledger.pricing import Rate, cost_pico, rates_at
 Kind: TypeAlias = Literal["rerate", "correction"]
 
 _REASON_CHARS = 500
-_WRITE = sa.insert(usage_adjustment)  # composed once: re-rating runs it for every call
+_WRITE = sa.insert(usage_adjustment)  # built once: re-rating runs it for every call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjustment:
-    """What was added to a call: tokens and pico-units of money. `price_ids` are the prices its cost now stands on.
+    """A change of a settled call, in tokens and pico-units of money.
 
-    `created_at` is Unix microseconds.
+    `price_ids` are the prices of its cost with this change; `created_at` is Unix microseconds.
     """
 
     adjustment_id: str
@@ -50,7 +50,7 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class AdjustedCall:
-    """A settled call as it stands with its adjustments: `row` is the ledger's, `cost_pico` 0 where it is unpriced."""
+    """A settled call with its adjustments added. `row` is its row in the ledger; `cost_pico` is 0 if it is unpriced."""
 
     row: sa.RowMapping
     counts: Counts
@@ -58,7 +58,14 @@ class AdjustedCall:
 
 
 class Adjustments:
-    """Writes adjustments. `books` count them; `currency` is the installation's; `clock` gives Unix seconds."""
+    """Writes adjustments.
+
+    Example:
+        >>> adjustments = Adjustments(database, audit, observers=(Rollups(zone),), currency="usd")
+        >>> change = Counts(output_tokens=-10)
+        >>> adjustments.correct(principal, event_id, change, reason="counted twice").cost_pico
+        -6000000
+    """
 
     def __init__(
         self,
@@ -69,6 +76,7 @@ class Adjustments:
         currency: str,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`observers` are called for each adjustment; `currency` is that of all prices; `clock` gives Unix seconds."""
         self._database = database
         self._audit = audit
         self._observers = tuple(observers)
@@ -80,13 +88,13 @@ class Adjustments:
     ) -> Adjustment:
         """Add `change` to the counts of a settled call of the caller's tenant.
 
-        Its cost becomes what the corrected counts cost at the prices now known for the moment it was accepted; an
-        unpriced call stays one where there is none. How its context splits by document is not corrected.
+        Its cost becomes that of the corrected counts at the prices now known for the time it was accepted; without
+        such a price an unpriced call stays unpriced. Its shares of documents are not corrected.
 
         Raises:
             NotFound: The tenant has no such call.
-            Conflict: It still runs, or its corrected counts need a price that there is not.
-            InvalidRequest: Parts that do not sum to the input, counts that cannot be, or no change at all.
+            Conflict: It still runs, or its corrected counts need a price that the model does not have.
+            InvalidRequest: Components that do not sum to the input, impossible counts, or no change at all.
         """
         require_reason(reason)
         with self._database.write() as connection:
@@ -94,23 +102,23 @@ class Adjustments:
             found = adjusted_calls(connection, sa.select(usage_event).where(*mine).with_for_update())
             if not found:
                 raise NotFound("There is no such call.")
-            (standing,) = found
-            row = standing.row
+            (call,) = found
+            row = call.row
             if row["status"] == UsageStatus.RESERVED:
                 raise Conflict("The call has not ended yet; its counts are not final.")
-            after = standing.counts + change
+            after = call.counts + change
             _require_possible(row, change, after)
             rates = rates_at(connection, row["model_id"], at=row["accepted_at"])
             due = cost_of(row, after, rates=rates)
-            if due is None and (row["cost_pico"] is not None or standing.cost_pico):
-                raise Conflict("The corrected counts need a price that the model had not; add that price first.")
+            if due is None and (row["cost_pico"] is not None or call.cost_pico):
+                raise Conflict("The corrected counts need a price that the model does not have; add that price first.")
             adjustment = self.write_in(
                 connection,
                 principal,
                 row,
                 kind="correction",
                 change=change,
-                cost_pico=0 if due is None else due - standing.cost_pico,
+                cost_pico=0 if due is None else due - call.cost_pico,
                 price_ids=[rate.price_id for rate in rates],
                 reason=reason,
             )
@@ -132,11 +140,11 @@ class Adjustments:
         price_ids: Sequence[str],
         reason: str,
     ) -> Adjustment:
-        """Write down what is added to the settled call `row` and tell the books, in the caller's transaction.
+        """Write an adjustment of the settled call `row` and call the observers, in the caller's transaction.
 
-        Whoever computes `cost_pico` from the adjustments before must have locked the row.
+        The caller must have locked the row if `cost_pico` depends on its earlier adjustments.
         """
-        assert row["status"] != UsageStatus.RESERVED, "only what has ended is adjusted"
+        assert row["status"] != UsageStatus.RESERVED, "only settled calls are adjusted"
         now = round(self._clock() * 1_000_000)
         adjustment = Adjustment(
             adjustment_id=new_id("adj"),
@@ -207,9 +215,9 @@ def adjustments_of(connection: sa.Connection, event_id: str) -> tuple[Adjustment
 
 
 def adjusted_calls(connection: sa.Connection, events: sa.Select[Any]) -> tuple[AdjustedCall, ...]:
-    """The calls that `events` selects (of `usage_event`, every column), in its order, with all their adjustments.
+    """The calls that `events` selects (all columns of `usage_event`), in its order, with their adjustments added.
 
-    Where `events` locks its rows, no adjustment of them can be missed or made before the transaction ends.
+    If `events` locks its rows, no other transaction can adjust them before this one ends.
     """
     rows = connection.execute(events).mappings().all()
     sums = (
@@ -221,17 +229,17 @@ def adjusted_calls(connection: sa.Connection, events: sa.Select[Any]) -> tuple[A
         .group_by(usage_adjustment.c.event_id)
     )
     added = {row["event_id"]: row for row in connection.execute(sums).mappings()}
-    found = []
+    calls = []
     for row in rows:
         counts, cost, more = Counts.of(row), row["cost_pico"] or 0, added.get(row["event_id"])
         if more is not None:
             counts, cost = counts + Counts.of(more), cost + int(more["cost_pico"])
-        found.append(AdjustedCall(row, counts, cost))
-    return tuple(found)
+        calls.append(AdjustedCall(row, counts, cost))
+    return tuple(calls)
 
 
 def cost_of(row: sa.RowMapping, counts: Counts, *, rates: Sequence[Rate]) -> int | None:
-    """What `counts` of the call `row` cost at `rates`; None where these lack a price."""
+    """The cost of `counts` for the call `row` at `rates`, in pico-units; None if a price is missing."""
     return cost_pico(
         rates,
         Operation(row["operation"]),
@@ -242,7 +250,7 @@ def cost_of(row: sa.RowMapping, counts: Counts, *, rates: Sequence[Rate]) -> int
 
 
 def require_reason(reason: str) -> None:
-    """Check a reason.
+    """Validate the reason of an adjustment.
 
     Raises:
         InvalidRequest: It is empty, too long or cannot be stored.
@@ -256,9 +264,9 @@ def _require_possible(row: sa.RowMapping, change: Counts, after: Counts) -> None
     parts = change.components
     if Operation(row["operation"]).generates:
         if parts.total != change.input_tokens:
-            raise InvalidRequest("The parts of the change must sum to its input tokens.", param="change")
+            raise InvalidRequest("The components of the change must sum to its input tokens.", param="change")
     elif parts != Components():
-        raise InvalidRequest("Only a generator's call has parts.", param="change")
+        raise InvalidRequest("Only a generator's call has components.", param="change")
     if change == Counts():
         raise InvalidRequest("The change changes nothing.", param="change")
     if (

@@ -1,6 +1,6 @@
-"""The ledger's rows of calls as they are written and locked, inside the caller's transaction.
+"""Writes and locks the rows of calls in the ledger, inside the caller's transaction.
 
-The statements are composed once: every call runs them, and composing one takes longer than running it.
+The statements are built once: every call runs them, and building one takes longer than running it.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ _CHECKPOINT = sa.update(usage_event).where(
 def insert_call(
     connection: sa.Connection, reservation: Reservation, *, boot_id: str, at: int, currency: str, price_ids: str
 ) -> None:
-    """A reserved call; its request too, if this is its first. `at` is Unix microseconds, `price_ids` a JSON list."""
+    """Insert a reserved call, and its request if new. `at` is Unix microseconds, `price_ids` a JSON list."""
     principal, components = reservation.principal, reservation.components
     shared = {
         "request_id": reservation.request_id,
@@ -80,12 +80,12 @@ def insert_call(
 
 
 def locked_call(connection: sa.Connection, event_id: str) -> sa.Row[Any] | None:
-    """A row that nobody else can settle before this transaction ends; None where there is none."""
+    """Read and lock a row, so that no other transaction can settle it; None if it does not exist."""
     return connection.execute(_LOCKED, {"its_event": event_id}).one_or_none()
 
 
 def left_open(connection: sa.Connection, *, boot_id: str) -> list[sa.Row[Any]]:
-    """The rows other processes than `boot_id` reserved and did not settle, locked."""
+    """Read and lock the rows that other processes than `boot_id` reserved and did not settle."""
     return list(connection.execute(_LEFT_OPEN, {"this_boot": boot_id}))
 
 
@@ -95,22 +95,22 @@ def change_call(connection: sa.Connection, event_id: str, **values: Any) -> None
 
 
 def note_output(connection: sa.Connection, event_id: str, output_tokens: int) -> None:
-    """Note how much an open call has generated; a note that says less than the one before changes nothing."""
+    """Record the generated tokens of an open call; a lower number than the recorded one changes nothing."""
     connection.execute(_CHECKPOINT, {"its_event": event_id, "noted": output_tokens, "output_tokens": output_tokens})
 
 
 def forget_shares(connection: sa.Connection, event_id: str) -> None:
-    """What was not read was not read of any document."""
+    """Set the documents' shares of a call that read nothing to 0 tokens."""
     connection.execute(_NOT_READ, {"its_event": event_id, "tokens": 0})
 
 
 def is_unfinished(connection: sa.Connection, job_id: str) -> bool:
-    """Whether it is an ingestion that will be gone on with."""
+    """Whether this job is an ingestion that will continue."""
     mine = sa.select(job.c.id).where(job.c.id == job_id, job.c.status != JobStatus.DONE)
     return connection.execute(mine).scalar() is not None
 
 
 def kept_tokens(connection: sa.Connection, event_id: str) -> int:
-    """What the checkpoints of an ingestion's attempt keep of it."""
+    """The tokens that the checkpoints of an ingestion's attempt keep."""
     kept = sa.func.coalesce(sa.func.sum(embedding_checkpoint.c.tokens), 0)
     return int(connection.execute(sa.select(kept).where(embedding_checkpoint.c.event_id == event_id)).scalar_one())

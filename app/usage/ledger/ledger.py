@@ -1,7 +1,7 @@
-"""The ledger: one row per model call, reserved before the model sees it and settled once.
+"""The ledger: one row for each model call, reserved before the call runs and settled once when it ends.
 
-A settled row never changes and none is ever deleted; the database enforces both. Money is integer
-pico-units; a call without a price has no cost rather than a cost of zero.
+The database enforces that a settled row never changes and that no row is deleted. Money is integer pico-units (1e-12);
+a call without a price has no cost instead of a cost of zero.
 """
 
 import json
@@ -53,10 +53,13 @@ class MeteredCall:
 
 
 class Ledger:
-    """Writes the ledger in the name of one process, `boot_id`. `clock` gives Unix seconds.
+    """Writes the ledger for one process.
 
-    `books` are kept in step with it, in its transactions and in their order. Settlements the database cannot take
-    wait in the `journal`. `currency` is that of all prices.
+    Example:
+        >>> ledger = Ledger(database, new_id("boot"), observers=(Budgets(), Rollups(zone)))
+        >>> ledger.reserve(reservation)  # or raises BudgetExceeded
+        >>> ledger.settle(reservation.event_id, Settlement(status=UsageStatus.COMPLETED, output_tokens=42))
+        True
     """
 
     def __init__(
@@ -69,6 +72,16 @@ class Ledger:
         journal: SettlementJournal | None = None,
         currency: str = "usd",
     ) -> None:
+        """Open no call yet.
+
+        Args:
+            database: Of all tenants.
+            boot_id: The process that its rows belong to.
+            clock: Unix seconds.
+            observers: Called in each transaction, in this order.
+            journal: Keeps settlements that the database cannot take.
+            currency: ISO 4217, of all prices.
+        """
         self._database = database
         self._boot_id = boot_id
         self._clock = clock
@@ -80,11 +93,11 @@ class Ledger:
 
     @property
     def boot_id(self) -> str:
-        """The process in whose name it writes."""
+        """The process that the rows of this ledger belong to."""
         return self._boot_id
 
     def reserve(self, reservation: Reservation) -> None:
-        """Write a call down before the model sees it; its request too, if this is its first call.
+        """Write a call before it runs, and its request if this is its first call.
 
         Raises:
             StoreUnavailable, StorageFull, BudgetExceeded: Nothing was written: the call must not be made.
@@ -93,12 +106,15 @@ class Ledger:
             self.reserve_in(connection, reservation)
 
     def reserve_in(self, connection: sa.Connection, reservation: Reservation) -> None:
-        """As `reserve`, inside the caller's transaction, which can go on where it is refused.
+        """As `reserve`, inside the caller's transaction, which can go on after a refusal.
 
-        The books come first, so that a refusal has written nothing; one that refuses is the first of them.
+        The observers are called before anything is written. Those that can refuse come first, so that a refusal leaves
+        nothing behind.
         """
         generates = reservation.operation.generates
-        assert not generates or reservation.components.total == reservation.input_tokens, "the parts are the prompt"
+        assert not generates or reservation.components.total == reservation.input_tokens, (
+            "the components sum to the prompt"
+        )
         now = self._now()
         rates = rates_at(connection, reservation.model, at=now)
         most_pico = cost_pico(
@@ -140,17 +156,17 @@ class Ledger:
             self.settle(reservation.event_id, settlement)
 
     def checkpoint(self, event_id: str, output_tokens: int) -> None:
-        """Note how much a running call has generated, in case the process dies.
+        """Record how many tokens a running call has generated, for recovery if the process dies.
 
-        A note that comes late or says less changes nothing.
+        A count below the recorded one, or for a settled call, changes nothing.
         """
         with self._database.write_shortly() as connection:
             note_output(connection, event_id, output_tokens)
 
     def settle(self, event_id: str, settlement: Settlement) -> bool:
-        """Write what a call really spent, once; False when that was done before, and nothing changes.
+        """Write the counts of a call that has ended; False if it was settled before, and nothing changes.
 
-        Where the database cannot take it the journal does, and it will be settled with `settle_journaled`.
+        If the database cannot take it, the journal keeps it until `settle_journaled`.
 
         Raises:
             StoreUnavailable, StorageFull: There is no journal, and nothing was written; settle again.
@@ -165,10 +181,10 @@ class Ledger:
             return True
 
     def settle_journaled(self) -> int:
-        """Settle what the journal keeps; how many rows that closed. At start, call it before `recover`.
+        """Replay the journal; returns how many rows were settled. At start, call it before `recover`.
 
-        What the database still cannot take stays. So does what contradicts its row, for somebody to look at; a line
-        without a row, as after a restored backup, is dropped. The log tells of both.
+        A settlement that the database still cannot take stays in the journal. One that contradicts its row stays too,
+        for an administrator; one without a row, as after a restored backup, is dropped. Both are logged.
         """
         closed = 0
         for event_id, settlement in self._journal.pending() if self._journal is not None else ():
@@ -189,9 +205,9 @@ class Ledger:
 
     def settle_in(self, connection: sa.Connection, event_id: str, settlement: Settlement) -> bool:
         """As `settle`, inside the caller's transaction."""
-        assert settlement.status != UsageStatus.RESERVED, "a settlement is an end"
+        assert settlement.status != UsageStatus.RESERVED, "a settled call has ended"
         row = locked_call(connection, event_id)
-        assert row is not None, "reserved before"
+        assert row is not None, "a settled call was reserved"
         if row.status != UsageStatus.RESERVED:
             return False
         ttft = None if settlement.first_token_ms is None else round(settlement.first_token_ms * 1000)
@@ -213,10 +229,10 @@ class Ledger:
         return True
 
     def recover(self) -> int:
-        """Close the calls other processes left open; how many. Call once, at start, before the first reservation.
+        """Settle the calls that other processes left open, and return how many. Call it once, before any reservation.
 
-        Their output is what the last checkpoint noted: at least that much was generated. Of an ingestion that
-        will be gone on with, the input is what its checkpoints kept: the rest is read, and billed, again.
+        Their output is that of the last checkpoint: at least this much was generated. The input of an ingestion that
+        will continue is what its checkpoints kept, because the rest is embedded, and billed, again.
         """
         with self._database.write() as connection:
             rows = left_open(connection, boot_id=self._boot_id)
@@ -228,30 +244,29 @@ class Ledger:
             return len(rows)
 
     def usage(self, request_id: str) -> tuple[UsageEvent, ...]:
-        """The calls of a request in the order they were reserved; empty when there were none."""
+        """The calls of a request in the order they were reserved; empty if it has none."""
         with self._database.read() as connection:
             return events_of(connection, request_id)
 
     def bill(self, request_id: str) -> Bill:
-        """What a request has cost."""
+        """The cost of a request so far."""
         with self._database.read() as connection:
             return bill_of(connection, request_id, currency=self._currency)
 
     def moment(self) -> int:
-        """Unix microseconds before which the ledger is closed: whatever is settled from now on counts then or later.
+        """A time in Unix microseconds before which the ledger no longer changes, for consistent exports.
 
-        Waits for the settlements that are being written; what reads up to this moment reads the same at any time.
+        Waits for transactions that are settling calls; everything settled later counts at this time or later.
 
         Raises:
-            StoreUnavailable: They take too long.
+            StoreUnavailable: Those transactions take too long.
         """
-        with self._database.write() as connection:  # on SQLite writers take turns
-            # nobody writes meanwhile
+        with self._database.write() as connection:  # on SQLite, this alone waits for other writers
             lock_tables(connection, usage_event, answer_citation, mode="EXCLUSIVE", timeout_ms=_MOMENT_MS)
             return self._now()
 
     def _close(self, connection: sa.Connection, row: sa.Row[Any], **values: Any) -> None:
-        """Make an open row terminal, `values` being what changes, and tell the books."""
+        """Settle an open row with the changed columns `values`, and call the observers."""
         counts = {name: values.get(name, getattr(row, name)) for name in _COUNTS}
         operation, now = Operation(row.operation), self._now()
         cost = cost_pico(
@@ -284,21 +299,21 @@ class Ledger:
             observer.settle_in(connection, entry)
 
     def seconds(self) -> float:
-        """Its clock, in Unix seconds and never going back, for whoever writes what must agree with its times."""
+        """Unix seconds from its clock, never going back, for rows that must agree with the times of the ledger."""
         return self._now() / 1_000_000
 
     def _now(self) -> int:
-        """Unix microseconds, never before what it said last: a clock that is put back stands still here until then."""
+        """Unix microseconds, monotonic: after the clock was put back, the last value is repeated until it is passed."""
         with self._stepping:
             self._latest = max(self._latest, round(self._clock() * 1_000_000))
             return self._latest
 
 
 def _input_counts(row: sa.Row[Any], input_tokens: int | None) -> dict[str, int]:
-    """The columns of a call's input, its components still adding up; none where the reserved count stands.
+    """The changed columns of a call's input, whose components still sum to it; none if the reserved count stays.
 
-    Nothing read is nothing of any component. Where a server counts another number than was sent, it
-    is its template that differs; a number that cannot be explained so leaves what was reserved.
+    If a remote server counts another number than was sent, the difference goes to the template. A count that would
+    make the template negative is ignored.
     """
     if input_tokens is None:
         return {}

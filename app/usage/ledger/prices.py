@@ -1,7 +1,7 @@
-"""Prices of models: each begins at a moment, is ended by the next one, and is never changed or deleted.
+"""Prices of models: each begins at a time, ends when the next one begins, and is never changed or deleted.
 
-A price is a decimal of the installation's currency for a million tokens of one meter. Inside it is an integer of
-pico-units (1e-12) a token, exactly, because it has at most six decimals.
+A price is a decimal of the installation's currency for a million tokens of one meter. It is stored as an integer of
+pico-units (1e-12) for one token, which is exact because it has at most six decimals.
 """
 
 import re
@@ -32,9 +32,9 @@ _SOURCE_CHARS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a token costs while `effective_from <= time < effective_to` (None: until a later price begins).
+    """The price of a token while `effective_from <= time < effective_to` (None: until a later price begins).
 
-    Times are Unix microseconds. `source` says where the figure is from, `created_by` which user entered it.
+    Times are Unix microseconds. `source` names where the figure comes from, `created_by` the user who entered it.
     """
 
     price_id: str
@@ -50,7 +50,13 @@ class Price:
 
 
 class PriceRepository:
-    """The prices of an installation, in its one `currency` (ISO 4217). `clock` gives Unix seconds."""
+    """The prices of an installation, in one `currency` (ISO 4217). `clock` gives Unix seconds.
+
+    Example:
+        >>> prices = PriceRepository(database, audit, currency="usd")
+        >>> prices.add(principal, model="m1", meter="input", price_per_million="0.15").pico_per_token
+        150000
+    """
 
     def __init__(
         self, database: Database, audit: AuditLog, *, currency: str, clock: Callable[[], float] = time.time
@@ -61,10 +67,10 @@ class PriceRepository:
         self._clock = clock
 
     def require_currency(self) -> None:
-        """Check that what was priced before is in the same currency: amounts of two would be added up as of one.
+        """Check that all stored prices are in this currency, since amounts are summed without conversion.
 
         Raises:
-            SetupError: It is not.
+            SetupError: A price is in another currency.
         """
         with self._database.read() as connection:
             other = sa.select(price.c.currency).where(price.c.currency != self._currency).limit(1)
@@ -72,7 +78,7 @@ class PriceRepository:
         if found is not None:
             raise SetupError(
                 f'The prices of this installation are in "{found}", FOOTNOTE_CURRENCY is "{self._currency}"; '
-                "what is booked keeps its currency, so set it back."
+                "recorded costs keep their currency, so set it back."
             )
 
     def add(
@@ -86,15 +92,14 @@ class PriceRepository:
         source: str = "",
         request_id: str = "",
     ) -> Price:
-        """Begin a price at `effective_from` (Unix microseconds; None: now), which ends the one in force then.
+        """Add a price that begins at `effective_from` (Unix microseconds; None: now) and ends the one in force then.
 
-        The past is not changed: a price may begin in the past only where that model and meter had none, and then
-        holds until the next begins. Calls note the prices they were accepted under, so whatever is added later
-        reaches them only by re-rating.
+        A price may begin in the past only where that model and meter had none; it then ends when the next begins.
+        Calls keep the prices they were accepted with; a price added later applies to them only by re-rating.
 
         Raises:
-            InvalidRequest: A price, meter, name or time that cannot be; `param` names it.
-            Conflict: That time has a price that must not be ended: it is past, or a later one is set already.
+            InvalidRequest: The price, meter, name or time is not valid; `param` names it.
+            Conflict: That time has a price that cannot be ended: it lies in the past, or a later one is set already.
             StoreUnavailable: Nothing was written; try again.
         """
         pico_per_token = parse_price(price_per_million)
@@ -161,7 +166,7 @@ class PriceRepository:
     ) -> tuple[tuple[Price, ...], str | None]:
         """At most `limit` prices by model, meter and beginning, and the cursor of the next page.
 
-        `at` leaves those in force at that Unix microsecond.
+        `at` selects those in force at that Unix microsecond.
 
         Raises:
             InvalidRequest: An unknown meter, or a cursor that this list did not give out.
@@ -185,10 +190,10 @@ class PriceRepository:
 
 
 def parse_price(price_per_million: str) -> int:
-    """A decimal like `2` or `0.15`, of currency units for a million tokens, as pico-units a token.
+    """Parse a decimal like `2` or `0.15` in currency units for a million tokens; returns pico-units for one token.
 
     Raises:
-        InvalidRequest: It is no plain decimal of at most six decimals between 0 and 1000000.
+        InvalidRequest: It is not a decimal between 0 and 1000000 with at most six decimals.
     """
     match = _DECIMAL.fullmatch(price_per_million)
     pico = int(match[1]) * 10**6 + int((match[2] or "").ljust(6, "0")) if match is not None else _HIGHEST + 1
@@ -201,16 +206,16 @@ def parse_price(price_per_million: str) -> int:
 
 
 def per_million(pico_per_token: int) -> str:
-    """Pico-units a token as currency units for a million tokens, with six decimals, exactly."""
+    """Format pico-units for one token as currency units for a million tokens, exactly, with six decimals."""
     return f"{pico_per_token // 10**6}.{pico_per_token % 10**6:06d}"
 
 
 def _lock(connection: sa.Connection) -> None:
-    """Let nobody else add a price, nor any call read one, before this transaction ends.
+    """Lock the prices against other writers and readers until this transaction ends.
 
-    A call that is being written down holds the table (by reading it) until it is committed, so no call gets a price
-    that ended before it was accepted. Waiting calls queue behind us: we give up early rather than hold them up
-    behind a long report. On SQLite the transaction alone does all that.
+    A call that is being reserved has read the table and so holds it until its commit: no call gets a price that ended
+    before it was accepted. The lock has a timeout, because new calls wait behind it while a long report is read. On
+    SQLite the transaction alone is enough.
     """
     lock_tables(connection, price, mode="ACCESS EXCLUSIVE", timeout_ms=3000)
 
@@ -218,7 +223,7 @@ def _lock(connection: sa.Connection) -> None:
 def _make_room(
     connection: sa.Connection, model: str, meter: str, *, begin: int, now: int
 ) -> tuple[str | None, int | None]:
-    """End the price in force at `begin`; its id, and when the new one has to end (None: never)."""
+    """End the price in force at `begin`; returns its id, and when the new one ends (None: never)."""
     ours = price.c.model_id == model, price.c.meter == meter
     covering = connection.execute(sa.select(price).where(*ours, *_covers(begin))).one_or_none()
     if covering is None:

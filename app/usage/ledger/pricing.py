@@ -1,7 +1,6 @@
-"""What a call costs: token counts times the prices that were in force when it was accepted, in integers.
+"""The cost of a call: token counts times the prices in force when it was accepted, in integers.
 
-A price of P a million tokens is P * 10^6 pico-units a token, so a cost is an exact product and is rounded only
-where it is shown.
+A price of P for a million tokens is P * 10^6 pico-units for one token. So a cost is exact, and rounded only in displays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ METERS = (INPUT, CACHED_INPUT, OUTPUT, EMBEDDING)
 _EMBEDS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
 
 
-# composed once: every call is reserved with the one and settled with the other
+# built once: every call runs the first when it is reserved and the second when it is settled
 _IN_FORCE = (
     sa.select(price.c.price_id, price.c.meter, price.c.pico_per_token)
     .where(
@@ -40,7 +39,7 @@ _NOTED = (
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A price as a call sees it: pico-units a token."""
+    """A price for one token, in pico-units."""
 
     price_id: str
     meter: str
@@ -48,12 +47,12 @@ class Rate:
 
 
 def rates_at(connection: sa.Connection, model: str, *, at: int) -> tuple[Rate, ...]:
-    """The rates of a model in force `at` Unix microseconds, one a meter at most, by id."""
+    """The rates of a model in force `at` Unix microseconds, at most one for each meter, ordered by id."""
     return tuple(Rate(*row) for row in connection.execute(_IN_FORCE, {"its_model": model, "now": at}))
 
 
 def rates_of(connection: sa.Connection, price_ids: Sequence[str]) -> tuple[Rate, ...]:
-    """The rates that were noted on a ledger row."""
+    """The rates of the prices that a ledger row names."""
     if not price_ids:
         return ()
     return tuple(Rate(*row) for row in connection.execute(_NOTED, {"its_prices": list(price_ids)}))
@@ -62,9 +61,9 @@ def rates_of(connection: sa.Connection, price_ids: Sequence[str]) -> tuple[Rate,
 def cost_pico(
     rates: Sequence[Rate], operation: Operation, *, input_tokens: int, cached_tokens: int, output_tokens: int
 ) -> int | None:
-    """What the counts cost; None where a meter they need has no price, or the model none at all.
+    """The cost of the counts in pico-units; None if the model, or a meter with tokens, has no price.
 
-    Cached input without a price of its own costs what input costs.
+    Cached input without a price of its own costs as much as other input.
     """
     if not rates:
         return None

@@ -1,7 +1,7 @@
-"""Re-rating: settled calls at the prices now known for the moment they were accepted, the difference as adjustments.
+"""Re-rating: adjusts settled calls to the prices now known for the time they were accepted.
 
-A price for a time that had none reaches calls of that time only so. Ledger rows stay as they are, and a call that was
-counted as unpriced stays counted so; what it costs after all is in its adjustment.
+A price that is added for a past time reaches the calls of that time only by re-rating. Ledger rows do not change: a
+call counted as unpriced stays counted so, and its cost is in its adjustment.
 """
 
 import time
@@ -27,9 +27,9 @@ _LATEST = 253_402_300_800 * 1_000_000  # the year 10000
 
 @dataclass(slots=True)
 class ModelRerating:
-    """What re-rating found for a model: calls looked at, and among them those whose cost changed.
+    """The result of re-rating for one model: calls read, and among them those `adjusted` because their cost changed.
 
-    `newly_priced` of these had no cost before; `unpriced` calls still have no price. Money is pico-units.
+    `newly_priced` of the adjusted had no cost before; `unpriced` calls still have no price. Money is pico-units.
     """
 
     model: str
@@ -42,7 +42,7 @@ class ModelRerating:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerating:
-    """What re-rating the calls settled in `[start, end)` (Unix microseconds) did, or would do where `dry_run`."""
+    """The result of re-rating the calls settled in `[start, end)`, Unix microseconds; `dry_run` wrote nothing."""
 
     rerating_id: str
     dry_run: bool
@@ -53,14 +53,14 @@ class Rerating:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    standing: AdjustedCall
+    call: AdjustedCall
     rates: tuple[Rate, ...]
     cost_pico: int
 
 
 @dataclass(slots=True)
 class _Periods:
-    """When which rates of some models are in force."""
+    """The rates of some models with the times they are in force."""
 
     by_model: dict[str, list[tuple[int, int | None, Rate]]] = field(default_factory=dict)
 
@@ -80,7 +80,13 @@ class _Periods:
 
 
 class Rerater:
-    """Re-rates; `clock` gives Unix seconds."""
+    """Re-rates the settled calls of a tenant.
+
+    Example:
+        >>> rerater = Rerater(database, adjustments, audit)
+        >>> rerater.run(principal, start=0, end=now, reason="new price", dry_run=True).models[0].difference_pico
+        1200000
+    """
 
     def __init__(
         self,
@@ -91,6 +97,7 @@ class Rerater:
         clock: Callable[[], float] = time.time,
         at_once: int = _AT_ONCE,
     ) -> None:
+        """`clock` gives Unix seconds; `at_once` calls are read, and at most written, in one transaction."""
         self._database = database
         self._adjustments = adjustments
         self._audit = audit
@@ -110,13 +117,13 @@ class Rerater:
     ) -> Rerating:
         """Re-rate the calls of the caller's tenant settled in `[start, end)`, Unix microseconds, and by now.
 
-        Differences are against the cost with all adjustments so far, so a second run adjusts nothing. The calls are
-        gone through some hundred at a time, each lot in a transaction: what was interrupted is finished by running it
-        again. Audited at its beginning and at its end; `dry_run` only counts.
+        Differences are taken from the cost with all adjustments so far, so a second run adjusts nothing. Calls are
+        processed in batches of one transaction each; run it again to finish an interrupted run. The begin and the end
+        are audited; `dry_run` only counts.
 
         Raises:
-            InvalidRequest: A range or reason that cannot be; `param` names it.
-            StoreUnavailable, StorageFull: It was cut off; run it again.
+            InvalidRequest: The range or the reason is not valid; `param` names it.
+            StoreUnavailable, StorageFull: It was interrupted; run it again.
         """
         require_reason(reason)
         if not 0 <= start <= _LATEST:
@@ -135,7 +142,9 @@ class Rerater:
         until = min(end, round(self._clock() * 1_000_000) + 1)
         position: tuple[int, str] | None = (start, "")
         while position is not None:
-            position = self._lot(principal, position, until, models=models, reason=reason, dry_run=dry_run, found=found)
+            position = self._batch(
+                principal, position, until, models=models, reason=reason, dry_run=dry_run, found=found
+            )
         rerating = Rerating(
             rerating_id=rerating_id,
             dry_run=dry_run,
@@ -152,7 +161,7 @@ class Rerater:
                 )
         return rerating
 
-    def _lot(
+    def _batch(
         self,
         principal: Principal,
         position: tuple[int, str],
@@ -163,7 +172,7 @@ class Rerater:
         dry_run: bool,
         found: dict[str, ModelRerating],
     ) -> tuple[int, str] | None:
-        """Re-rate the calls that follow `position`, adding to `found`; where the next lot follows, None at the end."""
+        """Re-rate one batch of calls after `position` into `found`; returns the next position, None at the end."""
         query = (
             sa.select(usage_event)
             .where(
@@ -185,11 +194,11 @@ class Rerater:
         for model in unpriced:
             found[model].unpriced += 1
         if differences and not dry_run:
-            differences = self._write(principal, [item.standing.row["event_id"] for item in differences], reason)
+            differences = self._write(principal, [item.call.row["event_id"] for item in differences], reason)
         for item in differences:
-            model_rerating = found[item.standing.row["model_id"]]
+            model_rerating = found[item.call.row["model_id"]]
             model_rerating.adjusted += 1
-            model_rerating.newly_priced += item.standing.row["cost_pico"] is None and item.standing.cost_pico == 0
+            model_rerating.newly_priced += item.call.row["cost_pico"] is None and item.call.cost_pico == 0
             model_rerating.difference_pico += item.cost_pico
         if len(calls) < self._at_once:
             return None
@@ -197,7 +206,7 @@ class Rerater:
         return last["settled_at"], last["event_id"]
 
     def _write(self, principal: Principal, event_ids: Sequence[str], reason: str) -> list[_Difference]:
-        """Adjust those calls by what they differ now that nobody else can adjust them; the differences."""
+        """Lock the calls, adjust them by their differences, and return these."""
         mine = sa.select(usage_event).where(usage_event.c.event_id.in_(event_ids))
         with self._database.write() as connection:
             calls = adjusted_calls(connection, mine.order_by(usage_event.c.event_id).with_for_update())
@@ -206,7 +215,7 @@ class Rerater:
                 self._adjustments.write_in(
                     connection,
                     principal,
-                    item.standing.row,
+                    item.call.row,
                     kind="rerate",
                     change=Counts(),
                     cost_pico=item.cost_pico,
@@ -217,11 +226,11 @@ class Rerater:
 
 
 def _differences(connection: sa.Connection, calls: Sequence[AdjustedCall]) -> tuple[list[_Difference], list[str]]:
-    """What the calls should cost less what they do, where that is not 0, and the models of those without a price."""
+    """The differences of calls from their due cost, where not 0, and the models of the calls without a price."""
     periods = _Periods.of(connection, (call.row["model_id"] for call in calls))
     differences, unpriced = [], []
     for call in calls:
-        assert call.row["status"] != UsageStatus.RESERVED, "only settled calls have a time of settlement"
+        assert call.row["status"] != UsageStatus.RESERVED, "the query selects settled calls"
         rates = periods.rates_at(call.row["model_id"], at=call.row["accepted_at"])
         due = cost_of(call.row, call.counts, rates=rates)
         if due is None:

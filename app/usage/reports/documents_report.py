@@ -124,7 +124,7 @@ def _position(page: str | None) -> tuple[int | None, tuple[int, int, str] | None
     try:
         first, second, document_id, end = decode_cursor(page, int, int, str, int)
     except InvalidRequest as error:
-        raise InvalidRequest("page is not one this report gave out.", param="page") from error
+        raise InvalidRequest("page must be the next_page of this report.", param="page") from error
     return int(end), (int(first), int(second), str(document_id))
 
 

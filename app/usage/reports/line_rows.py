@@ -1,4 +1,4 @@
-"""Lines of the ledger as rows of an export, and as the objects of the API."""
+"""Lines of the ledger as CSV rows of the export, and as objects of the API."""
 
 import json
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -45,7 +45,7 @@ COLUMNS = (
 
 
 def lines_as_csv(batches: Iterable[Sequence[Line]], zone: ZoneInfo) -> Generator[bytes, None, None]:
-    """A header and a row a line, batch by batch; local times are `zone`'s."""
+    """The header and one CSV row for each line, batch by batch; local times are in `zone`."""
     before, rows = header(COLUMNS).encode(), line_csv(zone)
     for lines in batches:
         yield before + rows(lines)
@@ -54,12 +54,12 @@ def lines_as_csv(batches: Iterable[Sequence[Line]], zone: ZoneInfo) -> Generator
 
 
 def line_csv(zone: ZoneInfo) -> Callable[[Sequence[Line]], bytes]:
-    """What writes lines as CSV rows of `COLUMNS`.
+    """A function that writes lines as CSV rows of `COLUMNS`.
 
-    Joined by hand: the `csv` module would take a third of an export's time to look for quotes in numbers.
+    It does not use the `csv` module, which would take a third of an export's time to look for quotes in numbers.
     """
     instants, cells = Instants(zone), Cells()
-    prices: dict[str, str] = {}  # by their JSON, of which there are few
+    prices: dict[str, str] = {}  # by their JSON, which has few different values
     utc = instants.utc
 
     def rows(lines: Sequence[Line]) -> bytes:
@@ -115,7 +115,7 @@ def line_csv(zone: ZoneInfo) -> Callable[[Sequence[Line]], bytes]:
 
 
 def line_objects(zone: ZoneInfo) -> Callable[[Line], dict[str, object]]:
-    """What makes the API's object of a line; its local time is `zone`'s, texts that are empty are null."""
+    """A function that makes the API's object of a line, with local times in `zone` and null for empty texts."""
     instants = Instants(zone)
 
     def to_object(line: Line) -> dict[str, object]:
@@ -159,7 +159,7 @@ def line_objects(zone: ZoneInfo) -> Callable[[Line], dict[str, object]]:
 
 
 def whole_object(whole: WholeEvent, zone: ZoneInfo) -> dict[str, object]:
-    """The API's object of a call with all that belongs to it; `total_cost` is with its adjustments."""
+    """The API's object of a call with its documents, prices and adjustments; `total_cost` includes adjustments."""
     to_object = line_objects(zone)
     costs = [line.cost_pico for line in (whole.line, *whole.adjustments) if line.cost_pico is not None]
     return {

@@ -1,4 +1,4 @@
-"""Everyone's own use, from the sums kept by day and month."""
+"""A user's own usage today, this month and in total, read from rollups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from app.usage.rollups.zones import day_start, month_start
 
 @dataclass(slots=True)
 class Period:
-    """What was spent since `start` (Unix seconds), by operation."""
+    """The usage since `start` (Unix seconds), by operation."""
 
     start: int
     totals: dict[str, Totals]
 
     def add(self, operation: str, some: Totals) -> None:
-        """Count more."""
+        """Add totals of an operation."""
         self.totals[operation] = self.totals.get(operation, NOTHING).plus(some)
 
     def of(self, operations: Sequence[str]) -> Totals:
-        """Some operations together."""
+        """The totals of some operations together."""
         found = NOTHING
         for operation in operations:
             found = found.plus(self.totals.get(operation, NOTHING))
@@ -33,12 +33,12 @@ class Period:
 def own_usage(
     connection: sa.Connection, *, tenant_id: str, user_id: str, zone: ZoneInfo, as_of: int
 ) -> dict[str, Period]:
-    """What a user spent `today`, this `month` and `all_time`; `zone` is the reporting zone, `as_of` Unix seconds."""
+    """A user's usage `today`, this `month` and `all_time`; `zone` is the reporting zone, `as_of` Unix seconds."""
     now = as_of * 1_000_000
     day, month = day_start(now, zone), month_start(now, zone)
 
     def mine(source: Source) -> sa.Select[*tuple[Any, ...]]:
-        """Whole sums of the user alone, not of spans of time: an index leads to them."""
+        """The user's rollups; unlike spans of time, an index finds them."""
         operation = source.dimensions["operation"]
         return (
             sa.select(source.at, operation, *source.sums)

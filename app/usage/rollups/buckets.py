@@ -1,4 +1,4 @@
-"""The buckets of a report: where each begins on the local clock, and which of them are on a page."""
+"""The buckets of a report: their edges on the local clock, and the pages they are divided into."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ BucketWidth = Literal["15m", "1h", "1d", "1mo"]
 LIMITS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {"15m": (96, 672), "1h": (24, 168), "1d": (7, 31), "1mo": (12, 36)}
 )
-"""Buckets on a page by width: when nothing is said, and at most."""
+"""By width, the default and the maximum number of buckets on a page."""
 
 LATEST = 253_370_764_800
-"""The year 9999 in Unix seconds: no range ends after it, so that its local time can be written in every zone."""
+"""The year 9999 in Unix seconds, the latest end of a range: its local time can be written in every zone."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketPage:
-    """One page of buckets: number n is `[edges[n], edges[n + 1])`, Unix microseconds. `more`: another page follows."""
+    """One page of buckets: bucket n is `[edges[n], edges[n + 1])`, Unix microseconds. `more`: another page follows."""
 
     edges: tuple[int, ...]
     more: bool
 
     def first(self, buckets: int) -> "BucketPage":
-        """Only so many of them."""
+        """The page with at most its first `buckets`."""
         return self if buckets >= len(self.edges) - 1 else BucketPage(self.edges[: buckets + 1], more=True)
 
 
@@ -43,10 +43,10 @@ def bucket_page(
     page: str | None = None,
     limits: Mapping[str, tuple[int, int]] = LIMITS,
 ) -> BucketPage:
-    """The buckets of `[start, end)`, Unix seconds, cut at both ends, from `page` on and at most `limit` of them.
+    """The buckets of `[start, end)`, Unix seconds, cut at both ends: at most `limit` of them from `page` on.
 
     Raises:
-        InvalidRequest: A range, width, limit or page that cannot be; `param` names it.
+        InvalidRequest: The range, width, limit or page is not valid; `param` names it.
     """
     if width not in limits:
         raise InvalidRequest(f"bucket_width must be one of {', '.join(limits)}.", param="bucket_width")
@@ -66,10 +66,10 @@ def bucket_page(
 
 
 def following(at: int, width: str, zone: ZoneInfo) -> int:
-    """Where the bucket after that of `at` begins, both Unix microseconds.
+    """When the bucket after that of `at` begins, both Unix microseconds.
 
-    An hour begins where the local clock shows another one: where it changes by half an hour (Lord Howe) one has 30
-    minutes or 90, as days around other changes have 23 hours or 25.
+    An hour begins when the local clock shows a new hour. Where clocks change by half an hour (Lord Howe) an hour has 30
+    or 90 minutes, as days at other changes have 23 or 25 hours.
     """
     match width:
         case "1mo":
@@ -89,7 +89,7 @@ def following(at: int, width: str, zone: ZoneInfo) -> int:
 
 
 def page_token(edge: int) -> str:
-    """What names the page that begins at an edge."""
+    """The token of the page that begins at an edge."""
     return f"page_{edge // 1_000_000}"
 
 
@@ -99,4 +99,4 @@ def _page_start(page: str, *, start: int, end: int, width: str, zone: ZoneInfo) 
         first = int(digits)
         if start < first < end and following(first * 1_000_000 - 1, width, zone) == first * 1_000_000:
             return first * 1_000_000
-    raise InvalidRequest("page is not one this report gave out.", param="page")
+    raise InvalidRequest("page must be the next_page of this report.", param="page")

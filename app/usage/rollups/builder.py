@@ -1,4 +1,4 @@
-"""The kept sums built again from what they are sums of: a range on demand, all days and months for another zone."""
+"""Rebuilds rollups: a range of time from the ledger on demand, or all days and months for another time zone."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -34,7 +34,14 @@ _ROLLUPS = (usage_rollup_15m, usage_rollup_day, usage_rollup_month, usage_rollup
 
 
 class RollupBuilder:
-    """Writes the sums of one installation; `zone` is the reporting zone, `clock` gives Unix seconds."""
+    """Rebuilds the rollups of one installation; `zone` is the reporting zone, `clock` gives Unix seconds.
+
+    Example:
+        >>> builder = RollupBuilder(database, ZoneInfo("Europe/Berlin"))
+        >>> builder.ensure_zone()  # at start: rebuilds days and months if the zone was changed
+        >>> builder.rebuild(tenant_id="t1", start=start, end=end)
+        31
+    """
 
     def __init__(self, database: Database, zone: ZoneInfo, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -42,10 +49,10 @@ class RollupBuilder:
         self._clock = clock
 
     def ensure_zone(self) -> bool:
-        """Build days and months where those that are kept are of another zone; False where there was nothing to do.
+        """Rebuild days and months if they are of another zone; False if there was nothing to do.
 
-        Call it at start, before anything is settled. A month of one tenant is one transaction; a process that dies
-        in between begins again.
+        Call it at start, before anything is settled. A month of one tenant is one transaction; after a crash in between
+        the rebuild starts again.
         """
         with self._database.read() as connection:
             if connection.execute(sa.select(usage_rollup_zone.c.tz)).scalars().all() == [self._zone.key]:
@@ -64,13 +71,13 @@ class RollupBuilder:
         return True
 
     def rebuild(self, *, tenant_id: str, start: int, end: int) -> int:
-        """Write a tenant's sums again that any of `[start, end)` (Unix seconds) is in, from the ledger; how many days.
+        """Rebuild a tenant's rollups that overlap `[start, end)`, Unix seconds, from the ledger; returns how many days.
 
-        Calls may settle meanwhile: a day is one transaction, in which nobody else writes sums.
+        Calls may settle meanwhile: each day is one transaction that locks the rollups.
 
         Raises:
-            InvalidRequest: A range that cannot be, or is longer than 31 days; `param` names it.
-            StoreUnavailable, StorageFull: The rest was not written; what was is right.
+            InvalidRequest: The range is not valid, or longer than 31 days; `param` names it.
+            StoreUnavailable, StorageFull: The remaining days and months were not rebuilt.
         """
         if not 0 <= start <= LATEST:
             raise InvalidRequest("start_time must be Unix seconds.", param="start_time")
@@ -95,10 +102,10 @@ class RollupBuilder:
         return days
 
     def _months(self) -> Iterator[tuple[str, int]]:
-        """Every tenant and local month that has quarter hours."""
+        """Every tenant and local month with rollups of quarter hours."""
         table, tenant_id = usage_rollup_15m, ""
         while True:
-            with self._database.read() as connection:  # from one tenant to the next along the primary key
+            with self._database.read() as connection:  # finds the next tenant in the primary key
                 following = sa.select(sa.func.min(table.c.tenant_id)).where(table.c.tenant_id > tenant_id)
                 found = connection.execute(following).scalar()
                 if found is None:
@@ -112,7 +119,7 @@ class RollupBuilder:
                 month = next_month(month, self._zone)
 
     def _build_quarters(self, connection: sa.Connection, tenant_id: str, day: int) -> None:
-        """Those of the ledger's lines in a day; its quarter hours' whole, where they are not the day's alone."""
+        """Rebuild the quarter hours that overlap a day, from the calls and adjustments in the ledger."""
         start, end = day - day % QUARTER, next_day(day, self._zone)
         end += -end % QUARTER
         table, event, adjustment = usage_rollup_15m.c, usage_event.c, usage_adjustment.c
@@ -151,7 +158,7 @@ class RollupBuilder:
             )
 
     def _build_days(self, connection: sa.Connection, tenant_id: str, month: int) -> None:
-        """All of a month, of which there are none."""
+        """Build all days of a month that has none yet."""
         edges, end = [month], next_month(month, self._zone)
         while edges[-1] < end:
             edges.append(next_day(edges[-1], self._zone))
@@ -187,7 +194,7 @@ class RollupBuilder:
     def _build(
         self, connection: sa.Connection, tenant_id: str, table: sa.Table, start: int, source: sa.Table, end: int
     ) -> None:
-        """One bucket of `table` from all of `source` in `[start, end)`."""
+        """Rebuild one bucket of `table` from the buckets of `source` in `[start, end)`."""
 
         def mine(rows: sa.Table) -> sa.ColumnElement[bool]:
             tenant = rows.c.tenant_id == tenant_id
@@ -214,8 +221,5 @@ def _remove(connection: sa.Connection, table: sa.Table, mine: sa.ColumnElement[b
 
 
 def _lock(connection: sa.Connection) -> None:
-    """Let nobody else write sums before this transaction ends; who has begun to is waited for.
-
-    In the order in which `Rollups` writes them. SQLite has one writer at a time anyway.
-    """
+    """Lock the rollups against other writers until this transaction ends, in the order of `Rollups.settle_in`."""
     lock_tables(connection, *_ROLLUPS, mode="SHARE ROW EXCLUSIVE")

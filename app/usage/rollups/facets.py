@@ -1,6 +1,7 @@
-"""Sums of days and months by one dimension alone: added to with every line, or summed up from those by all dimensions.
+"""Facets: rollups of days and months by one dimension (user or model), much smaller than those by all dimensions.
 
-`num_adjustments` is 1 where there are adjustments: how many they were, sums by all dimensions do not tell.
+They are updated with each entry, or rebuilt from the rollups by all dimensions. `num_adjustments` is 1 if there are
+adjustments, not their number, which those rollups do not hold.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from app.types import UsageStatus
 from app.usage.ledger.entry import ADJUSTMENT
 
 WIDE = {"day": usage_rollup_day, "month": usage_rollup_month}
-"""By width, the sums by all dimensions that are summed up."""
+"""By width, the rollups by all dimensions that facets are built from."""
 
 ABORTED = (UsageStatus.CLIENT_ABORT, UsageStatus.SERVER_ABORT)
 
@@ -31,9 +32,9 @@ _NAMES = ("tz", "tenant_id", "facet", "width", "bucket_start", "operation", "val
 
 
 def add_to_facets(connection: sa.Connection, line: dict[str, Any], *, tz: str, day: int, month: int) -> None:
-    """Add a line, in the columns of the sums by all dimensions, to the day and month that began then in `tz`.
+    """Add an entry to the facets of its day and month in `tz`, given as their beginnings in Unix microseconds.
 
-    One statement, and in it the rows always in one order.
+    `line` has the columns of the rollups by all dimensions. One statement writes the rows, always in one order.
     """
     calls, status = line["num_calls"], line["status"]
     counted = {
@@ -45,7 +46,7 @@ def add_to_facets(connection: sa.Connection, line: dict[str, Any], *, tz: str, d
 
 
 def build_facets(connection: sa.Connection, width: str, *, tz: str, tenant_id: str, start: int, end: int) -> None:
-    """Write those of a tenant's days, or months, again that begin in `[start, end)` (Unix microseconds)."""
+    """Rebuild the facets of a tenant's days, or months, that begin in `[start, end)` (Unix microseconds)."""
     table, wide = usage_rollup_facet.c, WIDE[width].c
     for facet in FACETS:
         connection.execute(
@@ -68,7 +69,7 @@ def build_facets(connection: sa.Connection, width: str, *, tz: str, tenant_id: s
 
 
 def _numbers(rows: sa.Table) -> Iterator[sa.ColumnElement[int]]:
-    """`_NUMBERS` of sums by all dimensions."""
+    """`_NUMBERS` from the rollups by all dimensions."""
     for statuses in (ABORTED, (UsageStatus.RECOVERED,)):
         yield sa.func.sum(sa.case((rows.c.status.in_(statuses), rows.c.num_calls), else_=0))
     yield sa.func.max(sa.case((rows.c.status == ADJUSTMENT, 1), else_=0))
@@ -78,12 +79,12 @@ def _numbers(rows: sa.Table) -> Iterator[sa.ColumnElement[int]]:
 
 @cache  # as `app.usage.rollups.rollups` does
 def _upsert() -> PerDialect[sa.Insert]:
-    """Add a line to its four rows, each of its numbers given once."""
+    """Add an entry to its four rows; each of its numbers is bound once."""
 
     def given(name: str) -> sa.BindParameter[Any]:
         return sa.bindparam(name, type_=sa.Text() if name in ("tz", "tenant_id", "operation") else sa.BigInteger())
 
-    # The model's rows are those that most lines share, so whoever waits for one holds none of a user's.
+    # The model's rows come first: most entries share them, so a transaction that waits for one holds no user's row.
     slots = sa.union_all(
         *(
             sa.select(

@@ -1,4 +1,4 @@
-"""Sums of the ledger, added to in the transactions that write it: by quarter hour, and by day and month of one zone."""
+"""Updates rollups in each transaction of the ledger: sums by quarter hour, and by day and month of one time zone."""
 
 from functools import cache
 from typing import Any
@@ -15,20 +15,25 @@ from app.usage.rollups.zones import QUARTER, day_start, month_start
 
 
 class Rollups:
-    """A `LedgerObserver`. `zone` is the reporting zone, whose days and months are kept."""
+    """The `LedgerObserver` that adds settled calls and adjustments to the rollups.
+
+    Example:
+        >>> ledger = Ledger(database, boot_id, observers=(Rollups(ZoneInfo("Europe/Berlin")),))
+    """
 
     def __init__(self, zone: ZoneInfo) -> None:
+        """`zone` is the reporting zone, whose days and months are kept."""
         self._zone = zone
 
     def reserve_in(
         self, connection: sa.Connection, reservation: Reservation, *, at: int, most_pico: int | None
     ) -> None:
-        """Nothing: only what has ended is summed."""
+        """Add nothing: only settled calls are summed."""
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:
-        """Add a line to its quarter hour, its day and its month, and to those of its user and its model alone."""
-        # Calls take their rows in one order. Re-rating writes hundreds of lines in a transaction and comes back to rows
-        # that it has, so it would deadlock with the calls, or with another re-rating: it writes a tenant's sums alone.
+        """Add an entry to its quarter hour, day and month, and to the facets of its user and its model."""
+        # Calls lock their rows in one order. Re-rating writes hundreds of entries in one transaction, and comes back to
+        # rows it has locked, so it could deadlock with calls or another re-rating: it locks the tenant's rollups alone.
         advisory_lock(connection, f"sums:{entry.tenant_id}", shared=entry.calls > 0)
         high, low = divmod(entry.cost_pico or 0, COST_UNIT)
         values: dict[str, Any] = {
@@ -57,7 +62,7 @@ class Rollups:
         tz, day, month = self._zone.key, day_start(entry.at, self._zone), month_start(entry.at, self._zone)
         _add(connection, usage_rollup_day, values | {"tz": tz, "bucket_start": day})
         _add(connection, usage_rollup_month, values | {"tz": tz, "bucket_start": month})
-        # last, for all of a model's calls meet there and the next one waits until this transaction ends
+        # last: all calls of a model update the same row, and the next one waits until this transaction ends
         add_to_facets(connection, values, tz=tz, day=day, month=month)
 
 
@@ -65,7 +70,7 @@ def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> 
     connection.execute(_upsert(table).on(connection), values)
 
 
-@cache  # every call is settled with three of them, and composing one takes longer than running it
+@cache  # every call runs three of these statements, and building one takes longer than running it
 def _upsert(table: sa.Table) -> PerDialect[sa.Insert]:
-    """Add a row's measures to those of the row with its dimensions, which it becomes where there is none."""
+    """Add a row's measures to the row with its dimensions, or insert it."""
     return upsert(table, change=lambda new: {name: table.c[name] + new[name] for name in MEASURES})

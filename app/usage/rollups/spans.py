@@ -1,4 +1,4 @@
-"""A range of time as the fewest kept sums that make it up: months, days, quarter hours, and lines at its ends."""
+"""Divides a range of time into the fewest rollups: months, days, quarter hours, and single lines at its ends."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from app.usage.rollups.zones import QUARTER, day_start, month_start, next_day, n
 
 
 class Span(NamedTuple):
-    """`[start, end)` in Unix microseconds, part of the bucket of that number."""
+    """A part of bucket number `bucket`: `[start, end)` in Unix microseconds."""
 
     bucket: int
     start: int
@@ -19,7 +19,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Spans by what is to be read for them; together they are the buckets, each moment once."""
+    """The spans to read from each table; together they cover every bucket once."""
 
     lines: list[Span] = field(default_factory=list)
     quarters: list[Span] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Spans:
 
 
 def spans(edges: Sequence[int], zone: ZoneInfo) -> Spans:
-    """Divide buckets `[edges[n], edges[n + 1])`; days and months are `zone`'s, whichever zone the buckets are of."""
+    """Divide the buckets `[edges[n], edges[n + 1])`; days and months are those of `zone`, whatever the buckets are."""
     found = Spans()
     for bucket, (start, end) in enumerate(pairwise(edges)):
         inner = (start + QUARTER - 1) // QUARTER * QUARTER, end // QUARTER * QUARTER
@@ -42,7 +42,7 @@ def spans(edges: Sequence[int], zone: ZoneInfo) -> Spans:
 
 
 def ranges(its_spans: Sequence[Span]) -> list[tuple[int, int]]:
-    """The stretches of time that spans make up, in order; those that touch are one."""
+    """The union of spans as disjoint ranges, in order."""
     found: list[tuple[int, int]] = []
     for _, start, end in sorted(its_spans, key=lambda span: span.start):
         if found and start <= found[-1][1]:
@@ -53,7 +53,7 @@ def ranges(its_spans: Sequence[Span]) -> list[tuple[int, int]]:
 
 
 def _inside(outer: list[Span], bucket: int, start: int, end: int, inner: tuple[int, int]) -> list[tuple[int, int]]:
-    """`inner`, if it is anything; what it leaves of `[start, end)` is added to `outer`."""
+    """`[inner]` unless it is empty; the rest of `[start, end)` is added to `outer`."""
     first, last = inner
     if first >= last:
         outer.append(Span(bucket, start, end))
@@ -63,7 +63,7 @@ def _inside(outer: list[Span], bucket: int, start: int, end: int, inner: tuple[i
 
 
 def _whole(span: tuple[int, int], begin: Callable[[int], int], following: Callable[[int], int]) -> tuple[int, int]:
-    """From the first to the last edge of a calendar inside `span`; empty where they are not on quarter hours."""
+    """The part of `span` between its first and last calendar edge; empty if these are not on quarter hours."""
     start, end = span
     first = start if begin(start) == start else following(start)
     last = begin(end)

@@ -1,4 +1,4 @@
-"""Sums over the ledger's settled lines, exact at any size, read from whatever keeps them."""
+"""Exact sums over settled calls and adjustments, read from the ledger or from the rollups that hold them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from app.usage.rollups.facets import ABORTED
 from app.usage.rollups.spans import Span, ranges, spans
 
 DIMENSIONS = ("project_id", "user_id", "api_key_id", "model", "operation", "status")
-"""What lines can be grouped and filtered by, in the words of the reports."""
+"""The dimensions to group and filter by, under the names of the reports."""
 
 TOKENS = (
     "tok_system",
@@ -39,18 +39,18 @@ TOKENS = (
 )
 
 Only: TypeAlias = Mapping[str, Sequence[str]]
-"""By dimension, the values that count; a dimension that is not there is not filtered by."""
+"""A filter: by dimension, the values to keep. Dimensions that are absent are not filtered."""
 
 Key: TypeAlias = tuple[int | str, ...]
-"""The number of a bucket and the values of the dimensions grouped by."""
+"""The number of a bucket and the values of the dimensions of the grouping."""
 
 _UNIT: sa.ColumnElement[int] = sa.literal_column(str(COST_UNIT), sa.BigInteger)
 
 
 class Totals(NamedTuple):
-    """What some lines add up to. Costs are in two parts, see `cost_pico`.
+    """The sums over some lines. The cost is in two parts, see `cost_pico`.
 
-    Of `adjustments` it is only told whether there are any: sums of them are counted where sums are read.
+    `adjustments` is 0 if there are none, and otherwise some positive number.
     """
 
     calls: int
@@ -71,17 +71,17 @@ class Totals(NamedTuple):
     output_delivered_tokens: int
 
     def plus(self, other: "Totals") -> "Totals":
-        """Both together."""
+        """The sum of both."""
         return Totals._make(map(add, self, other))
 
     @property
     def cost_pico(self) -> int:
-        """What they cost in pico-units."""
+        """The cost in pico-units."""
         return self.cost_high * COST_UNIT + self.cost_low
 
     @property
     def priced(self) -> bool:
-        """Whether anything here had a price, so that there is a cost."""
+        """Whether any line had a price, so that there is a cost."""
         return self.calls > self.unpriced or self.adjustments > 0
 
 
@@ -90,9 +90,9 @@ NOTHING = Totals._make([0] * len(Totals._fields))
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where lines, or sums of them, are read: `at` is when they count, `sums` those of `Totals` in its order.
+    """A table to read lines or rollups from, and its columns: `at` is the time, `sums` are the fields of `Totals`.
 
-    Only those of the `rows` count for which `where` holds.
+    Rows that do not match `where` are left out; `tz` is the zone of a rollup.
     """
 
     rows: sa.FromClause
@@ -105,12 +105,12 @@ class Source:
 
 
 def high(pico: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """The part of an amount that is summed in units of `COST_UNIT`."""
+    """An amount divided by `COST_UNIT`, for sums beyond 64 bits."""
     return pico // _UNIT
 
 
 def low(pico: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """The part of an amount that `high` leaves."""
+    """The remainder of an amount after `high`."""
     return pico % _UNIT
 
 
@@ -179,9 +179,9 @@ EVENTS = Source(
 
 
 def of_adjusted(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """A column of an adjustment's call to filter by.
+    """A column of an adjustment's call, for filters.
 
-    Wrapped, so that SQLite goes from the few adjustments to their calls and not from all calls to their adjustments.
+    The wrapping makes SQLite join from the few adjustments to their calls, not from all calls to their adjustments.
     """
     return sa.func.coalesce(column, "")
 
@@ -205,7 +205,7 @@ ADJUSTMENTS = Source(
         *(sa.func.sum(_adjustment[name]) for name in TOKENS),
     ),
 )
-"""Adjustments, under their calls' dimensions but the status."""
+"""Adjustments, with the dimensions of their calls except the status."""
 
 QUARTERS = _of_rollup(usage_rollup_15m)
 DAYS = _of_rollup(usage_rollup_day)
@@ -214,7 +214,7 @@ FACETS = tuple(
     (_of_facet(facet, dimension, "day"), _of_facet(facet, dimension, "month"))
     for facet, dimension in (("model_id", "model"), ("user_id", "user_id"))  # fewest rows first
 )
-"""Days and months by one dimension and the operation alone."""
+"""Rollups of days and months by one dimension and the operation."""
 
 
 def totals(
@@ -226,10 +226,10 @@ def totals(
     groups: Sequence[str] = (),
     only: Only | None = None,
 ) -> dict[Key, Totals]:
-    """What counted in the buckets between `edges` (Unix microseconds), by bucket and `groups`; empty ones are left out.
+    """The totals of the buckets between `edges` (Unix microseconds), by bucket and `groups`, without empty ones.
 
-    `zone` is the reporting zone, whose days and months are kept. Call it inside one read transaction: what is read
-    are single lines at the ends of buckets and kept sums between.
+    `zone` is the reporting zone of the rollups. Single lines are read at the ends of buckets and rollups between, so
+    call it inside one read transaction.
     """
     parts = spans(edges, zone)
     days, months = _days_and_months({*groups, *(only or {})})
@@ -249,7 +249,7 @@ def totals(
 
 
 def _days_and_months(dimensions: Collection[str]) -> tuple[Source, Source]:
-    """Where those dimensions are all known, and rows are fewest."""
+    """The smallest rollups of days and months that have all these dimensions."""
     return next((pair for pair in FACETS if pair[0].dimensions.keys() >= {*dimensions}), (DAYS, MONTHS))
 
 
@@ -262,7 +262,7 @@ def read(
     groups: Sequence[str],
     only: Only,
 ) -> dict[Key, Totals]:
-    """What one source has in some spans."""
+    """The totals of some spans from one source."""
     query = within(connection, source, its_spans, source.rows, tenant_id=tenant_id, only=only)
     keys = [source.dimensions[name].label(name) for name in groups]
     query = query.add_columns(*keys, *source.sums).group_by(
@@ -283,7 +283,7 @@ def within(
     tenant_id: str,
     only: Only,
 ) -> sa.Select[int]:
-    """Select the bucket numbers of `rows` (the source's, perhaps with more joined) that count in some spans."""
+    """Select the bucket numbers of the `rows` in some spans; `rows` are those of the source, or a join with them."""
     span = (
         sa.values(
             sa.column("bucket", sa.BigInteger),
@@ -311,11 +311,11 @@ def within(
 
 
 def in_order(found: Mapping[Key, object]) -> list[Key]:
-    """Keys by bucket and group; sorted here, for the two databases order text differently."""
+    """Keys sorted by bucket and group; sorted here, because SQLite and PostgreSQL order text differently."""
     return sorted(found, key=lambda key: (int(key[0]), *map(str, key[1:])))
 
 
 def decimal(pico: int) -> str:
-    """Pico-units as units with 12 decimals, exactly."""
+    """Format pico-units as units, exactly, with 12 decimals."""
     whole, rest = divmod(abs(pico), 10**12)
     return f"{'-' if pico < 0 else ''}{whole}.{rest:012d}"

@@ -1,4 +1,4 @@
-"""Days and months of a time zone in Unix microseconds: one begins where the one before ends, also across DST."""
+"""Local days and months of a time zone in Unix microseconds, without gaps, also where clocks change."""
 
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -11,10 +11,10 @@ QUARTER = 900 * 1_000_000
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """The zone of an IANA name.
+    """The zone with a name of the IANA database.
 
     Raises:
-        InvalidRequest: There is none; `param` is `tz`.
+        InvalidRequest: There is no such zone; `param` is `tz`.
     """
     if name not in _known():
         raise InvalidRequest("tz must be a time zone of the IANA database, such as Europe/Berlin.", param="tz")
@@ -22,15 +22,15 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def day_start(at: int, zone: ZoneInfo) -> int:
-    """When the local day began that `at` lies in, both Unix microseconds.
+    """When the local day of `at` began, both Unix microseconds.
 
-    Where clocks go back over midnight, the first midnight counts; where they skip it, the moment they do.
+    If clocks go back over midnight, the first midnight counts; if they skip midnight, the time of the change does.
     """
     return start_of(_day_of(at, zone), zone)
 
 
 def next_day(at: int, zone: ZoneInfo) -> int:
-    """When the local day after that of `at` begins. A day the calendar leaves out has no moment and is none."""
+    """When the local day after that of `at` begins. A day that the calendar skips is left out."""
     day = _day_of(at, zone)
     while (following := start_of(day := day + timedelta(days=1), zone)) <= at:
         pass
@@ -38,7 +38,7 @@ def next_day(at: int, zone: ZoneInfo) -> int:
 
 
 def month_start(at: int, zone: ZoneInfo) -> int:
-    """When the local month began that `at` lies in."""
+    """When the local month of `at` began."""
     return start_of(_day_of(at, zone).replace(day=1), zone)
 
 
@@ -53,13 +53,13 @@ def start_of(day: date, zone: ZoneInfo) -> int:
     """The first moment of a local day, in Unix microseconds."""
     midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - what the clock on the wall shows
     first, second = (round(midnight.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
-    if second < first:  # the wall never shows it, and these are by the offsets before and after the change (PEP 495)
+    if second < first:  # no local clock shows midnight: the two use the offsets before and after the change (PEP 495)
         return _change(second, first, zone) * 1_000_000
     return first * 1_000_000
 
 
 def _change(before: int, after: int, zone: ZoneInfo) -> int:
-    """The second in `(before, after]` at which clocks are put forward."""
+    """The second in `(before, after]` at which clocks go forward."""
     old = datetime.fromtimestamp(before, zone).utcoffset()
     while after - before > 1:
         middle = (before + after) // 2
@@ -71,7 +71,7 @@ def _change(before: int, after: int, zone: ZoneInfo) -> int:
 
 
 def _day_of(at: int, zone: ZoneInfo) -> date:
-    """The local date whose day, from its first moment to the next day's, holds `at`."""
+    """The local date of `at`; where clocks go back over midnight, that of the day which has begun."""
     day = datetime.fromtimestamp(at // 1_000_000, UTC).astimezone(zone).date()
     while start_of(day + timedelta(days=1), zone) <= at:
         day += timedelta(days=1)
@@ -82,4 +82,4 @@ def _day_of(at: int, zone: ZoneInfo) -> date:
 
 @lru_cache(maxsize=1)
 def _known() -> frozenset[str]:
-    return frozenset(available_timezones())  # looks through a thousand files
+    return frozenset(available_timezones())  # reads a thousand file names
