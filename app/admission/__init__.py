@@ -1,1 +1,1 @@
-"""Who may come in, how much they may take, and where they wait."""
+"""Admission of requests: rate limits, quotas, and the queues where requests wait."""

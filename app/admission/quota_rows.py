@@ -1,4 +1,4 @@
-"""Limits that administrators set for keys and tenants. Every change is in the audit log."""
+"""Stores the quotas that administrators set for keys and tenants. Every change is audited."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,12 @@ from app.types import Principal
 
 
 class QuotaRepository:
-    """Overrides of all tenants; `on_change` is called after each change, `clock` gives Unix seconds."""
+    """The overrides of all tenants.
+
+    Example:
+        >>> quotas = QuotaRepository(database, audit)
+        >>> quotas.put(principal, "key", key_id, Quota(requests_per_minute=60), tenant_id=principal.tenant_id)
+    """
 
     def __init__(
         self,
@@ -26,6 +31,7 @@ class QuotaRepository:
         on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`on_change` is called after each change; `clock` gives Unix seconds."""
         self._database = database
         self._audit = audit
         self._on_change = on_change
@@ -36,11 +42,11 @@ class QuotaRepository:
         return self._read()
 
     def list(self, *, tenant_id: str) -> tuple[Override, ...]:
-        """A tenant's: of itself and of its keys."""
+        """The overrides of a tenant: its own and those of its keys."""
         return self._read(quota_override.c.tenant_id == tenant_id)
 
     def get(self, scope_type: str, scope_id: str, *, tenant_id: str) -> Override | None:
-        """The override of a key or tenant, None where there is none.
+        """The override of a key or tenant, None if it has none.
 
         Raises:
             NotFound: There is no such key of this tenant, or no such tenant.
@@ -60,7 +66,7 @@ class QuotaRepository:
         tenant_id: str,
         request_id: str = "",
     ) -> Override:
-        """Set what a key or tenant of `tenant_id` may take, in place of what was set before.
+        """Set or replace the quota of a key or tenant of `tenant_id`.
 
         Raises:
             NotFound: There is no such key of this tenant, or no such tenant.
@@ -86,7 +92,7 @@ class QuotaRepository:
     def delete(
         self, principal: Principal, scope_type: str, scope_id: str, *, tenant_id: str, request_id: str = ""
     ) -> None:
-        """Let the default apply again; where it does, nothing changes.
+        """Delete an override, so that the default applies again. Idempotent.
 
         Raises:
             NotFound: There is no such key of this tenant, or no such tenant.
@@ -119,7 +125,7 @@ def _require(connection: sa.Connection, scope_type: str, scope_id: str, tenant_i
 
 
 def _remove(connection: sa.Connection, scope_type: str, scope_id: str) -> dict[str, int | None] | None:
-    """Delete an override; what it was, None where there was none."""
+    """Delete an override; returns its columns, None if there was none."""
     where = quota_override.c.scope_type == scope_type, quota_override.c.scope_id == scope_id
     row = connection.execute(sa.select(quota_override).where(*where).with_for_update()).one_or_none()
     if row is None:

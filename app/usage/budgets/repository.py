@@ -214,7 +214,7 @@ class BudgetRepository:
     def windows(
         self, budget_id: str, *, tenant_id: str, limit: int, cursor: str | None = None
     ) -> tuple[tuple[Window, ...], str | None]:
-        """At most `limit` windows of a budget in which calls were reserved, newest first, and the cursor of the next page.
+        """At most `limit` used windows of a budget, newest first, and the cursor of the next page.
 
         Raises:
             NotFound: No such budget of this tenant.

@@ -44,11 +44,11 @@ def read_budgets(connection: sa.Connection, now: int, *conditions: sa.ColumnElem
 
 
 def lock_tenant(connection: sa.Connection, tenant_id: str) -> bool:
-    """Keep every other transaction from the tenant's budgets until this one ends; SQLite has one writer anyway.
+    """Lock the budgets of a tenant until this transaction ends; SQLite has one writer anyway.
 
-    Windows would otherwise be locked in the order in which calls are settled, which two transactions with several
-    calls need not share. Transactions with several tenants would have the same trouble with these locks: they are
-    recovery, before anything else runs, and those of the one thread that embeds documents.
+    Without it, two transactions with several calls each could lock windows in different orders and deadlock. The same
+    holds for this lock in transactions of several tenants: these are recovery, which runs alone, and those of the one
+    thread that embeds documents.
 
     Returns:
         Whether the budgets may have changed before the lock was taken: always False on SQLite.

@@ -1,6 +1,6 @@
 """The cost of a call: token counts times the prices in force when it was accepted, in integers.
 
-A price of P for a million tokens is P * 10^6 pico-units for one token. So a cost is exact, and rounded only in displays.
+A price of P for a million tokens is P * 10^6 pico-units for one token, so costs are exact; only displays round them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What calls cost, by whatever they are grouped by: also by line item of the bill, and by document."""
+"""The cost report: costs by dimension, by line item of the bill, or by document."""
 
 import json
 from collections import Counter
@@ -32,20 +32,20 @@ from app.usage.rollups.sums import (
 )
 
 COST_DIMENSIONS = (*DIMENSIONS, "line_item", "document_id")
-"""What costs can be grouped by."""
+"""The dimensions that costs can be grouped by."""
 
 _EMBEDS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
 
 
 class Cost(NamedTuple):
-    """An amount in pico-units, None where nothing had a price, and what it is for where that is one thing."""
+    """A cost in pico-units, None if no call had a price; `tokens` of a line item; `unpriced` calls of a group."""
 
     pico: int | None
     tokens: int | None = None
     unpriced: int | None = None
 
     def plus(self, other: "Cost") -> "Cost":
-        """Both together."""
+        """The sum of both."""
         return Cost(*(b if a is None else a if b is None else a + b for a, b in zip(self, other, strict=True)))
 
 
@@ -59,9 +59,9 @@ def cost_results(
     only: Only,
     currency: str,
 ) -> dict[int, list[dict[str, object]]]:
-    """Results by number of the bucket between `edges` (Unix microseconds); `groups` are in `COST_DIMENSIONS`' order.
+    """The results by number of the bucket between `edges` (Unix microseconds).
 
-    Call it inside one read transaction.
+    `groups` must be in the order of `COST_DIMENSIONS`. Call it inside one read transaction.
     """
     kept = [name for name in groups if name in DIMENSIONS]
     costs: Mapping[Key, Cost]
@@ -139,7 +139,7 @@ def _line_items(
         for meter, pico in _paid(counts, rates[price_ids]):
             left -= pico
             note((*key, _line_item(model, meter)), Cost(pico, counts[meter]))
-        if left:  # a cost was written down that the prices noted with it do not explain
+        if left:  # the recorded cost differs from that of the recorded prices
             note((*key, f"{model}, other"), Cost(left))
     for key, some in read(connection, ADJUSTMENTS, _whole(edges), tenant_id, zone, groups, only).items():
         note((*key, ADJUSTMENT), Cost(some.cost_pico))
@@ -147,7 +147,7 @@ def _line_items(
 
 
 def _paid(counts: Mapping[str, int], rates: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """The cost of each meter, as in `app.usage.ledger.pricing`: cached input without a price costs what input does."""
+    """The cost of each meter with tokens and a price, as in `app.usage.ledger.pricing`."""
     for meter, count in counts.items():
         rate = rates.get(meter, rates.get(INPUT) if meter == CACHED_INPUT else None)
         if count and rate is not None:
@@ -167,7 +167,7 @@ def _by_document(
     only: Only,
     costs: Mapping[Key, Cost],
 ) -> dict[Key, Cost]:
-    """The costs of groups divided among documents; what is left belongs to none, `""`."""
+    """The costs of groups divided among documents; the rest belongs to no document, `""`."""
     shares: Counter[Key] = Counter()
     for lines in document_lines():
         keys = [lines.source.dimensions[name].label(name) for name in groups]

@@ -1,4 +1,4 @@
-"""Which document a line of the ledger was for: what read it for an answer, and what embedded it."""
+"""Joins lines of the ledger to their documents: those read for an answer, and those embedded."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ _share, _event = usage_event_document.c, usage_event.c
 
 @dataclass(frozen=True, slots=True)
 class DocumentLines:
-    """Lines of one source joined to their documents, a row for each; `cost_pico` is what of its cost is the document's.
+    """The lines of one source joined to their documents: one row for each document of a line.
 
-    `calls` and `tokens` are what the row counts as calls of the document and tokens of it, `priced` is 1 where it has a
-    price, else 0; `ingests` says whether it was embedded or read.
+    `cost_pico` is the document's share of the cost; `calls` and `tokens` count for the document; `priced` is 1 if the
+    line has a price, else 0. `ingests` is true if the document was embedded, false if it was read.
     """
 
     source: Source
@@ -33,10 +33,10 @@ class DocumentLines:
 
 
 def document_lines() -> tuple[DocumentLines, ...]:
-    """Calls and adjustments, as read and as embedded.
+    """The calls and the adjustments, each for read and for embedded documents.
 
-    Of a call that read documents each bears the share that its tokens are of the prompt, rounded down to whole
-    pico-units. What was read of no document, and embedding many at once again (`reembed`), belongs to none.
+    A document bears the share of a call's cost that its tokens are of the prompt, rounded down to whole pico-units. The
+    rest of the prompt, and embedding many documents again at once (`reembed`), belongs to no document.
     """
     one, none = (sa.literal_column(number, sa.BigInteger) for number in ("1", "0"))
     found = []
@@ -74,5 +74,5 @@ def document_lines() -> tuple[DocumentLines, ...]:
 def _part(
     cost: sa.ColumnElement[int], tokens: sa.ColumnElement[int], of: sa.ColumnElement[int]
 ) -> sa.ColumnElement[int]:
-    """`cost * tokens / of` in whole pico-units, without a product that 64 bits might not hold."""
+    """`cost * tokens / of` in whole pico-units, without overflow of 64 bits."""
     return cost // of * tokens + cost % of * tokens // of

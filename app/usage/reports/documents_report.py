@@ -1,4 +1,4 @@
-"""What each document took, embedding it and reading it for answers, and how often it is cited; also never."""
+"""The documents report: tokens and cost of embedding and reading each document, and how often it is cited."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from app.usage.rollups.buckets import LATEST
 from app.usage.rollups.sums import decimal, high, low
 
 ORDERS = ("cost", "num_retrieved", "num_cited", "context_tokens", "ingest_tokens")
-"""What documents can be sorted by."""
+"""The fields that documents can be sorted by."""
 
 DELETED = "(deleted)"
-"""The name of a document that is not there any more."""
+"""The name of a deleted document."""
 
 MOST = 1000
-"""Documents on a page, at most."""
+"""The maximum number of documents on a page."""
 
 _READ = ("num_retrieved", "context_tokens", "context_high", "context_low", "context_priced")
 _EMBEDDED = ("num_ingests", "ingest_tokens", "ingest_high", "ingest_low", "ingest_priced")
@@ -30,11 +30,11 @@ _NUMBERS = (*_READ, *_EMBEDDED, *_CITED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentsQuery:
-    """One page of the report. Times are Unix seconds, `[start, end)`, `end` None until now.
+    """A request for one page of the report over `[start, end)`, Unix seconds; `end` None is now.
 
-    Documents come with the most of `order_by` first, or the least where `ascending`; `page` is the `next_page` of the
-    page before and keeps the end of its range. `document_ids` None is all, and so is `cited`; otherwise only documents
-    that an answer of the range cites, or that none does.
+    Documents are sorted by `order_by`, descending unless `ascending`. `page` is the `next_page` of the previous page,
+    which keeps the end of its range. `document_ids` None is all. `cited` selects documents that an answer in the range
+    cites (true), that none cites (false), or all (None).
     """
 
     tenant_id: str
@@ -51,10 +51,10 @@ class DocumentsQuery:
 def document_results(
     connection: sa.Connection, query: DocumentsQuery, *, as_of: int, currency: str
 ) -> dict[str, object]:
-    """One page of documents; those that took nothing have zeros.
+    """One page of documents; unused documents have zeros.
 
     Raises:
-        InvalidRequest: A range, order, limit or page that cannot be; `param` names it.
+        InvalidRequest: The range, order, limit or page is not valid; `param` names it.
     """
     if not 0 <= query.start <= LATEST:
         raise InvalidRequest("start_time must be Unix seconds.", param="start_time")
@@ -69,7 +69,7 @@ def document_results(
         raise InvalidRequest("end_time must be after start_time.", param="end_time")
 
     sums = _sums(query, query.start * 1_000_000, end * 1_000_000)
-    # costs are ordered whole units first: both parts are brought into their ranges, also below zero
+    # costs are ordered by their high parts first, so the low part is carried over, also below zero
     cost_low = sums.c.context_low + sums.c.ingest_low
     rest = (cost_low % COST_UNIT + COST_UNIT) % COST_UNIT
     whole = sums.c.context_high + sums.c.ingest_high + (cost_low - rest) // COST_UNIT
@@ -118,7 +118,7 @@ def document_results(
 
 
 def _position(page: str | None) -> tuple[int | None, tuple[int, int, str] | None]:
-    """The end of the range and the last document of the page before."""
+    """The end of the range and the last document of the previous page."""
     if page is None:
         return None, None
     try:
@@ -129,7 +129,7 @@ def _position(page: str | None) -> tuple[int | None, tuple[int, int, str] | None
 
 
 def _sums(query: DocumentsQuery, start: int, end: int) -> sa.Subquery:
-    """By document, the sums of `_NUMBERS` in `[start, end)`, Unix microseconds."""
+    """The sums of `_NUMBERS` in `[start, end)`, Unix microseconds, by document."""
     none = sa.literal_column("0", sa.BigInteger)
     present = sa.select(document.c.id.label("document_id"), *(none.label(name) for name in _NUMBERS))
     parts: list[sa.SelectBase] = [present.where(document.c.tenant_id == query.tenant_id)]
@@ -192,5 +192,5 @@ def _result(row: sa.RowMapping, currency: str) -> dict[str, object]:
 
 
 def _priced(row: sa.RowMapping, calls: str, priced: str) -> bool:
-    """Whether a cost is known: there was no call, or one with a price."""
+    """Whether a cost is known: there was no call, or a call with a price."""
     return bool(row[calls] == 0 or row[priced] > 0)

@@ -1,7 +1,7 @@
-"""The ledger line by line: settled calls and adjustments in the order they counted, by page or as a stream.
+"""Reads the ledger line by line: settled calls and adjustments in the order of their times, by page or as a stream.
 
-Every read goes on after the last line of the one before (a keyset), in a short transaction of its own: a page costs the
-same at any depth, and no export holds the database's log or its old rows back, however slowly it is taken.
+Each read continues after the last line of the previous one (keyset pagination) in a short transaction of its own. So a
+page costs the same at any depth, and a slow export does not hold back the database's log or its vacuum.
 """
 
 import heapq
@@ -21,17 +21,18 @@ from app.types import DocumentShare
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.rollups.sums import of_adjusted
 
-_BATCH = 4000  # lines read at once for a stream
-_EVENT, _ADJUSTMENT = 0, 1  # which comes first of two that counted in the same microsecond
+_BATCH = 4000  # lines of one read of a stream
+_EVENT, _ADJUSTMENT = 0, 1  # the order of two lines of the same microsecond
 
 _Position: TypeAlias = tuple[int, int, str]
 
 
 class Line(NamedTuple):
-    """A settled call, or an adjustment of one, whose counts are what it adds and may be negative.
+    """A settled call, or an adjustment of one; the counts of an adjustment are changes and may be negative.
 
-    Times are Unix microseconds, `at` being when it counted; money is pico-units, None where a call has no price;
-    `price_ids` is JSON. Of a call `adjustment_id` and `reason` are empty; an adjustment's other texts are its call's.
+    Times are Unix microseconds, `at` is when the line was settled or made. Money is pico-units, None if a call has no
+    price; `price_ids` is JSON. A call has no `adjustment_id` and `reason`; an adjustment has the other texts of its
+    call.
     """
 
     at: int
@@ -67,7 +68,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineFilter:
-    """Which lines; None is all. `statuses` may name `adjustment`."""
+    """Selects lines; None selects all. `statuses` may contain `adjustment`."""
 
     project_ids: Sequence[str] | None = None
     user_ids: Sequence[str] | None = None
@@ -80,7 +81,7 @@ class LineFilter:
 
 @dataclass(frozen=True, slots=True)
 class NotedPrice:
-    """A price a call was costed with: pico-units a token."""
+    """A price in the cost of a call: pico-units for one token."""
 
     price_id: str
     meter: str
@@ -90,7 +91,7 @@ class NotedPrice:
 
 @dataclass(frozen=True, slots=True)
 class WholeEvent:
-    """A settled call with all that belongs to it."""
+    """A settled call with its documents, prices and adjustments."""
 
     line: Line
     documents: tuple[DocumentShare, ...]
@@ -99,7 +100,13 @@ class WholeEvent:
 
 
 class RawLedger:
-    """Reads the settled ledger of all tenants, one at a time."""
+    """Reads the settled lines of one tenant at a time.
+
+    Example:
+        >>> ledger = RawLedger(database)
+        >>> for lines in ledger.batches(tenant_id="t1", start=start, end=end, only=LineFilter()):
+        ...     write(lines)
+    """
 
     def __init__(self, database: Database, *, batch: int = _BATCH) -> None:
         self._database = database
@@ -108,7 +115,7 @@ class RawLedger:
     def page(
         self, *, tenant_id: str, start: int, end: int, only: LineFilter, limit: int, cursor: str | None = None
     ) -> tuple[tuple[Line, ...], str | None]:
-        """At most `limit` lines that counted in `[start, end)` (Unix microseconds), oldest first, and the next cursor.
+        """At most `limit` lines of `[start, end)` (Unix microseconds), oldest first, and the next cursor.
 
         Raises:
             InvalidRequest: A cursor that this list did not give out.
@@ -120,9 +127,9 @@ class RawLedger:
         return cut(self._read(tenant_id, start, end, only, after, limit + 1), limit, _position)
 
     def batches(self, *, tenant_id: str, start: int, end: int, only: LineFilter) -> Iterator[Sequence[Line]]:
-        """Every line that counted in `[start, end)` (Unix microseconds), oldest first, some thousand at a time.
+        """All lines of `[start, end)` (Unix microseconds), oldest first, in batches of some thousand.
 
-        They are of one moment where `end` is not after `Ledger.moment`: what is settled meanwhile counts later.
+        They are a consistent snapshot if `end` is not after `Ledger.moment`: calls settled meanwhile count later.
         """
         after: _Position | None = None
         while True:
@@ -137,7 +144,7 @@ class RawLedger:
         """A settled call.
 
         Raises:
-            NotFound: This tenant has none of that id, or it is not settled yet.
+            NotFound: The tenant has no call of that id, or it is not settled yet.
         """
         mine = usage_event.c.tenant_id == tenant_id, usage_event.c.event_id == event_id
         shares = sa.select(usage_event_document).where(usage_event_document.c.event_id == event_id)
@@ -172,7 +179,7 @@ class RawLedger:
                 rows = connection.execute(query.where(usage_event.c.settled_at < end, *of_events).limit(limit))
                 events = [*map(Line._make, rows)]
             if of_adjustments is not None:
-                if len(events) == limit:  # those after the last of the calls are for the next read
+                if len(events) == limit:  # adjustments after the last call are for the next read
                     end = min(end, events[-1].at + 1)
                 at, line_id = usage_adjustment.c.created_at, usage_adjustment.c.adjustment_id
                 query = _following(_ADJUSTMENTS, at, line_id, _ADJUSTMENT, start, after)
@@ -213,7 +220,7 @@ _EVENTS = sa.select(
     usage_event.c.total_us,
     sa.literal_column("''"),
 )
-"""The columns of a `Line`, of calls."""
+"""The columns of a `Line` for calls."""
 
 _ADJUSTMENTS = sa.select(
     usage_adjustment.c.created_at,
@@ -246,13 +253,13 @@ _ADJUSTMENTS = sa.select(
     sa.null(),
     usage_adjustment.c.reason,
 ).select_from(usage_adjustment.join(usage_event, usage_adjustment.c.event_id == usage_event.c.event_id))
-"""The columns of a `Line`, of adjustments."""
+"""The columns of a `Line` for adjustments."""
 
 
 def _conditions(
     tenant_id: str, only: LineFilter
 ) -> tuple[list[sa.ColumnElement[bool]] | None, list[sa.ColumnElement[bool]] | None]:
-    """Which calls and which adjustments; None for no such lines at all. An adjustment is where its call is."""
+    """The conditions for calls and for adjustments, which are filtered by their calls; None to read no such lines."""
     chosen: dict[sa.Column[str], Sequence[str] | None] = {
         usage_event.c.tenant_id: [tenant_id],
         usage_event.c.project_id: only.project_ids,
@@ -279,15 +286,15 @@ def _conditions(
 def _following(
     query: sa.Select[Any], at: sa.Column[int], line_id: sa.Column[str], kind: int, start: int, after: _Position | None
 ) -> sa.Select[Any]:
-    """The lines of a kind that come after a position, in order.
+    """The lines of a kind after a position, in order.
 
-    Ids are compared by the database alone, never between the kinds: databases order text differently.
+    Ids are compared by the database alone, and never between the kinds, since databases order text differently.
     """
     query = query.order_by(at, line_id)
     if after is None or after[0] < start:
         return query.where(at >= start)
     last_at, last_kind, last_id = after
-    # one lower bound only: SQLite seeks by the first it finds, and would read all that lies before the other
+    # only one lower bound: SQLite would use the first it finds, and read all lines before the other
     if kind == last_kind:
         return query.where(at >= last_at, sa.tuple_(at, line_id) > sa.tuple_(last_at, last_id))
     return query.where(at >= last_at if kind > last_kind else at > last_at)

@@ -1,6 +1,6 @@
-"""Who spent how much: the reports for administrators, in the shape of OpenAI's usage API with fields added.
+"""Usage and cost reports for administrators, in the format of OpenAI's usage API with added fields.
 
-Calls count in the moment they were settled and adjustments when they were made, so a closed bucket never changes.
+Calls count at the time they were settled and adjustments at the time they were made, so past buckets never change.
 """
 
 import time
@@ -26,9 +26,9 @@ EMBEDDINGS = (Operation.EMBED_QUERY, Operation.EMBED_DOC)
 RERANK = (Operation.RERANK,)
 JUDGE = (Operation.JUDGE,)
 
-_IN_FLIGHT = 60  # seconds within which a settlement that took its time has surely committed or failed
+_IN_FLIGHT = 60  # seconds after which a slow settlement has surely committed or failed
 _COST_LIMITS = {**LIMITS, "1d": (7, 180)}  # as OpenAI's
-_MOST_RESULTS = 10_000  # a page ends with the bucket that goes beyond
+_MOST_RESULTS = 10_000  # a page ends with the bucket that exceeds it
 
 _OWN_PARTS = {"embeddings": EMBEDDINGS, "rerank": RERANK, "judge": JUDGE}  # beside completions
 
@@ -75,7 +75,12 @@ class ReportQuery:
 
 
 class UsageReports:
-    """Reads the ledger. `zone` is the reporting zone, UTC unless told; `clock` gives Unix seconds."""
+    """Makes reports of one installation from its rollups and ledger.
+
+    Example:
+        >>> reports = UsageReports(database, zone=ZoneInfo("Europe/Berlin"))
+        >>> reports.completions(ReportQuery(tenant_id="t1", start=start, group_by=("model",)))["data"]
+    """
 
     def __init__(
         self,
@@ -86,6 +91,7 @@ class UsageReports:
         clock: Callable[[], float] = time.time,
         most_results: int = _MOST_RESULTS,
     ) -> None:
+        """`zone` is the reporting zone (None: UTC); `clock` gives Unix seconds."""
         self._database = database
         self._zone = zone or ZoneInfo("UTC")
         self._currency = currency
@@ -93,36 +99,35 @@ class UsageReports:
         self._most_results = most_results
 
     def completions(self, query: ReportQuery) -> dict[str, object]:
-        """The generator's calls by bucket and group.
+        """The calls of the generator by bucket and group.
 
-        Buckets begin on the hours, days and months of the asked zone and are cut at the two ends of the range, so a
-        report of two ranges that meet is the two reports. A page ends after `limit` buckets, or sooner where they
-        hold very many groups. `final` says that no number here will change.
+        Buckets begin with the hours, days and months of the given zone and are cut at both ends of the range, so the
+        reports of two adjacent ranges add up to the report of both. A page ends after `limit` buckets, or earlier if
+        they hold very many groups. `final` means that no number of the page will change.
 
         Raises:
-            InvalidRequest: A range, zone, width, dimension, limit or page that cannot be; `param` names it.
+            InvalidRequest: The range, zone, width, dimension, limit or page is not valid; `param` names it.
         """
         return self._usage(query, "completions", COMPLETIONS, self._completion)
 
     def embeddings(self, query: ReportQuery) -> dict[str, object]:
-        """The embedder's calls, queries and documents, as `completions`."""
+        """The calls of the embedder for queries and documents, as in `completions`."""
         return self._usage(query, "embeddings", EMBEDDINGS, self._counted)
 
     def rerank(self, query: ReportQuery) -> dict[str, object]:
-        """The reranker's calls, as `completions`."""
+        """The calls of the reranker, as in `completions`."""
         return self._usage(query, "rerank", RERANK, self._counted)
 
     def judge(self, query: ReportQuery) -> dict[str, object]:
-        """The calls of what reads passages to find, keep or check an answer, as `completions`."""
+        """The calls of the models that read passages to find or check an answer, as in `completions`."""
         return self._usage(query, "judge", JUDGE, self._counted)
 
     def costs(self, query: ReportQuery) -> dict[str, object]:
-        """What all calls and adjustments cost, as `completions`; `group_by` also takes `line_item` or `document_id`.
+        """The cost of calls and adjustments, as in `completions`; `group_by` also takes `line_item` or `document_id`.
 
-        A line item is a model and what of it was paid for (`m, input`, `m, cached input`, `m, output`,
-        `m, embedding`), or `adjustment`. A document's cost is what embedding it cost, and of each call that read it
-        the share that its tokens are of the prompt; what belongs to no document is `""`. These two are read
-        line by line: slower than what is kept as sums.
+        A line item is a model and a meter (`m, input`, `m, cached input`, `m, output`, `m, embedding`), or
+        `adjustment`. The cost of a document is that of embedding it and its share, by tokens, of each prompt it was
+        read in; the cost without a document is under `""`. These two groupings read single lines, slower than rollups.
         """
         groups = self._groups(query.group_by, COST_DIMENSIONS)
         if {"line_item", "document_id"} <= {*groups}:
@@ -142,10 +147,10 @@ class UsageReports:
         return self._page(query, find, limits=_COST_LIMITS)
 
     def documents(self, query: DocumentsQuery) -> dict[str, object]:
-        """What each document took to embed and to read, one page of documents.
+        """The tokens and cost of each document for embedding and reading, one page of documents.
 
         Raises:
-            InvalidRequest: A range, order, limit or page that cannot be; `param` names it.
+            InvalidRequest: The range, order, limit or page is not valid; `param` names it.
         """
         as_of = int(self._clock())
         with self._database.read() as connection:
@@ -153,7 +158,7 @@ class UsageReports:
         return page | {"as_of": as_of, "final": int(str(page["end_time"])) + _IN_FLIGHT <= as_of}
 
     def own(self, *, tenant_id: str, user_id: str) -> dict[str, object]:
-        """What a user spent today, this month (both in the reporting zone) and in all; every call is in one part."""
+        """A user's usage today, this month (both in the reporting zone) and in total; each call is in one part."""
         as_of = int(self._clock())
         with self._database.read() as connection:
             periods = own_usage(connection, tenant_id=tenant_id, user_id=user_id, zone=self._zone, as_of=as_of)
@@ -197,7 +202,7 @@ class UsageReports:
     def _page(self, query: ReportQuery, find: _Find, *, limits: Mapping[str, tuple[int, int]]) -> dict[str, object]:
         as_of = int(self._clock())
         zone = self._zone if query.tz is None else zone_named(query.tz)
-        # Until now includes the second that runs: an answer is on the report as soon as its client has it.
+        # The current second is included: a call is on the report as soon as its client has the answer.
         end = max(as_of, query.start) + 1 if query.end is None else query.end
         page = bucket_page(
             start=query.start,
@@ -240,7 +245,7 @@ class UsageReports:
         }
 
     def _groups(self, group_by: Sequence[str], known: Sequence[str]) -> list[str]:
-        """What to group by, in the order of `known`; the tenant is known, a report is of one."""
+        """The dimensions to group by, in the order of `known`, without the tenant: a report has only one."""
         for name in group_by:
             if name not in (_TENANT, *known):
                 allowed = ", ".join((_TENANT, *known))
