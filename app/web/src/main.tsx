@@ -5,6 +5,7 @@ import { App } from "./App";
 import { Problem } from "./api/http";
 import { applyTheme } from "./ui/theme";
 import "./theme.css";
+import "./layout.css";
 
 /** A session that is over leads to signing in, whatever found it out. */
 function look(error: unknown): void {

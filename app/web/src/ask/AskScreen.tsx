@@ -11,6 +11,9 @@ import { ROOMY, useMedia, WIDE } from "./media";
 import type { Passage } from "./places";
 import { runsOf } from "./runs";
 import "./ask.css";
+import "./answer.css";
+import "./outcome.css";
+import "./composer.css";
 
 const PassagePanel = lazy(() => import("../viewer/PassagePanel"));
 

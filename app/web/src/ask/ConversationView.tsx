@@ -8,7 +8,7 @@ import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { Composer } from "./Composer";
 import { ConversationHead, SharedNote } from "./ConversationHead";
-import type { Passage } from "./places";
+import type { OpenPassage } from "./places";
 import { refusalTitle } from "./Refusal";
 import { type Runs, useDraft, useTurns } from "./runs";
 import { EVERYTHING } from "./scope";
@@ -16,9 +16,6 @@ import { TurnView } from "./TurnView";
 import { isRunning, mergedTurns, type Turn } from "./turn";
 import { useFollowing } from "./useFollowing";
 import { Welcome } from "./Welcome";
-
-/** Opens a passage beside the conversation; null where there is no room and the viewer is gone to. */
-export type OpenPassage = ((passage: Passage) => void) | null;
 
 interface ConversationViewProps {
   conversation: string | null;

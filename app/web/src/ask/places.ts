@@ -1,4 +1,4 @@
-/** Where a passage is: its page in words, and its address in this page. */
+/** Passages of documents: their type, their page numbers in words, and their links. */
 import type { Citation, Hit } from "../api/types";
 import { t } from "../strings";
 import { addressOf, type Place } from "../viewer/place";
@@ -9,6 +9,9 @@ export type Passage = Pick<
   Citation,
   "document_id" | "version" | "filename" | "cited_text" | "start_char" | "end_char" | "page_start" | "page_end"
 > & { highlights?: Hit["highlights"] };
+
+/** Opens a passage beside the conversation; null on narrow screens, where a link to the viewer is followed instead. */
+export type OpenPassage = ((passage: Passage) => void) | null;
 
 /** The pages of a passage, "" where its format has none. */
 export function pageWords({ page_start, page_end }: Pick<Passage, "page_start" | "page_end">): string {
