@@ -1,58 +1,129 @@
-"""What the application refuses or cannot do, in domain words; `app.api.errors` turns them into statuses."""
+"""Errors the application raises on purpose. `app.api.errors` maps each class to an HTTP status, the nearest base first.
+
+AppError
+├── NotFound                     404
+├── Conflict                     409
+│   ├── RequestRunning
+│   └── AnswerNotKept
+├── Unauthenticated              401
+├── Forbidden                    403
+│   └── CrossSiteRequest
+├── InvalidRequest               422
+│   ├── UnsupportedParameter     400
+│   ├── IdempotencyKeyReused
+│   ├── UrlNotAllowed
+│   └── UrlNotFetched
+├── Malformed                    400
+├── TooLarge                     413
+├── TooSlow                      408
+├── RateLimited                  429
+├── BudgetExceeded               429
+├── ServerFull                   503
+├── DeadlinePassed               504
+├── StorageFull                  507
+├── StoreUnavailable             503
+├── ProviderUnavailable          503
+├── SetupError                   503
+│   └── ModelsLoading
+└── ServerShutdown               503
+"""
 
 
 class AppError(Exception):
-    """Anything the application raises on purpose. The message is fit to show to a caller."""
+    """Base of every error the application raises on purpose. Its message may be shown to the caller."""
+
+
+# The caller, and what the caller names
 
 
 class NotFound(AppError):
-    """The thing does not exist, or not for this caller."""
+    """The object does not exist, or this caller may not know of it."""
 
 
 class Conflict(AppError):
-    """The request contradicts what is there."""
+    """The request contradicts the present state of an object."""
+
+
+class RequestRunning(Conflict):
+    """A request with the same idempotency key is not finished yet; retry in a moment."""
+
+
+class AnswerNotKept(Conflict):
+    """A request with the same idempotency key succeeded, and its response cannot be replayed."""
 
 
 class Unauthenticated(AppError):
-    """No key, or one that is unknown, revoked or expired."""
+    """The key is missing, unknown, revoked or expired."""
 
 
 class Forbidden(AppError):
-    """The key is good, but its role or collections do not allow this."""
+    """The key is valid, but its role or its collections do not allow the request."""
 
 
 class CrossSiteRequest(Forbidden):
-    """A request with a session cookie that our own page did not make."""
+    """The request carries a session cookie and was not made by our own page."""
 
 
-class ProviderUnavailable(AppError):
-    """The OpenID provider cannot be reached, or does not answer as one."""
+# The request
 
 
 class InvalidRequest(AppError):
-    """A well-formed request that asks for something impossible. `param` names the offending field."""
+    """A well-formed request for something impossible. `param` names the offending field."""
 
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
         self.param = param
 
 
+class UnsupportedParameter(InvalidRequest):
+    """A parameter of OpenAI's protocol that Footnote does not implement; rejected by name, never ignored."""
+
+
+class IdempotencyKeyReused(InvalidRequest):
+    """The idempotency key was used before with another payload."""
+
+
+class UrlNotAllowed(InvalidRequest):
+    """The URL must not be fetched: web pages are turned off, or it leads to an address that is not public."""
+
+
+class UrlNotFetched(InvalidRequest):
+    """The URL may be fetched, and no document came back."""
+
+
+class Malformed(AppError):
+    """The request breaks HTTP or multipart framing."""
+
+
 class TooLarge(AppError):
-    """An upload above the size limit."""
+    """The upload or body is above the size limit."""
 
 
-class StorageFull(AppError):
-    """The disk has no room for this write."""
+class TooSlow(AppError):
+    """The request body arrives too slowly."""
 
 
-class StoreUnavailable(AppError):
-    """The database cannot be reached or is locked; come back later."""
+# Limits
+
+
+class RateLimited(AppError):
+    """A rate limit of a key, a tenant or an address is exhausted; retry after `retry_after_s` seconds.
+
+    `name` is the limit's, `limit` its size in a window of `window_s` seconds (None: at once).
+    """
+
+    def __init__(self, message: str, *, name: str, limit: int, window_s: int | None, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.name = name
+        self.limit = limit
+        self.window_s = window_s
+        self.retry_after_s = retry_after_s
 
 
 class BudgetExceeded(AppError):
     """A hard budget has no room for a call. Amounts are tokens or, where `unit` is `cost`, pico-units of money.
 
-    `reset_at` is the Unix second at which its next period begins, with room for the call; None: it never has.
+    `reset_at` is the Unix second at which the next period with room for the call begins; None: no period has room.
     """
 
     def __init__(
@@ -75,22 +146,8 @@ class BudgetExceeded(AppError):
         self.reset_at = reset_at
 
 
-class RateLimited(AppError):
-    """A key, a tenant or an address has taken all a limit allows; more in `retry_after_s` seconds.
-
-    `name` is the limit's, `limit` its size in a window of `window_s` seconds (None: at once).
-    """
-
-    def __init__(self, message: str, *, name: str, limit: int, window_s: int | None, retry_after_s: int) -> None:
-        super().__init__(message)
-        self.name = name
-        self.limit = limit
-        self.window_s = window_s
-        self.retry_after_s = retry_after_s
-
-
 class ServerFull(AppError):
-    """More requests wait than may; come back after `retry_after_s` seconds."""
+    """The queue is full; retry after `retry_after_s` seconds."""
 
     def __init__(self, *, retry_after_s: int) -> None:
         super().__init__("The server has as many requests as it can take.")
@@ -98,10 +155,25 @@ class ServerFull(AppError):
 
 
 class DeadlinePassed(AppError):
-    """The time an answer may take has run out."""
+    """The answer was not finished before its deadline."""
 
     def __init__(self) -> None:
         super().__init__("The answer was not finished before its deadline.")
+
+
+# The server
+
+
+class StorageFull(AppError):
+    """The disk has no room for this write."""
+
+
+class StoreUnavailable(AppError):
+    """The database cannot be reached or is locked; retry later."""
+
+
+class ProviderUnavailable(AppError):
+    """The OpenID provider cannot be reached, or its response breaks the protocol."""
 
 
 class SetupError(AppError):
@@ -109,46 +181,14 @@ class SetupError(AppError):
 
 
 class ModelsLoading(SetupError):
-    """The models are not loaded yet; come back in a moment."""
+    """The models are not loaded yet; retry in a moment."""
 
     def __init__(self) -> None:
         super().__init__("The models are being loaded; try again in a few seconds.")
 
 
 class ServerShutdown(AppError):
-    """The server stops: it takes nothing new and ends what runs."""
+    """The server is shutting down: it accepts no request, and ends those that run."""
 
     def __init__(self) -> None:
         super().__init__("The server is shutting down; try again in a moment.")
-
-
-class UnsupportedParameter(InvalidRequest):
-    """A parameter of a foreign protocol that we do not honour; refused by name, never ignored."""
-
-
-class Malformed(AppError):
-    """The request breaks HTTP or multipart framing."""
-
-
-class RequestRunning(Conflict):
-    """A request with the same idempotency key is not finished yet; come back in a moment."""
-
-
-class AnswerNotKept(Conflict):
-    """A request with the same idempotency key has succeeded, and its answer cannot be shown again."""
-
-
-class IdempotencyKeyReused(InvalidRequest):
-    """An idempotency key that came with another payload before."""
-
-
-class UrlNotAllowed(InvalidRequest):
-    """An address that we do not fetch: web pages are turned off, or it leads to where we do not go."""
-
-
-class UrlNotFetched(InvalidRequest):
-    """An address that we may fetch, and that gave us no document."""
-
-
-class TooSlow(AppError):
-    """A request body that hardly comes."""

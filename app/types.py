@@ -1,4 +1,7 @@
-"""The nouns of the application. Imports only lower `types`, so everyone in `app` may import it."""
+"""Value types that several packages of `app` share: tenants and keys, documents and jobs, ledger rows.
+
+The module imports only `retrieval.types`, so every package may import it. All times are Unix seconds.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,11 +10,11 @@ from enum import StrEnum
 from retrieval.types import Metadata
 
 DEFAULT_TENANT = "default"
-"""The tenant every installation begins with; its unlimited administrators operate the installation."""
+"""The first tenant of every installation; its administrators without a collection limit operate the installation."""
 
 
 class Role(StrEnum):
-    """What a key may do: administer, read and write documents, or only read and ask."""
+    """Permission level of a key: administer, read and write documents, or only read and ask."""
 
     ADMIN = "admin"
     MEMBER = "member"
@@ -20,7 +23,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is asking, from the authenticated key alone. `collections` limits a key; None is no limit."""
+    """The authenticated caller. `collections` are those the key is limited to; None is no limit."""
 
     tenant_id: str
     user_id: str
@@ -30,16 +33,16 @@ class Principal:
 
     @property
     def is_operator(self) -> bool:
-        """Whether this is an administrator of the whole installation: of the first tenant, without a limit."""
+        """Whether the caller administers the whole installation: the first tenant, without a collection limit."""
         return self.role is Role.ADMIN and self.tenant_id == DEFAULT_TENANT and self.collections is None
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as administrators see it; the secret is never stored, only its prefix and SHA-256.
+    """An API key without its secret, of which only the prefix and the SHA-256 are stored.
 
-    Times are Unix seconds. `previous_…` is the secret before the last rotation, which works beside the new one
-    until it expires; None where the key was never rotated.
+    `previous_…` describe the secret before the last rotation, which stays valid beside the new one until it expires;
+    None where the key was never rotated.
     """
 
     id: str
@@ -59,7 +62,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A named group of a tenant's documents. Times are Unix seconds."""
+    """A named group of a tenant's documents."""
 
     id: str
     tenant_id: str
@@ -71,10 +74,10 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Questions and answers that follow each other, of one user. Times are Unix seconds.
+    """A sequence of questions and answers of one user.
 
-    `key_id` is set where the key that began it is limited to collections; then no other key adds to it.
-    A `shared` one may be read by the whole tenant.
+    `key_id` is set where the key that created it is limited to collections; then no other key may add to it.
+    A `shared` conversation may be read by the whole tenant.
     """
 
     id: str
@@ -91,11 +94,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A question as it was asked and its answer.
+    """A question and its answer.
 
-    `standalone` is the question rewritten to be understood without the turns before it; None where it was
-    so already. `citations` are the answer's footnotes, `making` is how it was made
-    (`app.answering.conversations`), both in JSON's types; a turn of before that was kept has no `making`.
+    `standalone` is the question rewritten to be understood without earlier turns; None where no rewrite was needed.
+    `citations` are the answer's footnotes, and `making` records how it was made (`app.answering.conversations`), both
+    in JSON types. Turns written by versions that did not record it have no `making`.
     """
 
     request_id: str
@@ -109,14 +112,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTurn(Turn):
-    """A turn in its conversation: the `ordinal`th, from 1. `created_at` is Unix seconds."""
+    """A stored turn; `ordinal` is its place in the conversation, from 1."""
 
     ordinal: int
     created_at: float
 
 
 class DocumentStatus(StrEnum):
-    """A document's newest version: waiting, in a stage, visible, or failed with a reason."""
+    """State of a document's newest version: waiting, in a stage of ingestion, searchable, failed, or being deleted."""
 
     QUEUED = "queued"
     EXTRACTING = "extracting"
@@ -129,7 +132,7 @@ class DocumentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """An upload whose bytes are already on disk under `document_id` and `version`."""
+    """An upload whose bytes are already on disk."""
 
     id: str
     tenant_id: str
@@ -143,11 +146,10 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as people see it. `version` is the newest, `live_version` the one search returns (None: none yet).
+    """A document. `version` is the newest one, `live_version` the one that is searched (None: none yet).
 
-    `done`/`total` count units of the current stage. Counts and embedding facts are those of the
-    live version, `error` those of the newest attempt. `next_attempt_at` is set while a job that was tried waits
-    to be tried again. Times are Unix seconds.
+    `done` and `total` count units of the current stage. Pages, chunks, tokens and embedding fields describe the live
+    version, `error_…` the newest attempt. `next_attempt_at` is set while a failed job waits for its retry.
     """
 
     id: str
@@ -182,7 +184,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class DocumentVersion:
-    """One version of a document. Counts are 0 and `indexed_at` is None before it is indexed. Times are Unix seconds."""
+    """One version of a document. Before it is indexed, its counts are 0 and `indexed_at` is None."""
 
     version: int
     filename: str
@@ -199,7 +201,7 @@ class DocumentVersion:
 
 
 class JobStatus(StrEnum):
-    """A job's life."""
+    """State of an ingestion job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -210,9 +212,9 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One ingestion of one document version. Times are Unix seconds.
+    """One ingestion of one document version.
 
-    `next_attempt_at` is set while it was tried and waits to be tried again; `error` then says why.
+    `next_attempt_at` is set while a failed job waits for its retry; `error_…` describe the failure.
     """
 
     id: str
@@ -234,9 +236,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexing:
-    """All documents of a collection, each read again by a job of its own; how many jobs there are, by status.
+    """The re-ingestion of all documents of a collection, by one job each; `jobs` counts them by status.
 
-    Times are Unix seconds; `finished_at` is None while a job waits or runs.
+    `finished_at` is None while a job waits or runs.
     """
 
     id: str
@@ -247,7 +249,7 @@ class Reindexing:
 
     @property
     def status(self) -> JobStatus:
-        """Running while any job is open; then failed or cancelled where any is, else done."""
+        """Running while any job is open; then failed or cancelled if any job is, else done."""
         if self.finished_at is None:
             return JobStatus.RUNNING
         return next((bad for bad in (JobStatus.FAILED, JobStatus.CANCELLED) if self.jobs.get(bad)), JobStatus.DONE)
@@ -255,14 +257,14 @@ class Reindexing:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What a deletion removed."""
+    """Numbers of chunks and vectors that a deletion removed."""
 
     chunks: int
     vectors: int
 
 
 class Operation(StrEnum):
-    """What a ledger row pays for."""
+    """The kind of model call that a ledger row counts."""
 
     CHAT = "chat"
     EMBED_QUERY = "embed_query"
@@ -273,12 +275,12 @@ class Operation(StrEnum):
 
     @property
     def generates(self) -> bool:
-        """Whether it is the generator's work: a completion, whose prompt is accounted for by component."""
+        """Whether the generator runs it; its prompt tokens are then counted by component."""
         return self in {Operation.CHAT, Operation.REWRITE}
 
 
 class UsageStatus(StrEnum):
-    """A ledger row is reserved before the model sees the request and becomes terminal once."""
+    """State of a ledger row: reserved before the model call, then set once to one of the final states."""
 
     RESERVED = "reserved"
     COMPLETED = "completed"
@@ -290,7 +292,7 @@ class UsageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Prompt tokens by what they are for; their sum is the prompt, by construction."""
+    """Prompt tokens by component; their sum is the length of the prompt."""
 
     template: int = 0
     system: int = 0
@@ -306,7 +308,7 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class DocumentShare:
-    """Context tokens one document contributed to a prompt."""
+    """Context tokens that one document contributed to a prompt."""
 
     document_id: str
     chunks: int
@@ -315,9 +317,9 @@ class DocumentShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A ledger row before the model call. For embeddings, `input_tokens` counts and `components` stays empty.
+    """A ledger row before the model call. For embeddings, `components` stays empty.
 
-    `collection_ids` are those the call is for, as far as the request named them.
+    `collection_ids` are the collections the request named.
     """
 
     event_id: str
@@ -335,13 +337,13 @@ class Reservation:
 
     @property
     def project_id(self) -> str:
-        """What OpenAI's reports call a project: the one collection the call is for, empty for none or several."""
+        """The `project_id` of OpenAI's usage reports: the one collection the call is for, empty for none or several."""
         return self.collection_ids[0] if len(self.collection_ids) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """What a model call really spent. `input_tokens` None keeps the reserved count."""
+    """The actual usage of a model call. `input_tokens` None keeps the reserved count."""
 
     status: UsageStatus
     input_tokens: int | None = None

@@ -42,7 +42,7 @@ from app.api.gate.security_headers import SecurityHeaders
 from app.api.openai import chat_completions, embeddings, files, models, vector_store_files, vector_stores
 from app.api.openapi import describe
 from app.server.drain import Drain
-from app.server.process import lag_watched
+from app.server.process import lag_measured
 from app.server.state import State
 
 _DESCRIPTION = """\
@@ -77,7 +77,7 @@ def create_app(
         context = build()
         app.state.footnote = await anyio.to_thread.run_sync(context.__enter__)
         try:
-            async with lag_watched(app.state.footnote.telemetry.metrics.loop_lag.observe):
+            async with lag_measured(app.state.footnote.telemetry.metrics.loop_lag.observe):
                 yield
         finally:
             await anyio.to_thread.run_sync(context.__exit__, None, None, None)

@@ -1,4 +1,4 @@
-"""What is made around one embedder: its index, search, ingestion and answers, from what all embedders share."""
+"""Assembles the models around one embedder: its index, search, ingestion worker and answerer."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,11 +50,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """Makes lines: everything that reads or writes the vectors of one embedder.
+    """Builds an `EmbedderStack` for any generation: everything that reads or writes the vectors of one embedder.
 
-    `parsers` files are read at once.
-    `configured` is the embedder the settings ask for; `generator` is the tokenizer, its revision and the engine
-    that were loaded with it.
+    The fields are shared by all embedders. `parsers` is the number of files read at once, `configured` the embedder
+    of the settings. `generator` is the tokenizer, its revision and the engine that were loaded with it.
+
+    Example:
+        >>> stack = assembly.stack_for(generation)
+        >>> models = stack.assemble(stack.open_index(generation.id))
     """
 
     settings: Settings
@@ -74,27 +77,27 @@ class Assembly:
     reranker: Reranker | None
     entailment: EntailmentJudge | None
 
-    def line(self, generation: Generation) -> EmbedderStack:
-        """The line of the embedder that made a generation's vectors.
+    def stack_for(self, generation: Generation) -> EmbedderStack:
+        """The stack of the embedder that made a generation's vectors.
 
         Raises:
-            SetupError: It is not on this machine any more, or is another one now.
-            ReaderUnavailable: Its reader cannot be loaded.
+            SetupError: The embedder is not on this machine any more, or another model has its name now.
+            ReaderUnavailable: Its span reader cannot be loaded.
         """
         if generation.is_of(self.configured.info):
-            return self._line(self.configured, load_reader(self.settings))
+            return self._stack(self.configured, load_reader(self.settings))
         settings = recorded_settings(self.settings, generation)
-        what = f"The index was built with the embedder {generation.model} (revision {generation.revision})"
-        way_out = "Put it back until the new vectors are in use."
+        index = f"The index was built with the embedder {generation.model} (revision {generation.revision})"
+        remedy = "Put it back until the new vectors are in use."
         try:
             embedder = load_embedder(settings)
         except (SetupError, RetrievalError) as error:
-            raise SetupError(f"{what}, which is needed to search it: {error} {way_out}") from error
+            raise SetupError(f"{index}, which is needed to search it: {error} {remedy}") from error
         if not generation.is_of(embedder.info):
-            raise SetupError(f"{what}, and what is there under this name now is another. {way_out}")
-        return self._line(embedder, _reader_beside(settings))
+            raise SetupError(f"{index}, and what is there under this name now is another. {remedy}")
+        return self._stack(embedder, _reader_beside(settings))
 
-    def _line(self, embedder: "SentenceEncoder", reader: SpanReader | None) -> EmbedderStack:
+    def _stack(self, embedder: "SentenceEncoder", reader: SpanReader | None) -> EmbedderStack:
         from ingestion.chunking import Chunker
 
         chunker = Chunker(
@@ -115,7 +118,7 @@ class Assembly:
         def assemble(index: LiveVectorIndex) -> Models:
             from ingestion.pipeline import Pipeline
 
-            # Without a language model it is the embedder's tokenizer that counts.
+            # without a language model, tokens are counted by the embedder's tokenizer
             generator = load_generator(self.settings, embedder) if self.settings.extractive else self.generator
             worker = Worker(
                 jobs=self.jobs,
@@ -212,7 +215,7 @@ def _quoter_calls(settings: Settings, *, guided: bool) -> frozenset[CallNumber]:
 
 
 def recorded_settings(settings: Settings, generation: Generation) -> Settings:
-    """The settings with the embedder of a generation: as the setting named it, in its precision and dimensions."""
+    """A copy of the settings whose embedder, precision and dimensions are those recorded with a generation."""
     int8 = "-int8" in generation.revision
     kept = "auto" if settings.embedder_dtype == "int8" else settings.embedder_dtype
     return settings.model_copy(
@@ -225,7 +228,7 @@ def recorded_settings(settings: Settings, generation: Generation) -> Settings:
 
 
 def _reader_beside(settings: Settings) -> SpanReader | None:
-    """The reader for an embedder that is to be replaced: one the settings name may fit the new one alone."""
+    """The span reader for an embedder about to be replaced; the default one where the configured one does not fit."""
     try:
         return load_reader(settings)
     except SetupError as error:

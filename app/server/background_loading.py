@@ -1,4 +1,4 @@
-"""A thread that loads the models while requests are served already, holds them, and closes them at the end."""
+"""Loads the models in a thread while requests are already served, and closes them at the end."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,12 +10,12 @@ from app.telemetry.logs import logger
 _CLOSE_SECONDS = 10.0  # an import or a read of weights cannot be interrupted
 
 Loader = Callable[[Callable[[str], None]], AbstractContextManager[None]]
-"""Makes the context in which models are there; calls back before each step."""
+"""Returns a context manager that loads the models and closes them; it calls its argument before each step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is being loaded, after `done` of `total` steps."""
+    """The step under way: `name` is being loaded, after `done` of `total` steps."""
 
     name: str
     done: int
@@ -23,12 +23,19 @@ class Step:
 
 
 class BackgroundLoading:
-    """One loading; `start` and `close` it once. What it shows may be read from any thread."""
+    """One run of a loader in a thread. `start` and `close` it once; its properties may be read from any thread.
+
+    Example:
+        >>> loading = BackgroundLoading(loader, steps=("embedder", "index"), on_ready=ready, on_failure=stop)
+        >>> loading.start()
+        >>> loading.step
+        Step(name="embedder", done=0, total=2)
+    """
 
     def __init__(
         self, loader: Loader, *, steps: Sequence[str], on_ready: Callable[[], None], on_failure: Callable[[], None]
     ) -> None:
-        """Load by `loader`, which names its `steps`; the thread tells of its success or failure."""
+        """Take the loader, the names of its steps, and callbacks that the thread calls at success and failure."""
         self._loader = loader
         self._steps = tuple(steps)
         self._on_ready = on_ready
@@ -41,7 +48,7 @@ class BackgroundLoading:
 
     @property
     def step(self) -> Step:
-        """What is being loaded, or was last."""
+        """The step under way, or the last one."""
         return self._step
 
     @property
@@ -51,21 +58,21 @@ class BackgroundLoading:
 
     @property
     def failure(self) -> BaseException | None:
-        """Why it ended without models."""
+        """The exception that ended the loading; None where none did."""
         return self._failure
 
     def start(self) -> None:
-        """Begin to load."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> bool:
-        """Close what was loaded; whether that is done.
+        """Close the models; True if the thread has ended.
 
-        A step of the loading that is under way cannot be interrupted and is waited for ten seconds only.
+        A step under way cannot be interrupted: `close` waits 10 s for it, then gives up.
         """
         self._closing.set()
         if self._thread.ident is None:
-            return True  # it was never begun
+            return True  # it was never started
         loaded = self._ready.is_set()
         self._thread.join(None if loaded else _CLOSE_SECONDS)
         if self._thread.is_alive():
@@ -86,7 +93,7 @@ class BackgroundLoading:
                 self._closing.wait()
         except _Closing:
             return
-        except BaseException as error:  # noqa: BLE001 - it is raised again by whoever waits for the process's end
+        except BaseException as error:  # noqa: BLE001 - `footnote serve` raises it again
             self._failure = error
             if not self._closing.is_set():
                 self._on_failure()

@@ -1,4 +1,4 @@
-"""The composition root: builds every collaborator once, in dependency order, and closes them in reverse."""
+"""The composition root: builds every object of an application once, in dependency order, and closes them in reverse."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -80,17 +80,17 @@ _RETRY_SECONDS = 5.0  # between attempts to settle what the database could not t
 
 @contextmanager
 def build(settings: Settings, *, with_models: bool = True, local_secret: str | None = None) -> Iterator[State]:
-    """One running application over a data dir, which it holds alone.
+    """Build an application over a data dir, which it locks; close it when the block ends.
 
     Args:
         settings: From `load_settings`.
-        with_models: Load embedder and generator and start ingesting, before the block begins; without them
-            only the books can be read and kept.
-        local_secret: A key that exists in this process only, with the admin role (for the CLI).
+        with_models: Load the models and start the ingestion worker before the block begins. Without models, nothing
+            can be asked or ingested.
+        local_secret: The secret of an admin key that exists in this process only (for the CLI).
 
     Raises:
         SetupError: The data dir is in use, the database is too new, a model is missing, prices are in
-            another currency, or the index belongs to another embedder that is not there any more.
+            another currency, or the index was built with an embedder that is not on this machine any more.
         RetrievalError: The embedder cannot be used, or the index's device is not there.
     """
     with _without_models(settings, local_secret) as foundation:
@@ -105,11 +105,11 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
 def build_loading(
     settings: Settings, *, on_ready: Callable[[], None], on_failure: Callable[[], None]
 ) -> Iterator[State]:
-    """As `build`, but models load while the block runs, from when it calls `State.serving.loading.start`.
+    """As `build`, but the models load while the block runs, after it calls `State.serving.loading.start`.
 
     Args:
         settings: From `load_settings`.
-        on_ready: Called by the loading thread when they are there.
+        on_ready: Called by the loading thread when the models are loaded.
         on_failure: Called by the loading thread when the models cannot be loaded, for the reason
             `State.serving.loading.failure`.
 
@@ -160,7 +160,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Base:
-    """What every part is built on."""
+    """The objects that every part of the state is built on."""
 
     settings: Settings
     database: Database
@@ -182,7 +182,7 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
     upgrade(database, copies=settings.data_dir / "backups")
     zone = ZoneInfo(settings.reporting_zone)
     rollups = RollupBuilder(database, zone)
-    rollups.ensure_zone()  # before anything is settled
+    rollups.ensure_zone()  # before any call is settled
     metrics, version = Metrics(), distribution_version("footnote-rag")
     metrics.describe_build(version)
     tracer = open_tracer(settings.otlp_endpoint, ratio=settings.trace_ratio, version=version)
@@ -212,7 +212,7 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[Limits, Ra
 
 
 def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> tuple[Usage, AlertDelivery]:
-    """The ledger, recovered, and everything that is kept in step with it."""
+    """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
     alerts, webhooks = AlertRepository(database), Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
@@ -220,7 +220,7 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> 
     ledger = _open_ledger(base, stack, jobs, observers)
     prices = PriceRepository(database, audit, currency=currency, clock=ledger.seconds)
     prices.require_currency()
-    # budgets hold what a call cost when it was settled: only the sums count adjustments
+    # budgets hold the cost at settlement: only rollups count later adjustments
     adjustments = Adjustments(database, audit, observers=(Rollups(base.zone),), currency=currency, clock=ledger.seconds)
     usage = Usage(
         ledger=ledger,
@@ -246,7 +246,7 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
     ledger = Ledger(
         base.database, boot_id=base.boot_id, observers=observers, journal=journal, currency=base.settings.currency
     )
-    replayed = ledger.settle_journaled()  # exact counts first: what is open after them was cut off
+    replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
     recovered, requeued = ledger.recover(), jobs.requeue_orphans(base.boot_id)
     if recovered or requeued or replayed:
         logger().warning("start.recovered", ledger_rows=recovered, jobs=requeued, settled=replayed)
@@ -265,7 +265,7 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
 
 
 def _access(base: _Base, key_cache: KeyCache, local_secret: str | None) -> Access:
-    """Keys, sessions and users; at the first start of an installation its first key is made."""
+    """Keys, sessions and users. The first start of an installation creates its first key."""
     database, settings = base.database, base.settings
     keys = KeyRepository(database, on_change=key_cache.invalidate)
     sessions = SessionRepository(database, hours=settings.session_hours, on_change=key_cache.invalidate)
@@ -285,7 +285,7 @@ def _access(base: _Base, key_cache: KeyCache, local_secret: str | None) -> Acces
 
 
 def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords) -> Corpus:
-    """Documents and their files; files that no row of the database names are removed."""
+    """Documents and their files. Files without a row in the database are removed."""
     database, settings = base.database, base.settings
     documents, collections, contents = (
         DocumentRepository(database),

@@ -1,4 +1,4 @@
-"""Metrics read at each scrape from whoever counts already: the engine, the index, the database."""
+"""Prometheus collectors that read the engine, the index and the database at each scrape."""
 
 import math
 import time
@@ -21,19 +21,19 @@ from generation.ports import Engine
 from generation.types import EngineStats
 from generation.types import Histogram as Counts
 
-# as the partial index says it: with a parameter in its place SQLite would not use that index
+# written as in the partial index: SQLite would not use that index with a bound parameter
 _RESERVED = sa.select(sa.func.count()).select_from(usage_event).where(sa.text(f"status = '{UsageStatus.RESERVED}'"))
 _WAITING = sa.select(sa.func.count(), sa.func.min(job.c.created_at)).where(job.c.status == JobStatus.QUEUED)
 
 
 class EngineCollector(Collector):
-    """The engine's own counters."""
+    """Counters and gauges of the generation engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def collect(self) -> Iterable[Metric]:
-        """Count."""
+        """Read the values (Prometheus calls this at each scrape)."""
         stats = self._engine.stats()
         for name, text, value in (
             ("footnote_engine_running", "Sequences being generated.", stats.running),
@@ -73,7 +73,7 @@ def _blocks(stats: EngineStats) -> Metric:
 
 
 def _histogram(name: str, text: str, counted: Counts) -> Metric:
-    """Prometheus' buckets are cumulative and end at +Inf; ours count each interval by itself."""
+    """A Prometheus histogram, whose buckets are cumulative, from counts per interval."""
     assert counted.bounds[-1] == math.inf, "the last bound is infinite"
     bounds = map(floatToGoString, counted.bounds)
     buckets = list(zip(bounds, accumulate(counted.counts), strict=True))
@@ -81,18 +81,18 @@ def _histogram(name: str, text: str, counted: Counts) -> Metric:
 
 
 class IndexCollector(Collector):
-    """The index in use."""
+    """The number of vectors in the index in use."""
 
     def __init__(self, vectors: Callable[[], int]) -> None:
         self._vectors = vectors
 
     def collect(self) -> Iterable[Metric]:
-        """Count."""
+        """Read the values (Prometheus calls this at each scrape)."""
         yield GaugeMetricFamily("footnote_index_vectors", "Vectors in the index.", value=self._vectors())
 
 
 class LedgerCollector(Collector):
-    """What the ledger and the queue of ingestion wait for; left out of a scrape while the database cannot be read."""
+    """Open ledger rows, waiting settlements and waiting ingestion jobs; empty while the database cannot be read."""
 
     def __init__(
         self, database: Database, journaled: Callable[[], int], clock: Callable[[], float] = time.time
@@ -102,11 +102,11 @@ class LedgerCollector(Collector):
         self._clock = clock
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: registering must not read the database."""
+        """Describes nothing: registering must not read the database."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Count."""
+        """Read the values (Prometheus calls this at each scrape)."""
         yield GaugeMetricFamily(
             "footnote_settlements_waiting", "Settlements the database has not taken yet.", value=self._journaled()
         )

@@ -1,7 +1,8 @@
-"""From one embedder to another without downtime: a generation is built beside the one searched, then takes its place.
+"""Changes the embedder without downtime: new vectors are built beside those in use, then replace them.
 
-What answers requests is one immutable set of stations (`app.state.Models`): embedder, index and all that was made
-around them. A request asks for it once, so none ever searches vectors of one model with a question of another.
+The vectors of one embedder are a generation. The models in use are one immutable object (`app.server.serving.Models`):
+embedder, index and everything assembled around them. A request reads it once, so no request searches the vectors of
+one model with the embedded question of another.
 """
 
 import shutil
@@ -21,26 +22,33 @@ from app.telemetry.logs import logger
 from retrieval.errors import RetrievalError
 from retrieval.ports import Embedder
 
-_RETRY_SECONDS = 5.0  # after a database that was locked or full
-_WORKER_SECONDS = 0.1  # between two looks whether the old worker has ended
+_RETRY_SECONDS = 5.0  # before a retry, where the database was locked or full
+_WORKER_SECONDS = 0.1  # between two polls of the old worker
 _PURGED_AT_ONCE = 2000
 _CLOSE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderStack:
-    """An embedder and how everything else is made around it."""
+    """An embedder, and functions that make everything else around it."""
 
     embedder: Embedder
     text_of: TextOf
     open_index: Callable[[int], LiveVectorIndex]
     """The index of a generation, built from SQL where it is not saved."""
     assemble: Callable[[LiveVectorIndex], Models]
-    """The stations, the worker not yet started."""
+    """The models around an index; the worker is not started yet."""
 
 
 class EmbedderSwap:
-    """One background thread that fills, swaps and clears away generations; `start` and `close` it once."""
+    """A background thread that fills, swaps and deletes generations. `start` and `close` it once.
+
+    Example:
+        >>> swap.start(generations.prepare(embedder.info, source=settings.embedder))
+        >>> swap.building
+        Building(generation=2, done=4000, total=9000, error=None)
+        >>> swap.confirm(2)
+    """
 
     def __init__(
         self,
@@ -53,16 +61,17 @@ class EmbedderSwap:
         stack: EmbedderStack,
         folder_of: Callable[[int], Path],
     ) -> None:
-        """Take charge of the stations that `serving` made and `stations.models` holds.
+        """Take collaborators.
 
         Args:
-            generations: What there is in SQL.
-            vectors: Its vectors.
-            reembedder: Fills a generation.
-            stations: Are told what answers requests.
-            load: The line of a generation's embedder; raises SetupError or RetrievalError where it is not there.
-            serving: The line in use.
-            folder_of: Where a generation's index is saved.
+            generations: The rows of generations.
+            vectors: The stored vectors.
+            reembedder: Embeds the chunks a generation lacks.
+            serving: Holds the models in use; the swap installs the next ones there.
+            load: Returns the stack of a generation's embedder; raises SetupError or RetrievalError where it cannot be
+                loaded.
+            stack: The stack in use.
+            folder_of: The folder of a generation's saved index.
         """
         self._generations = generations
         self._vectors = vectors
@@ -73,7 +82,7 @@ class EmbedderSwap:
         self._folder_of = folder_of
         self._closing = threading.Event()
         self._wake = threading.Event()
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the next four fields
         self._target: tuple[Generation, EmbedderStack | None] | None = None
         self._building: Building | None = None
         self._rejected: Generation | None = None
@@ -81,7 +90,7 @@ class EmbedderSwap:
         self._thread = threading.Thread(target=self._run, name="footnote-embedder-swap", daemon=True)
 
     def start(self, standing: Standing) -> None:
-        """Begin, with what the start found to be built."""
+        """Start the thread, with the generation to build that the start of the server found, if any."""
         self._rejected = standing.rejected
         if standing.rejected is not None:
             logger().warning("generation.rejected", generation=standing.rejected.id, model=standing.rejected.model)
@@ -92,7 +101,7 @@ class EmbedderSwap:
 
     @property
     def building(self) -> Building | None:
-        """How far the generation being built is; None where none is."""
+        """Progress of the generation being built; None where none is."""
         return self._building
 
     @property
@@ -102,40 +111,42 @@ class EmbedderSwap:
 
     @property
     def rejected(self) -> Generation | None:
-        """What the settings ask for and an administrator went back from."""
+        """The generation of the configured embedder, where an administrator rolled it back."""
         return self._rejected
 
     def confirm(self, generation_id: int, *, record: Record | None = None) -> None:
-        """Keep the generation in use for good: those from before it go, in the background, each by `record`.
+        """Keep the generation in use, and delete earlier ones in the background.
+
+        `record` is written to the audit log for each of them.
 
         Raises:
-            NotFound, Conflict: It is not in use, or nothing from before it is kept.
+            NotFound, Conflict: It is not in use, or no earlier generation is kept.
         """
         for previous in self._generations.before(generation_id):
             self._generations.retire(previous.id, record=record)
         self._wake.set()
 
     def roll_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
-        """Go back from the generation in use to the one before; what came since is embedded for it first.
+        """Return to the generation before the one in use; chunks added since are embedded for it first.
 
-        `record` writes the act down with it.
+        `record` is written to the audit log in the same transaction.
 
         Raises:
-            NotFound, Conflict: It is not in use, nothing from before it is kept, or another is being built.
-            SetupError, RetrievalError: The embedder from before is not there any more; nothing has changed.
+            NotFound, Conflict: It is not in use, no earlier generation is kept, or another one is being built.
+            SetupError, RetrievalError: The earlier embedder cannot be loaded; nothing has changed.
         """
         previous = self._generations.before(generation_id)[0]
         if self._building is not None:
             raise Conflict("Another generation is being built; wait for it, or set its embedder back.")
-        line = self._load(previous)
+        stack = self._load(previous)
         with self._lock:
             target = self._generations.go_back(previous.id, record=record)
-            self._target, self._building = (target, line), Building(target.id, 0, 0)
+            self._target, self._building = (target, stack), Building(target.id, 0, 0)
         self._wake.set()
         return target
 
     def close(self) -> None:
-        """Stop; what is being built goes on at the next start."""
+        """Stop the thread; an unfinished generation is continued at the next start."""
         self._closing.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -143,17 +154,17 @@ class EmbedderSwap:
 
     def _run(self) -> None:
         try:
-            self._again(self._mend)
+            self._retried(self._mend)
             while not self._closing.is_set():
-                self._again(self._build)
-                self._again(self._clear)
+                self._retried(self._build)
+                self._retried(self._clear)
                 self._wake.wait()
                 self._wake.clear()
         except _Closing:
             return
 
-    def _again(self, work: Callable[[], None]) -> None:
-        """Do it, again and again while the database is away; what fails otherwise is logged and shown."""
+    def _retried(self, work: Callable[[], None]) -> None:
+        """Call `work`, and retry while the database is unavailable; others are logged and shown as `building.error`."""
         while True:
             self._check()
             try:
@@ -164,7 +175,7 @@ class EmbedderSwap:
                 continue
             except _Closing:
                 raise
-            except Exception as error:  # noqa: BLE001 - what is searched goes on being searched; it is logged
+            except Exception as error:  # noqa: BLE001 - the generation in use keeps serving; it is logged
                 logger().error("generation.failed", error=type(error).__name__, exc_info=error)
                 known = isinstance(error, AppError | RetrievalError)
                 reason = str(error) if known else "Something went wrong on our side; the log has it."
@@ -179,7 +190,7 @@ class EmbedderSwap:
             raise _Closing
 
     def _mend(self) -> None:
-        """Embed what the generation in use lacks: another process may have indexed it while it had another one."""
+        """Embed chunks the generation in use lacks: an earlier process may have indexed them with another embedder."""
         models = self._serving.current()
         target = Target(models.index.generation, self._stack.embedder, self._stack.text_of)
         filled = self._reembedder.fill(target, before=self._check, after=lambda _: None)
@@ -188,33 +199,33 @@ class EmbedderSwap:
             models.index.reconcile()
 
     def _build(self) -> None:
-        """What is to be built, unless there is nothing, or it failed before: then the next start tries again."""
+        """Build the target generation, unless there is none or it failed; the next start tries again."""
         target, building = self._target, self._building
         if target is not None and building is not None and building.error is None:
             self._switch(*target)
 
     def _switch(self, generation: Generation, loaded: EmbedderStack | None) -> None:
-        """Fill, then swap: the steps that ingestion waits for are short, and searches wait for none."""
-        line = loaded or self._load(generation)
-        self._target = (generation, line)  # not loaded again when the database was away
-        target = Target(generation.id, line.embedder, line.text_of)
+        """Fill the generation, then swap. Ingestion pauses for the last short steps; searches never wait."""
+        stack = loaded or self._load(generation)
+        self._target = (generation, stack)  # not loaded again after a retry
+        target = Target(generation.id, stack.embedder, stack.text_of)
         self._building = Building(generation.id, *self._reembedder.progress(generation.id))
-        while self._fill(target):  # documents went on arriving
+        while self._fill(target):  # documents still arrive
             pass
         self._generations.ready(generation.id)
-        index = line.open_index(generation.id)
-        self._serving.incoming = index  # deletions reach both from here on
+        index = stack.open_index(generation.id)
+        self._serving.incoming = index  # deletions reach both indexes from now on
         old = self._serving.current()
         self._swapping = True
         try:
             old.worker.stop()
-            while old.worker.alive():  # it may be in the middle of a document, whose vectors are the old embedder's
+            while old.worker.alive():  # it may still store vectors of the old embedder
                 self._check()
                 self._closing.wait(_WORKER_SECONDS)
             self._check()
             self._fill(target)
             index.reconcile()
-            models = line.assemble(index)
+            models = stack.assemble(index)
             self._generations.activate(generation.id)
         except BaseException:
             self._serving.incoming = None
@@ -229,25 +240,25 @@ class EmbedderSwap:
         self._swapping = False
         logger().info("generation.swapped", generation=generation.id, before=old.index.generation)
         with self._lock:
-            self._stack, self._target, self._building, self._rejected = line, None, None, None
-        old.index.close()  # saved for the way back; a request that began before can still search it
+            self._stack, self._target, self._building, self._rejected = stack, None, None, None
+        old.index.close()  # saved for a rollback; requests that began before can still search it
 
     def _fill(self, target: Target) -> int:
         return self._reembedder.fill(target, before=self._check, after=self._advance)
 
     def _advance(self, count: int) -> None:
         found = self._building
-        assert found is not None, "only what is being built is filled"
+        assert found is not None, "progress is counted only while building"
         self._building = Building(found.generation, found.done + count, max(found.total, found.done + count))
 
     def _resume(self, old: Models) -> None:
-        """Ingest with the old embedder again, by a new worker: one that was stopped starts no more."""
+        """Ingest with the old embedder again, by a new worker: a stopped worker cannot be restarted."""
         models = self._stack.assemble(old.index)
         self._serving.install(models)
         models.worker.start()
 
     def _clear(self) -> None:
-        """Delete the vectors and the index of what was let go, in small transactions."""
+        """Delete the vectors and the index of retired generations, in small transactions."""
         for generation in self._generations.unpurged():
             last: int | None = -1
             while last is not None:
@@ -259,4 +270,4 @@ class EmbedderSwap:
 
 
 class _Closing(Exception):
-    """The process is shutting down; the next start goes on."""
+    """The process is shutting down; the next start continues the work."""

@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn, as Footnote runs it, and what signals do to it."""
+"""The HTTP server: uvicorn with Footnote's configuration and its own handling of signals."""
 
 import asyncio
 import os
@@ -15,11 +15,11 @@ from app.server.process import notify
 from app.server.state import State
 from app.settings import ServerSettings
 
-_CLOSING_SECONDS = 3  # for connections, once nothing runs on them any more
+_CLOSING_SECONDS = 3  # for connections to close, once no request runs on them
 
 
 class Server(uvicorn.Server):
-    """Stops on SIGTERM and SIGINT as `Drain` says; a second signal ends the process as a crash would."""
+    """A uvicorn server that drains on SIGTERM and SIGINT; a second signal kills the process at once."""
 
     def __init__(
         self,
@@ -29,13 +29,13 @@ class Server(uvicorn.Server):
         state: Callable[[], State],
         listening: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve `config`.
+        """Take collaborators.
 
         Args:
             config: The application, and how it is reached.
-            drain: Told of the first signal; whoever begins it otherwise stops the server as well.
-            state: The application's, asked for when it stops.
-            listening: Called when requests are answered.
+            drain: Begun by the first signal; the server also stops when it is begun by other code.
+            state: Returns the application's state; called when the server stops.
+            listening: Called once the server accepts requests.
         """
         super().__init__(config)
         self._drain = drain
@@ -44,19 +44,19 @@ class Server(uvicorn.Server):
         self._drained: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
-        """A signal came; uvicorn's own answer to it, which cuts streams, is left out."""
+        """Begin the drain, in place of uvicorn's own handler, which would cut streams."""
         if self._drain.begun:
             signal.signal(sig, signal.SIG_DFL)
             os.kill(os.getpid(), sig)
         self._drain.begin()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer requests, and say so."""
+        """Accept requests, then call `listening`."""
         await super().startup(sockets)
         self._listening()
 
     async def on_tick(self, counter: int) -> bool:
-        """Look, every tenth of a second, whether it is time to stop."""
+        """Check whether the drain was begun; uvicorn calls this every 0.1 s."""
         if self._drain.begun and self._drained is None:
             self._drained = asyncio.create_task(self._drain_and_exit())
         return await super().on_tick(counter)
@@ -71,24 +71,24 @@ class Server(uvicorn.Server):
             self.should_exit = True
 
     def _stop_ingestion(self) -> None:
-        """Begin nothing more in the background; the step under way is ended."""
+        """Stop the embedder swap and the ingestion worker after their current step."""
         serving = self._state().serving
         if serving.embedder_swap is not None:
             serving.embedder_swap.close()
         serving.stop_worker()
 
     def _end_answers(self) -> None:
-        """What is cancelled from here on is not the clients' doing."""
+        """Record answers cancelled from now on as aborted by the server, not by the client."""
         models = self._state().serving.models
         if models is not None:
             models.answerer.running.server_stops()
 
 
 def configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
-    """How uvicorn is to serve: whom it believes, how long it waits, what it says of itself."""
+    """Uvicorn's configuration: trusted proxies, timeouts, TLS, and no headers or logs of its own."""
     return uvicorn.Config(
         app,
-        http="h11",  # refuses headers above 64 KiB; httptools would take them without end, before any key is checked
+        http="h11",  # refuses headers above 64 KiB; httptools accepts any size, before a key is checked
         ws="none",
         lifespan="on",
         log_config=None,

@@ -1,4 +1,4 @@
-"""Everything that needs weights: loaded over an application that keeps its books already, and closed before it."""
+"""Loads the models into a running application, starts everything that needs them, and closes it all in reverse."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from app.server.assembly import Assembly
 from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderSwap
 from app.server.periodic import PeriodicThread
-from app.server.process import leave_loaded_alone
+from app.server.process import freeze_loaded_objects
 from app.server.state import State
 from app.settings import IngestionSettings
 from app.usage.budgets.alert_delivery import AlertDelivery
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from retrieval.encoder import SentenceEncoder
 
 STEPS = ("embedder", "generator", "reranker and verifier", "reader", "index")
-"""What is loaded, in this order."""
+"""The steps of loading, in this order."""
 
 _COUNTERS_SECONDS = 10.0
 _ALERTS_SECONDS = 5.0
-_DELIVERY_SECONDS = 12.0  # a little more than one delivery may take
+_DELIVERY_SECONDS = 12.0  # a little more than the timeout of one delivery
 _LEDGER_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """An application without models, and what only those who load them need of it."""
+    """An application without models, and what is needed to load them."""
 
     state: State
     boot_id: str
@@ -51,33 +51,33 @@ class Foundation:
 
 @contextmanager
 def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """The application with models, until the block ends. Heavy libraries are imported here, so the rest starts fast.
+    """Load the models, and close them when the block ends. Requests may be served meanwhile.
 
-    Requests may be served meanwhile: they see all stations or none.
+    Requests see all models or none. Heavy libraries are imported here, so that the rest starts fast.
 
     Args:
-        foundation: Without models.
-        begin: Told of each of `STEPS` before it; what it raises ends the loading.
+        foundation: The application without models.
+        begin: Called with each of `STEPS` before it; an exception it raises ends the loading.
 
     Raises:
-        SetupError: A model is missing, or the index belongs to an embedder that is not there any more.
+        SetupError: A model is missing, or the index was built with an embedder that is not on this machine any more.
         RetrievalError: The embedder cannot be used, or the index's device is not there.
         GenerationError: The generator cannot be used.
     """
     state, serving = foundation.state, foundation.state.serving
     settings, ledger = state.settings, state.usage.ledger
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is downloaded while serving
-    os.environ.setdefault("TQDM_DISABLE", "1")  # libraries' progress bars do not belong into a server's log
+    os.environ.setdefault("TQDM_DISABLE", "1")  # no progress bars of libraries in the log
 
     with ExitStack() as stack:
         begin("embedder")
         embedder = load_embedder(settings)
         begin("generator")
         generator = load_generator(settings, embedder)
-        if not settings.extractive and not settings.remote_url:  # elsewhere the engine's counters are not ours to read
+        if not settings.extractive and not settings.remote_url:  # a remote engine counts requests of other clients too
             counters = EngineCounters(state.database, generator[2], boot_id=foundation.boot_id, clock=ledger.seconds)
             counters.flush()
-            stack.callback(counters.close)  # after the engine, which tells every observer first
+            stack.callback(counters.close)  # after the engine has closed and called every observer
             _start(
                 stack,
                 PeriodicThread(
@@ -94,18 +94,18 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         assembly = _assembly(foundation, stack, embedder, generator, begin=begin)
         standing = state.corpus.generations.prepare(embedder.info, source=settings.embedder)
         begin("reader")
-        embedder_stack = assembly.line(standing.active)
+        embedder_stack = assembly.stack_for(standing.active)
         begin("index")
         index = embedder_stack.open_index(standing.active.id)
-        serving.incoming, serving.incoming_words = index, assembly.lexical  # deletions reach both from here on
-        index.reconcile()  # some may have come while it was read
+        serving.incoming, serving.incoming_words = index, assembly.lexical  # deletions reach both from now on
+        index.reconcile()  # changes made while it was read
         models = embedder_stack.assemble(index)
         embedder_swap = EmbedderSwap(
             generations=state.corpus.generations,
             vectors=(vectors := VectorRepository(state.database)),
             reembedder=Reembedder(vectors, ledger),
             serving=serving,
-            load=assembly.line,
+            load=assembly.stack_for,
             stack=embedder_stack,
             folder_of=lambda generation: index_folder(settings.data_dir, generation),
         )
@@ -115,12 +115,12 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         serving.embedder_swap = embedder_swap
         serving.install(models)
         serving.incoming = serving.incoming_words = None
-        models.worker.wake()  # for what was uploaded meanwhile
+        models.worker.wake()  # for files uploaded meanwhile
         state.telemetry.metrics.register(EngineCollector(models.engine))
         state.telemetry.metrics.register(IndexCollector(serving.vectors))
         _start_periodic(foundation, stack)
         embedder_swap.start(standing)
-        leave_loaded_alone()
+        freeze_loaded_objects()
         yield
 
 
@@ -132,7 +132,7 @@ def _assembly(
     *,
     begin: Callable[[str], None],
 ) -> Assembly:
-    """What all embedders share, closed by `stack`."""
+    """The assembly, with what all embedders share; `stack` closes it."""
     from app.documents.word_index import LiveWordIndex
     from ingestion.child_extractor import ChildExtractor, ExtractorPool
 
@@ -169,7 +169,7 @@ def _assembly(
 
 
 def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
-    """What one file may take, by the settings."""
+    """Time, memory and OCR pages that reading one file may take."""
     return ExtractionLimits(
         seconds=settings.parse_seconds,
         memory_bytes=settings.parse_memory_mb << 20,

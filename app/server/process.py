@@ -1,8 +1,8 @@
-"""Python's garbage collector, set for a server that has loaded what it stays with.
+"""The server's process: core dumps, garbage collection, event-loop lag, and messages to the service manager.
 
-A collection of the oldest generation stops every thread: 70 ms with what a few hundred connections hold, half a
-second with what was loaded. So what is loaded is taken out of its sight, and the oldest generation is looked at
-rarely: requests leave cycles, and nearly all of them are gone with the young ones.
+In the order of a process's life: core dumps are forbidden before any secret is in memory, the garbage collector is
+tuned once the models are loaded, the event loop's lag is measured while it serves, and a service manager such as
+systemd is told when it is ready and when it stops.
 """
 
 import asyncio
@@ -15,40 +15,46 @@ from contextlib import asynccontextmanager
 
 from app.settings import notify_socket
 
-_YOUNG = 2_000  # objects that were made and not freed: a collection of them takes a few milliseconds
-_MIDDLE = 5  # collections of the young
-_OLD = 1_000  # of the middle
+_YOUNG = 2_000  # objects allocated and not freed: a collection of them takes a few milliseconds
+_MIDDLE = 5  # collections of the youngest generation
+_OLD = 1_000  # collections of the middle generation
+_LAG_SECONDS = 0.25  # between two measurements: cheap, and a stall of that length is seen in full
 
 
-def leave_loaded_alone() -> None:
-    """Collect from now on, but nothing that is there; the command line turns collecting off while it imports.
+def forbid_core_dumps() -> None:
+    """Forbid core dumps of this process and its children (setrlimit(2), RLIMIT_CORE): they would contain secrets."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    What is there is not collected first: that would stop a server that already answers for a second.
+
+def freeze_loaded_objects() -> None:
+    """Exclude all present objects from garbage collection, and collect the oldest generation rarely.
+
+    A collection of the oldest generation stops every thread: 70 ms for the objects of a few hundred connections, half
+    a second for the loaded libraries and models. Requests leave cycles, but nearly all are freed with the young
+    generations. Nothing is collected first: that would stop a server that already serves requests for a second. The
+    command line turns collection off while it imports; here it is turned on.
     """
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
     gc.enable()
 
 
-def forbid_core_dumps() -> None:
-    """Have the kernel write none for this process and those it starts (setrlimit(2), RLIMIT_CORE)."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-_SECONDS = 0.25  # between two looks: cheap, and a stall of that length is seen for what it is
-
-
 @asynccontextmanager
-async def lag_watched(observe: Callable[[float], None], *, seconds: float = _SECONDS) -> AsyncIterator[None]:
-    """Tell `observe` every so many `seconds` how many seconds later than asked the loop came back."""
+async def lag_measured(observe: Callable[[float], None], *, seconds: float = _LAG_SECONDS) -> AsyncIterator[None]:
+    """Measure the event loop's lag every `seconds` inside the block.
 
-    async def watch() -> None:
+    Args:
+        observe: Receives how many seconds later than requested the loop resumed the measuring task.
+        seconds: Between two measurements.
+    """
+
+    async def measure() -> None:
         while True:
-            asked = time.perf_counter()
+            began = time.perf_counter()
             await asyncio.sleep(seconds)
-            observe(max(0.0, time.perf_counter() - asked - seconds))
+            observe(max(0.0, time.perf_counter() - began - seconds))
 
-    task = asyncio.create_task(watch())
+    task = asyncio.create_task(measure())
     try:
         yield
     finally:
@@ -57,9 +63,9 @@ async def lag_watched(observe: Callable[[float], None], *, seconds: float = _SEC
 
 
 def notify(state: str) -> None:
-    """Send `READY=1`, `STOPPING=1` or another assignment to the manager's socket; nothing where there is none.
+    """Send `READY=1`, `STOPPING=1` or another assignment to the service manager's socket (sd_notify(3)).
 
-    A manager that does not listen is no reason to stop serving.
+    Nothing happens where there is no socket or nobody listens on it: that is no reason to stop serving.
     """
     address = notify_socket()
     if not address.startswith(("/", "@")):

@@ -27,7 +27,7 @@ from typing import Any
 import httpx
 
 from app.answering.question import Limits
-from app.server.process import leave_loaded_alone
+from app.server.process import freeze_loaded_objects
 from app.server.state import State
 from tests.faults.forked import ForkedServer
 from tests.faults.metered import metered, scripted
@@ -63,7 +63,7 @@ def paced(data_dir: Path) -> Iterator[State]:
     """The application over a scripted model of `_STEP_S` a step."""
     limits = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=-1.0, max_waiting=64)
     with metered(data_dir, engine=scripted(step_seconds=_STEP_S), limits=limits) as state:
-        leave_loaded_alone()  # as `app.server.model_loading` does
+        freeze_loaded_objects()  # as `app.server.model_loading` does
         yield state
 
 

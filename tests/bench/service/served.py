@@ -30,7 +30,7 @@ from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.db.conversations import ConversationRepository
 from app.server.bootstrap import build
-from app.server.process import leave_loaded_alone
+from app.server.process import freeze_loaded_objects
 from app.server.state import State
 from app.settings import Settings
 from app.telemetry.logs import configure_logging
@@ -148,7 +148,7 @@ def main() -> None:
     configure_logging(level="info", json=True)  # a line a request, as `footnote serve` does
     watch, said, lag = (Stopwatch() if chosen.stations else None), Statements(), LoopLag()
     with serving(chosen.data_dir, chunks=chosen.chunks, corpus=chosen.corpus, watch=watch) as state:
-        leave_loaded_alone()  # as `app.server.model_loading` does
+        freeze_loaded_objects()  # as `app.server.model_loading` does
         app = create_app(lambda: nullcontext(state), version="0")
         if watch is not None:
             said.listen()
