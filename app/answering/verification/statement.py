@@ -109,27 +109,27 @@ class Statement:
         return frozenset(self.stems)
 
 
-def read_statement(text: str, *, fragment: bool = False) -> Statement:
+def parse_statement(text: str, *, fragment: bool = False) -> Statement:
     """Take a text apart.
 
     Args:
         text: A sentence or several.
         fragment: It is a short answer rather than a sentence: its first word may be a name.
     """
-    return _read_fragment(text) if fragment else _read_sentences(text)
+    return _parse_fragment(text) if fragment else _parse_sentences(text)
 
 
 @remembered
-def _read_fragment(text: str) -> Statement:
-    return _read(text, fragment=True)
+def _parse_fragment(text: str) -> Statement:
+    return _parse(text, fragment=True)
 
 
 @remembered
-def _read_sentences(text: str) -> Statement:
-    return _read(text, fragment=False)
+def _parse_sentences(text: str) -> Statement:
+    return _parse(text, fragment=False)
 
 
-def _read(text: str, *, fragment: bool) -> Statement:
+def _parse(text: str, *, fragment: bool) -> Statement:
     tokens = _TOKEN.findall(text)
     folded = tuple(token.casefold().replace("’", "'") for token in tokens)
     months = {int(match[1]) for match in _ISO_DATE.finditer(text)}

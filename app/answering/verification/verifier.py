@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from app.answering.verification.contradiction import contradicts
-from app.answering.verification.statement import Statement, read_statement
+from app.answering.verification.statement import Statement, parse_statement
 from app.answering.verification.support import (
     DECIDED,
     FORBIDDEN,
@@ -126,7 +126,7 @@ class Verifier:
         """
         self._sources = sources
         self._question = question
-        self._asked = read_statement(question)
+        self._asked = parse_statement(question)
         self._embedder = embedder
         self._judge = judge
         self._passages: list[_Passage] | None = None
@@ -137,7 +137,7 @@ class Verifier:
         """Whether a sentence needs a source: it has enough words and is no list label, as the `last` never is."""
         if not last and _LABEL.fullmatch(sentence.strip()):
             return False
-        return len(read_statement(sentence).terms) >= (1 if self._question else _FEWEST_TERMS)
+        return len(parse_statement(sentence).terms) >= (1 if self._question else _FEWEST_TERMS)
 
     def best(self, claim: str, *, number: int | None = None) -> Evidence | None:
         """The passage (one sentence or two adjacent ones) that supports `claim` best; None without any.
@@ -146,14 +146,14 @@ class Verifier:
             claim: A sentence of the answer, without markers.
             number: Only look in this source.
         """
-        stated = self.read(claim)
+        stated = self.claim_of(claim)
         candidates = self.candidates(stated, number=number)
         if not candidates:
             return None
         supports = self._supports(stated, candidates)
         # Of equal support the first: it shares most with the claim, and a sentence comes before a pair.
         best = max(range(len(candidates)), key=lambda at: (supports[at], -at))
-        passage = self._read()[candidates[best].at]
+        passage = self._all_passages()[candidates[best].at]
         return Evidence(passage.source, passage.span, round(supports[best], 4))
 
     def coverage(self, claim: str) -> float:
@@ -161,19 +161,19 @@ class Verifier:
 
         No model is called, and other than in `best` a short passage has no advantage.
         """
-        candidates = self.candidates(self.read(claim))
+        candidates = self.candidates(self.claim_of(claim))
         return max((one.features.coverage for one in candidates if not one.forbidden), default=0.0)
 
-    def read(self, text: str) -> Claim:
+    def claim_of(self, text: str) -> Claim:
         """A sentence of the answer as it is verified; a fragment is completed by its question."""
-        said = read_statement(text)
+        said = parse_statement(text)
         if self._question and is_fragment(said):
-            return Claim(text, read_statement(text, fragment=True), self._asked, f"{self._question} {text}")
+            return Claim(text, parse_statement(text, fragment=True), self._asked, f"{self._question} {text}")
         return Claim(text, said, None, text)
 
     def candidates(self, claim: Claim, *, number: int | None = None) -> list[Candidate]:
         """The passages that share most with the claim, best first."""
-        passages = self._read()
+        passages = self._all_passages()
         wanted = claim.statement.terms | (claim.question.terms if claim.question is not None else frozenset())
 
         def shared(at: int) -> tuple[float, int]:
@@ -220,14 +220,14 @@ class Verifier:
 
     def _says_too_little(self, candidate: Candidate) -> bool:
         """Whether a passage is too short to support a sentence that it does not repeat, as "Revenue." is."""
-        seen, words = candidate.features, self._read()[candidate.at].statement.terms
+        seen, words = candidate.features, self._all_passages()[candidate.at].statement.terms
         return not seen.fragment and seen.coverage < _HALF and len(words) < _SHORT
 
     def _forbidden(self, claim: Claim, passage: _Passage) -> bool:
         """Whether a rule forbids the passage, or one sentence of a pair is about the claim and contradicts it."""
         if forbids(claim.statement, passage.statement, around=passage.around):
             return True
-        passages = self._read()
+        passages = self._all_passages()
         return any(
             contradicts(claim.statement, passages[at].statement)
             and len(claim.statement.terms & passages[at].statement.terms) >= _MEMBER_SHARE * len(claim.statement.terms)
@@ -257,7 +257,7 @@ class Verifier:
     def _by_words(self, claim: Claim, candidate: Candidate) -> float:
         """Support by words alone, at least `QUOTED` by a sentence that holds the whole claim in order."""
         seen = candidate.features
-        single = not self._read()[candidate.at].members
+        single = not self._all_passages()[candidate.at].members
         quoted = min(seen.coverage, seen.order) > 1 - _ROUNDING and len(claim.statement.terms) >= _FEWEST_QUOTED
         support = lexical_support(seen)
         return max(support, QUOTED) if single and quoted and not seen.fragment else support
@@ -278,7 +278,7 @@ class Verifier:
             self._vectors.update(zip(new, self._embedder.embed(new), strict=True))
         return [float(self._vectors[claim] @ self._vectors[text]) for text in texts]
 
-    def _read(self) -> list[_Passage]:
+    def _all_passages(self) -> list[_Passage]:
         if self._passages is None:
             self._passages = [passage for source in self._sources for passage in _singles(source)]
             self._passages += list(_pairs(self._passages))
@@ -292,13 +292,13 @@ def _singles(source: Source) -> Iterator[_Passage]:
     """The sentences of a source's presented text."""
     chunk = source.hit.chunk
     above = " ".join((*chunk.heading_path, chunk.filename))
-    around = frozenset(read_statement(above).words) | read_statement(above).terms
+    around = frozenset(parse_statement(above).words) | parse_statement(above).terms
     for kept in source.spans:
         piece = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
         for start, end in sentence_spans(piece):
             text = piece[start:end]
             span = Span(kept.start_char + start, kept.start_char + end)
-            yield _Passage(source, span, text, read_statement(text), around, ())
+            yield _Passage(source, span, text, parse_statement(text), around, ())
 
 
 def _pairs(singles: Sequence[_Passage]) -> Iterator[_Passage]:
@@ -311,4 +311,4 @@ def _pairs(singles: Sequence[_Passage]) -> Iterator[_Passage]:
             continue
         chunk, span = one.source.hit.chunk, Span(one.span.start_char, two.span.end_char)
         text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
-        yield _Passage(one.source, span, text, read_statement(text), one.around, (at, at + 1))
+        yield _Passage(one.source, span, text, parse_statement(text), one.around, (at, at + 1))

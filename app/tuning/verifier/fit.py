@@ -64,7 +64,7 @@ def cases(examples: Iterable[Example], *, embed: Callable[[Sequence[str]], npt.N
     for example in examples:
         source = source_of(example.source, heading=example.heading)
         verifier = Verifier([source], question=example.question)
-        claim = verifier.read(example.claim)
+        claim = verifier.claim_of(example.claim)
         allowed = [candidate for candidate in verifier.candidates(claim) if not candidate.forbidden]
         looked_at.append((example, claim, allowed[:_CANDIDATES]))
     places: dict[str, int] = {}

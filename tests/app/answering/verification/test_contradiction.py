@@ -3,7 +3,7 @@
 import pytest
 
 from app.answering.verification.contradiction import contradicts
-from app.answering.verification.statement import read_statement
+from app.answering.verification.statement import parse_statement
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from app.answering.verification.statement import read_statement
     ],
 )
 def test_a_negation_or_an_opposite_on_one_side_contradicts(claim, evidence):
-    assert contradicts(read_statement(claim), read_statement(evidence))
+    assert contradicts(parse_statement(claim), parse_statement(evidence))
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_a_negation_or_an_opposite_on_one_side_contradicts(claim, evidence):
     ],
 )
 def test_agreement_in_other_words_does_not(claim, evidence):
-    assert not contradicts(read_statement(claim), read_statement(evidence))
+    assert not contradicts(parse_statement(claim), parse_statement(evidence))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.verification.statement import read_statement, stem
+from app.answering.verification.statement import parse_statement, stem
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from app.answering.verification.statement import read_statement, stem
     ],
 )
 def test_the_same_number_is_the_same_value(one, other):
-    assert [n.value for n in read_statement(one).numbers] == [n.value for n in read_statement(other).numbers]
+    assert [n.value for n in parse_statement(one).numbers] == [n.value for n in parse_statement(other).numbers]
 
 
 @pytest.mark.parametrize("text", ["12%", "12 %", "12 percent", "12 per cent"])
 def test_a_percentage_is_one_however_it_is_written(text):
-    (number,) = read_statement(f"It rose {text} in all.").numbers
+    (number,) = parse_statement(f"It rose {text} in all.").numbers
 
     assert (number.value, number.percent) == (Decimal(12), True)
 
@@ -43,18 +43,18 @@ def test_a_percentage_is_one_however_it_is_written(text):
     ],
 )
 def test_months_are_told_from_words_that_look_like_them(text, months):
-    assert read_statement(text).months == months
+    assert parse_statement(text).months == months
 
 
 def test_names_are_large_words_that_do_not_begin_a_sentence_and_acronyms():
-    statement = read_statement("Yesterday Zoë Müller joined. NASA and the board of Dr. Chen's lab agreed.")
+    statement = parse_statement("Yesterday Zoë Müller joined. NASA and the board of Dr. Chen's lab agreed.")
 
     assert statement.names == {"zoë", "müller", "nasa", "chen"}
 
 
 def test_the_first_word_of_a_fragment_may_be_a_name():
-    assert read_statement("France", fragment=True).names == {"france"}
-    assert read_statement("Yes", fragment=True).names == set()
+    assert parse_statement("France", fragment=True).names == {"france"}
+    assert parse_statement("Yes", fragment=True).names == set()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_forms_of_a_word_have_one_stem(words):
 @settings(deadline=None)
 @given(text=st.text(max_size=80))
 def test_any_text_can_be_read(text):
-    statement = read_statement(text)
+    statement = parse_statement(text)
 
     assert all(statement.stems)
     assert statement.terms == set(statement.stems)
@@ -76,4 +76,4 @@ def test_any_text_can_be_read(text):
 @settings(deadline=None)
 @given(value=st.integers(0, 10**12))
 def test_grouping_changes_no_number(value):
-    assert read_statement(f"about {value:,} of them").numbers == read_statement(f"about {value} of them").numbers
+    assert parse_statement(f"about {value:,} of them").numbers == parse_statement(f"about {value} of them").numbers
