@@ -1,11 +1,12 @@
 """Decides whether Footnote answers or refuses: four stages, in the order in which a question meets them.
 
-1. **Evidence**, before anything reads the sources (`with_evidence`). Score: how much the best passage found is about
+1. **Evidence**, before a model reads the sources (`with_evidence`). Score: how much the best passage found is about
    the question (`evidence_score`). Below `FOOTNOTE_MIN_EVIDENCE` no source is shown. Unless the question asks for an
-   answer anyway (`on_no_evidence`), the outcome is stage "retrieval", reason "no_evidence", `refusals.no_evidence`.
-2. **The span reader**, before generation (`reader_refuses`). Score: one minus the probability of the likeliest words
-   that `locator` found. From `abstention_threshold` on, by default the reader's own, nothing is generated: stage
-   "reader", reason "not_in_sources", `refusals.refusal`.
+   answer anyway (`on_no_evidence`), nothing is generated: stage "retrieval", reason "no_evidence",
+   `refusals.no_evidence`.
+2. **The span reader**, before generation (`refused_before_generation`). Score: one minus the probability of the
+   likeliest words that `locator` found. From `abstention_threshold` on, by default the reader's own, nothing is
+   generated: stage "reader", reason "not_in_sources", `refusals.refusal`.
 3. **The first token**, while a model generates (`watched_refusal`; `generation/abstention.py` decides). Score: the
    model's probability of beginning the refusal. From `abstention_threshold` on the model must refuse, below it must
    not; without a threshold it chooses. Where sentences are quoted without a language model, the score is one minus the
@@ -30,6 +31,7 @@ from dataclasses import dataclass, replace
 
 from app.answering.answer import AbstentionReport, Stage
 from app.answering.footnote_writer import FootnoteWriter
+from app.answering.formats import ANSWER_SCHEMA
 from app.answering.language import is_english
 from app.answering.locator import Located
 from app.answering.question import Limits, Question
@@ -109,12 +111,20 @@ def _content_terms(text: str) -> frozenset[str]:
     return frozenset(words) | {re.sub(r"[,:](?=\d{3}\b)", "", number) for number in _NUMBER.findall(text)}
 
 
-# Stage 2: the span reader.
+# Stages 1 and 2, the span reader: whether the engine is called.
 
 
-def reader_refuses(question: Question, located: Located | None) -> bool:
-    """Whether the span reader found no answer in the sources, and the question may be refused for that."""
-    return located is not None and located.refuses and question.may_be_refused
+def refused_before_generation(question: Question, context: Context, located: Located | None) -> bool:
+    """Whether a question is refused without sources, or because the span reader found no answer in them.
+
+    A question that allows answers without evidence is not refused; nor, by the span reader, one that asks for JSON by
+    a schema of its own, which a refusal would not satisfy.
+    """
+    if question.on_no_evidence == "answer":
+        return False
+    if not context.sources:
+        return True
+    return located is not None and located.refuses and question.json_schema in {None, ANSWER_SCHEMA}
 
 
 # Stage 3: the first token.

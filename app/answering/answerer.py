@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
-from app.answering.abstention import reader_refuses, with_evidence
+from app.answering.abstention import refused_before_generation, with_evidence
 from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin
 from app.answering.calls import CallNumber, Calls
@@ -136,9 +136,7 @@ class Answerer:
                 rewrite_tokens=rewritten.tokens,
             ),
         )
-        if question.dry_run or (not context.sources and question.on_no_evidence == "refuse"):
-            return prepared
-        if reader_refuses(question, built.located):
+        if question.dry_run or refused_before_generation(question, context, built.located):
             return prepared
         prepared = replace(prepared, pages=page_tables(self._contents, context, tenant_id=question.principal.tenant_id))
         if self._quoter is not None and self._extractive:

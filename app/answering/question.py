@@ -116,11 +116,6 @@ class Question:
             seed = (seed - self.choice + choice + 2**63) % 2**64 - 2**63
         return replace(self, choice=choice, sampling=replace(self.sampling, seed=seed))
 
-    @property
-    def may_be_refused(self) -> bool:
-        """Whether a refusal may stand in the answer's place: not where one is wanted anyway, or a schema of its own."""
-        return self.on_no_evidence == "refuse" and self.json_schema in {None, ANSWER_SCHEMA}
-
     def constraint(self, sources: int) -> Constraint | None:
         """JSON where it was asked for; else markers of presented sources only, where there are sources."""
         if self.json_schema is not None:

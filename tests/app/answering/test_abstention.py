@@ -11,7 +11,7 @@ from app.answering.abstention import (
     after_generation,
     evidence_score,
     is_unconfirmed,
-    reader_refuses,
+    refused_before_generation,
     threshold_for,
     watched_refusal,
     with_evidence,
@@ -133,12 +133,19 @@ def test_the_questions_threshold_precedes_the_servers(asked: float | None, thres
     assert threshold_for(replace(QUESTION, abstention_threshold=asked), LIMITS) == threshold
 
 
+def test_without_sources_a_question_is_refused_unless_it_wants_an_answer_anyway() -> None:
+    assert refused_before_generation(QUESTION, EMPTY, None)
+    assert refused_before_generation(replace(QUESTION, json_schema="{}"), EMPTY, None)
+    assert not refused_before_generation(replace(QUESTION, on_no_evidence="answer"), EMPTY, None)
+    assert not refused_before_generation(QUESTION, SHOWN, None)
+
+
 def test_the_span_reader_refuses_where_it_decides_and_the_question_allows_it() -> None:
-    assert reader_refuses(QUESTION, located(0.4))
-    assert not reader_refuses(QUESTION, located(0.5))
-    assert not reader_refuses(QUESTION, located(0.4, decides=False))
-    assert not reader_refuses(QUESTION, None)
-    assert not reader_refuses(replace(QUESTION, on_no_evidence="answer"), located(0.4))
+    assert refused_before_generation(QUESTION, SHOWN, located(0.4))
+    assert not refused_before_generation(QUESTION, SHOWN, located(0.5))
+    assert not refused_before_generation(QUESTION, SHOWN, located(0.4, decides=False))
+    assert not refused_before_generation(replace(QUESTION, on_no_evidence="answer"), SHOWN, located(0.4))
+    assert not refused_before_generation(replace(QUESTION, json_schema="{}"), SHOWN, located(0.4))
 
 
 def test_the_first_token_is_watched_where_prose_answers_from_sources() -> None:
