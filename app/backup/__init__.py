@@ -1,1 +1,1 @@
-"""One file that holds an installation: making it beside a running server, and putting it back."""
+"""Backup and restore of an installation as one file, and the lock of the data dir."""

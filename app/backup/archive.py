@@ -1,6 +1,6 @@
-"""The file a backup is: a gzipped tar whose last member lists the SHA-256 of all others.
+"""The file format of a backup: a gzipped tar whose last member lists the SHA-256 of all others.
 
-Tar (POSIX.1-2001) and not ZIP: it is written and read as a stream, so memory does not grow with the
+Tar (POSIX.1-2001) and not ZIP, because it is written and read as a stream: memory does not grow with the
 number of originals, and `tar xzf FILE && sha256sum -c SHA256SUMS` needs no Footnote.
 """
 
@@ -26,12 +26,12 @@ _DAMAGE = (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, UnicodeErro
 
 
 class BackupUnusable(SetupError):
-    """The file is no backup, is damaged, or is of a newer Footnote."""
+    """The file is not a backup, is damaged, or was made by a newer Footnote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file inside a backup. `content` must be read before the next member is asked for."""
+    """One file inside a backup. Read `content` before the next member."""
 
     name: str
     bytes: int
@@ -39,10 +39,15 @@ class Member:
 
 
 class ArchiveWriter:
-    """Writes members one after the other, in a `with`; the archive is whole when that ends without an error."""
+    """Writes a backup file, member by member, in a `with`; it is complete when the `with` ends without an error.
+
+    Example:
+        >>> with ArchiveWriter(file) as archive:
+        ...     archive.add("manifest.json", io.BytesIO(content), size=len(content))
+    """
 
     def __init__(self, file: BinaryIO) -> None:
-        """Begin an archive in `file`, which stays the caller's to sync and close."""
+        """Begin an archive in `file`, which the caller syncs and closes."""
         self._zip = gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=_LEVEL, mtime=0)
         self._tar = tarfile.open(fileobj=self._zip, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed at exit
         self._sums = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - closed at exit
@@ -62,10 +67,10 @@ class ArchiveWriter:
             self._sums.close()
 
     def add(self, name: str, content: Readable, *, size: int) -> str:
-        """Append a member of exactly `size` bytes; its SHA-256 in hex.
+        """Append a member of exactly `size` bytes; returns its SHA-256 in hex.
 
         Raises:
-            OSError: The content ends early or cannot be read, or there is no room.
+            OSError: The content ends early or cannot be read, or the disk is full.
         """
         hashed = _Hashed(content)
         self._append(name, hashed, size)
@@ -81,16 +86,16 @@ class ArchiveWriter:
 
 
 def read_archive(path: Path) -> Iterator[Member]:
-    """The members in order, the checksums left out; what was yielded is vouched for when the iteration ends.
+    """Iterate over the members in order, without the checksums, which are verified when the iteration ends.
 
     Raises:
-        BackupUnusable: The file is no archive, is cut off, or differs from its checksums.
+        BackupUnusable: The file is not an archive, is cut off, or does not match its checksums.
         OSError: It cannot be read.
     """
     with gzip.open(path, "rb") as unzipped, tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as sums:
-        tar = _damage_named(lambda: tarfile.open(fileobj=unzipped, mode="r|", bufsize=_BLOCK))  # noqa: SIM115 - no file of its own
+        tar = _or_unusable(lambda: tarfile.open(fileobj=unzipped, mode="r|", bufsize=_BLOCK))  # noqa: SIM115 - no file of its own
         while True:
-            about = _damage_named(tar.next)
+            about = _or_unusable(tar.next)
             _forget_members(tar)
             if about is None or not about.isreg():
                 raise BackupUnusable("The backup is damaged: it ends before its checksums.")
@@ -103,19 +108,19 @@ def read_archive(path: Path) -> Iterator[Member]:
             yield Member(about.name, about.size, content)
             content.drain()
             sums.write(_sum_line(content.hexdigest(), about.name))
-        while _damage_named(lambda: unzipped.read(_BLOCK)):  # gzip checks its own sum at the end
+        while _or_unusable(lambda: unzipped.read(_BLOCK)):  # gzip verifies its own checksum at the end
             continue
 
 
 class _Hashed:
-    """Content that is hashed while it is read."""
+    """A stream that is hashed while it is read."""
 
     def __init__(self, content: Readable) -> None:
         self._content = content
         self._digest = hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
-        block = _damage_named(lambda: self._content.read(size))
+        block = _or_unusable(lambda: self._content.read(size))
         self._digest.update(block)
         return block
 
@@ -132,24 +137,24 @@ def _compare(computed: "tempfile.SpooledTemporaryFile[bytes]", listed: _Hashed) 
     while True:
         ours, theirs = computed.read(_BLOCK), listed.read(_BLOCK)
         if ours != theirs:
-            raise BackupUnusable("The backup is damaged: it differs from its checksums.")
+            raise BackupUnusable("The backup is damaged: it does not match its checksums.")
         if not ours:
             return
 
 
 def _forget_members(tar: tarfile.TarFile) -> None:
-    """It remembers every member it met, for random access that a stream does not have."""
+    """Free the list of members that `tarfile` keeps for random access, which a stream does not have."""
     tar.members.clear()  # type: ignore[attr-defined]  # its type stubs lack the list
 
 
 def _sum_line(digest: str, name: str) -> bytes:
-    """As `sha256sum` writes it."""
+    """A line as `sha256sum` writes it."""
     return f"{digest}  {name}\n".encode()
 
 
-def _damage_named(read: Callable[[], _Result]) -> _Result:
-    """What `read` returns; what a damaged file makes the libraries raise becomes one error."""
+def _or_unusable(read: Callable[[], _Result]) -> _Result:
+    """Call `read`; raises BackupUnusable for the errors that a damaged file causes in tar, gzip and zlib."""
     try:
         return read()
     except _DAMAGE as error:
-        raise BackupUnusable("The file is damaged, or it is no backup of Footnote's.") from error
+        raise BackupUnusable("The file is damaged, or it is not a backup of Footnote.") from error

@@ -1,7 +1,7 @@
-"""What is in a backup: the names of its members, and the two descriptions among them.
+"""The members of a backup: their names, the manifest and the summary.
 
-`manifest.json` first, so that a restore can refuse before it has read gigabytes; then `rows/<table>/<n>.jsonl`,
-`files/<document id>/<version>`, and `summary.json`, which says what came of it.
+`manifest.json` comes first, so that a restore can refuse it before it reads gigabytes. Then follow
+`rows/<table>/<n>.jsonl`, `files/<document id>/<version>`, and last `summary.json`.
 """
 
 import json
@@ -21,7 +21,7 @@ _ORIGINAL = re.compile(r"files/([A-Za-z0-9_-]{1,64})/([1-9]\d{0,9})")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Where a backup comes from. `schema` is the database's revision, `created_at` Unix seconds."""
+    """The origin of a backup: versions and settings. `schema` is the database's revision, `created_at` Unix seconds."""
 
     format: int
     footnote: str
@@ -31,15 +31,15 @@ class Manifest:
     settings: dict[str, str | int | None]
 
     def encode(self) -> bytes:
-        """As it lies in the backup."""
+        """Encode as the bytes of the member."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False).encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "Manifest":
-        """The reverse.
+        """Decode the bytes of the member.
 
         Raises:
-            BackupUnusable: It is none, or of a format this version does not know.
+            BackupUnusable: They are not a manifest, or one of a newer format.
         """
         try:
             fields = json.loads(raw)
@@ -47,15 +47,15 @@ class Manifest:
                 raise BackupUnusable("The backup was made by a newer Footnote; restore it with that version.")
             return cls(**fields)
         except (ValueError, KeyError, TypeError) as error:
-            raise BackupUnusable("The file is no backup of Footnote's: its manifest cannot be read.") from error
+            raise BackupUnusable("The file is not a backup of Footnote: its manifest cannot be read.") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a backup holds.
+    """The contents of a backup: rows by table, number and bytes of originals.
 
-    `missing` names originals (`<document id>/<version>`) the database knows and the disk had not:
-    deleted while the backup was made, or lost before. `altered` are those with other bytes than were uploaded.
+    `missing` names originals (`<document id>/<version>`) that the database lists and the disk did not have: deleted
+    while the backup was made, or lost before. `altered` names those whose bytes differ from the upload.
     """
 
     rows: Mapping[str, int]
@@ -65,32 +65,32 @@ class Summary:
     altered: tuple[str, ...]
 
     def encode(self) -> bytes:
-        """As it lies in the backup."""
+        """Encode as the bytes of the member."""
         return json.dumps(asdict(self), indent=1).encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "Summary":
-        """The reverse; the checksums have vouched for `raw`."""
+        """Decode the bytes of the member, after the checksums were verified."""
         fields = json.loads(raw)
         return cls(**{**fields, "missing": tuple(fields["missing"]), "altered": tuple(fields["altered"])})
 
 
 def rows_name(table: str, number: int) -> str:
-    """The member for a table's part `number`, from 1."""
+    """The name of the member with part `number` of a table, from 1."""
     return f"rows/{table}/{number:06}.jsonl"
 
 
 def original_name(document_id: str, version: int) -> str:
-    """The member for a version's original."""
+    """The name of the member with a version's original."""
     return f"files/{document_id}/{version}"
 
 
 def is_rows(name: str) -> bool:
-    """Whether a member holds rows."""
+    """Whether `name` is that of a member with rows."""
     return _ROWS.fullmatch(name) is not None
 
 
 def original_of(name: str) -> tuple[str, int] | None:
-    """(document id, version) of a member that is an original; a name that could lead elsewhere is none."""
+    """(document id, version) of a member with an original; None for other names, such as paths out of the folder."""
     match = _ORIGINAL.fullmatch(name)
     return (match[1], int(match[2])) if match else None

@@ -1,8 +1,8 @@
-"""Putting a restored installation in the place of the old one, so that a crash leaves one of the two.
+"""The data dir: its lock, and the crash-safe swap of a restored installation for the old one.
 
-A restore is prepared in a folder inside the data dir. One rename declares it ready: before that rename nothing
-has changed, after it every start (and every restore) goes on where the last was cut off. Old things are moved
-aside, never deleted. Inside the data dir and not beside it, because a data dir may be a volume of its own.
+A restore is prepared in a folder inside the data dir. One rename marks it as ready. Before that rename nothing has
+changed; after it every start and every restore completes an interrupted swap. The old installation is moved aside,
+never deleted. The folders lie inside the data dir, because a data dir may be a volume of its own.
 """
 
 import shutil
@@ -20,11 +20,11 @@ _PREPARING = "restore.part"
 _READY = "restore.ready-"
 _PLACING = "restore.placing-"
 _ASIDE = "before-restore-"
-_OURS = ("footnote.db", "files", "index", "lexical")  # and what begins so: -wal, .corrupt-…
+_OURS = ("footnote.db", "files", "index", "lexical")  # and names that begin with them: -wal, .corrupt-…
 
 
 def prepare(data_dir: Path) -> Path:
-    """An empty folder to restore into; what a restore that was cut off left there goes. The caller holds the lock."""
+    """Create an empty folder to restore into, replacing that of an interrupted restore. The caller holds the lock."""
     folder = data_dir / _PREPARING
     if folder.exists():
         shutil.rmtree(folder)
@@ -33,14 +33,14 @@ def prepare(data_dir: Path) -> Path:
 
 
 def is_used(data_dir: Path) -> bool:
-    """Whether an installation lies in the data dir."""
+    """Whether the data dir holds an installation."""
     return any(entry.name.startswith(_OURS) for entry in data_dir.iterdir())
 
 
 def place(data_dir: Path) -> Path | None:
-    """Put what `prepare`'s folder holds, already synced, in place; where the old installation is now, if there was one.
+    """Swap in the restored files in the folder of `prepare`, which are synced; returns the old installation's folder.
 
-    The caller holds the lock.
+    None when there was no old installation. The caller holds the lock.
     """
     stamp = int(time.time())
     while (aside := data_dir / f"{_ASIDE}{stamp}").exists():
@@ -52,7 +52,7 @@ def place(data_dir: Path) -> Path | None:
 
 
 def finish(data_dir: Path) -> bool:
-    """Go on with a placement that was cut off; whether there was one. The caller holds the lock."""
+    """Complete an interrupted swap; returns whether there was one. The caller holds the lock."""
     for ready in data_dir.glob(f"{_READY}*"):
         stamp = ready.name.removeprefix(_READY)
         _move_aside(data_dir, data_dir / f"{_ASIDE}{stamp}")
@@ -80,12 +80,16 @@ def _move_aside(data_dir: Path, aside: Path) -> None:
 
 @contextmanager
 def data_dir_lock(data_dir: Path) -> Iterator[None]:
-    """Hold the data dir for this process; the operating system lets go when the process dies, however it dies.
+    """Lock the data dir for this process; the operating system unlocks it when the process dies.
 
-    A restore that was cut off while it put things in place is finished first.
+    An interrupted swap of a restore is completed first.
 
     Raises:
-        SetupError: Another process has it.
+        SetupError: Another process holds the lock.
+
+    Example:
+        >>> with data_dir_lock(settings.data_dir):
+        ...     serve()
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     lock = FileLock(data_dir / "footnote.lock")

@@ -1,4 +1,4 @@
-"""Putting a backup back: everything is verified before anything is put in place."""
+"""Restores a backup: verifies all of it first, unpacks it beside the old installation, then swaps the two."""
 
 import os
 import shutil
@@ -20,12 +20,12 @@ from app.documents.originals import FileStore, read_blocks
 from app.errors import Conflict, SetupError, StorageFull
 from app.settings import ServerSettings
 
-_SMALL = 64 << 20  # bytes of a description; more is no description of ours
+_SMALL = 64 << 20  # bytes; a larger manifest or summary is not one of ours
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was put in place. `aside` is where the installation that was there before lies now."""
+    """The result of a restore. `aside` is the folder of the previous installation, None if there was none."""
 
     manifest: Manifest
     summary: Summary
@@ -35,17 +35,21 @@ class Restored:
 def restore(
     settings: ServerSettings, source: Path, *, force: bool = False, report: Report = lambda *_: None
 ) -> Restored:
-    """Make the data dir of `settings` the installation that `source` is a backup of.
+    """Restore the backup `source` into the data dir of `settings`.
 
-    The database keeps the schema of the backup: the next start migrates it. The vector and word indexes are built
-    at that start. A database outside the data dir (`FOOTNOTE_DATABASE_URL`) must be empty, and is filled in one
-    transaction just before the files are put in place; it need not be of the kind that was backed up.
+    The database keeps the schema of the backup; the next start migrates it and builds the vector and word indexes. A
+    database outside the data dir (`FOOTNOTE_DATABASE_URL`) must be empty. It is filled in one transaction just before
+    the files are swapped in. It may be SQLite or PostgreSQL, whichever was backed up.
 
     Raises:
-        BackupUnusable: `source` is no backup, is damaged, or needs a newer Footnote. Nothing was changed.
+        BackupUnusable: `source` is not a backup, is damaged, or needs a newer Footnote. Nothing was changed.
         Conflict: There is an installation already, and `force` is false; or the outside database holds rows.
         SetupError: A running process holds the data dir, or `source` cannot be read.
-        StorageFull: There is no room. The old state is as it was.
+        StorageFull: The disk is full. The old installation is unchanged.
+
+    Example:
+        >>> restore(settings, Path("footnote.backup"), force=True).aside
+        PosixPath('/data/before-restore-1763600000')
     """
     manifest, summary, size = _verify(source, report)
     with data_dir_lock(settings.data_dir):
@@ -58,22 +62,22 @@ def restore(
             if shutil.disk_usage(folder).free < size:
                 raise StorageFull(f"There is no room: the backup needs {size >> 20} MiB on this disk.")
             _unpack(source, settings, manifest, folder, size=size, report=report)
-            os.sync()  # one for all: thousands of originals were just written
+            os.sync()  # once for all: thousands of originals were just written
             aside = placement.place(settings.data_dir)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
             if is_full(error):
-                raise StorageFull("There is no room for what the backup holds.") from error
+                raise StorageFull("There is no room for the contents of the backup.") from error
             raise
     return Restored(manifest, summary, aside)
 
 
 def read_manifest(source: Path) -> Manifest:
-    """What the backup says of itself, unverified.
+    """Read the manifest of a backup, without verifying the rest.
 
     Raises:
-        BackupUnusable: It is no backup, or needs a newer Footnote.
-        SetupError: It cannot be read.
+        BackupUnusable: The file is not a backup, or needs a newer Footnote.
+        SetupError: The file cannot be read.
     """
     try:
         for member in read_archive(source):
@@ -82,7 +86,7 @@ def read_manifest(source: Path) -> Manifest:
             return _usable(Manifest.decode(member.content.read()))
     except OSError as error:
         raise SetupError(f"The backup cannot be read: {error.strerror}.") from error
-    raise BackupUnusable("The file is no backup of Footnote's: it does not begin with a manifest.")
+    raise BackupUnusable("The file is not a backup of Footnote: it does not begin with a manifest.")
 
 
 def _usable(manifest: Manifest) -> Manifest:
@@ -95,14 +99,14 @@ def _usable(manifest: Manifest) -> Manifest:
 
 
 def _verify(source: Path, report: Report) -> tuple[Manifest, Summary, int]:
-    """The two descriptions, and how many bytes the members hold. Reads all of it once."""
+    """The manifest, the summary and the bytes of all members. Reads the whole file once."""
     manifest, summary, size = read_manifest(source), None, 0
     total = source.stat().st_size >> 20
     for member in read_archive(source):
         if member.name == SUMMARY and member.bytes <= _SMALL:
             summary = Summary.decode(member.content.read())
         elif member.name != MANIFEST and not is_rows(member.name) and original_of(member.name) is None:
-            raise BackupUnusable("The file is no backup of Footnote's: it holds something else.")
+            raise BackupUnusable("The file is not a backup of Footnote: it has members of another kind.")
         size += member.bytes
         report("verifying (MiB)", min(size >> 20, total), total)
     if summary is None:
@@ -150,7 +154,7 @@ def _load(loader: RowLoader, member: Member) -> None:
     try:
         loader.load(member.content.read())
     except ValueError as error:
-        raise BackupUnusable("The backup holds rows that its schema has no place for.") from error
+        raise BackupUnusable("The backup holds rows that do not fit its schema.") from error
 
 
 def _write(path: Path, member: Member) -> None:

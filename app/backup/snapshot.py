@@ -1,8 +1,8 @@
-"""Making a backup: one moment of the database, then the originals it names. The server may run meanwhile.
+"""Makes a backup: one snapshot of the database, then the originals it lists. The server may run meanwhile.
 
-Rows first: originals never change and lie on disk before their row exists, so whatever the snapshot
-names was there when it was taken. One that is deleted before its turn is listed as missing; its text is
-in the rows. The vector and word indexes are left out, they are rebuilt from the rows.
+Rows come first. Originals never change and are on disk before their row exists, so every original that the snapshot
+lists existed when it was taken. An original deleted before it is copied is listed as missing; its text is in the rows.
+The vector and word indexes are not included: they are rebuilt from the rows.
 """
 
 import io
@@ -30,7 +30,7 @@ from app.errors import Conflict, SetupError, StorageFull
 from app.settings import ServerSettings
 
 Report = Callable[[str, int, int], None]
-"""(what, done, total), for a progress bar."""
+"""Called with (label, done, total), for a progress bar."""
 
 _SETTINGS = ("embedder", "embedder_dtype", "embedder_dimensions", "generator", "chunk_tokens", "chunk_overlap")
 
@@ -47,31 +47,35 @@ def back_up(
 ) -> Summary:
     """Write a backup of the installation to `target`, durable when this returns.
 
-    Until then `target` is what it was: the file grows beside it under another name. It can be read by its
-    owner alone, for it holds the documents and the hashes of the API keys. While it is written SQLite
-    cannot shrink its write-ahead log, which grows by what is written meanwhile.
+    Until then `target` is unchanged: the file is written beside it under another name. Only its owner can read it,
+    since it holds the documents and the hashes of the API keys. While it is written, SQLite cannot shrink its
+    write-ahead log, which grows with every write.
 
     Raises:
         Conflict: `target` exists, and `force` is false.
-        SetupError: There is no database, or no tables in it, or those of a newer Footnote.
+        SetupError: There is no database, it has no tables, or a newer Footnote made it.
         StoreUnavailable: The database cannot be read.
-        StorageFull: There is no room for the file.
+        StorageFull: The disk is full.
+
+    Example:
+        >>> back_up(settings, Path("footnote.backup")).originals
+        1204
     """
     _refuse_existing(target, force=force)
     require_database(settings)
     database = Database.open(settings.resolved_database_url)
     try:
-        refuse_newer(database)  # what this version does not know would be missing
+        refuse_newer(database)  # tables of a newer version would be missing
         return _write_beside(database, settings, target, force=force, report=report)
     finally:
         database.close()
 
 
 def require_database(settings: ServerSettings) -> None:
-    """Check that SQLite's file is there: opening it would make one.
+    """Check that SQLite's file exists, since opening a missing one would create it.
 
     Raises:
-        SetupError: It is not.
+        SetupError: It does not exist.
     """
     file = sqlite_file(settings.resolved_database_url)
     if file is not None and not file.is_file():
@@ -123,7 +127,7 @@ def _fill(archive: ArchiveWriter, database: Database, settings: ServerSettings, 
 
 
 def _add_rows(archive: ArchiveWriter, database: Database, report: Report) -> tuple[dict[str, int], Sequence[_Original]]:
-    """All rows of one transaction, and the originals it knows of."""
+    """Add all rows, read in one transaction; returns the rows by table, and the originals that they list."""
     parts: dict[str, int] = {}
     with database.read() as connection:
         rows = count_rows(connection)
@@ -135,7 +139,7 @@ def _add_rows(archive: ArchiveWriter, database: Database, report: Report) -> tup
             report("rows", done, total)
         version = document_version.c
         known = sa.select(version.document_id, version.version, version.sha256)
-        if sa.inspect(connection).has_table("unattached_file"):  # a backup is also made of an older schema
+        if sa.inspect(connection).has_table("unattached_file"):  # an older schema can be backed up, too
             kept = unattached_originals().subquery()
             known = sa.select(
                 sa.union_all(known, sa.select(kept.c.document_id, kept.c.version, kept.c.sha256)).subquery()
@@ -155,7 +159,7 @@ def _add_originals(
         except FileNotFoundError:
             missing.append(name)
             continue
-        with file:  # from here on it may be deleted: what is open can be read to its end
+        with file:  # it may be deleted now: an open file can still be read to its end
             length = os.fstat(file.fileno()).st_size
             digest = archive.add(original_name(original.document_id, original.version), file, size=length)
         size += length

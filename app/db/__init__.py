@@ -1,1 +1,1 @@
-"""SQL: the tables, the session and one repository per noun. SQL is the truth; every other store is rebuilt from it."""
+"""The database: connections, tables, migrations, and one repository per kind of row. SQL is the source of truth."""

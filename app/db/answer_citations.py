@@ -1,4 +1,4 @@
-"""Which documents answers cite: written once an answer is whole, and kept when a document is deleted."""
+"""The documents that answers cite, written when an answer is complete and kept when a document is deleted."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,14 +11,14 @@ _NEW = insert_or_ignore(answer_citation)
 
 
 class AnswerCitationRepository:
-    """Citations of all tenants. `clock` gives Unix seconds and never goes back: the ledger's."""
+    """Citations of all tenants. `clock` gives Unix seconds and never goes back, as the ledger's does."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     def record(self, request_id: str, *, tenant_id: str, citations: Mapping[str, int]) -> None:
-        """Write down how often an answer cites each document, by document id; what is written down stays as it is.
+        """Record how often an answer cites each document, by document id. Existing rows stay unchanged.
 
         Raises:
             StoreUnavailable, StorageFull: Nothing was written.
@@ -34,6 +34,6 @@ class AnswerCitationRepository:
             }
             rows = [
                 {**shared, "document_id": document_id, "num_citations": citations[document_id]}
-                for document_id in sorted(citations)  # in one order, so that no two wait for each other
+                for document_id in sorted(citations)  # in one order, so that two transactions cannot deadlock
             ]
             connection.execute(_NEW.on(connection), rows)

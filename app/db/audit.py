@@ -1,4 +1,4 @@
-"""What administrators did, written in the transaction that did it, and read page by page."""
+"""The audit log of administrators' actions, each written in the transaction of the action."""
 
 import json
 import time
@@ -15,12 +15,12 @@ from app.ids import new_id
 from app.types import Principal
 
 Record: TypeAlias = Callable[[sa.Connection, str, dict[str, Any]], None]
-"""Writes one act down, with its target and detail, inside the transaction that does it."""
+"""Records one action in the audit log: called with the action's transaction, its target and its detail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One act. `at` is Unix microseconds; `target` the id of what it changed, `detail` what it was and became."""
+    """One action. `at` is Unix microseconds, `target` the id of what changed, `detail` its old and new values."""
 
     audit_id: str
     at: int
@@ -34,7 +34,12 @@ class AuditEntry:
 
 
 class AuditLog:
-    """Acts of administrators; `clock` gives Unix seconds."""
+    """Writes and lists audit entries; `clock` gives Unix seconds.
+
+    Example:
+        >>> record = AuditLog(database).recording(principal, "user.create")
+        >>> UserRepository(database).create("ann", tenant_id="acme", name="Ann", record=record)
+    """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -50,7 +55,7 @@ class AuditLog:
         *,
         request_id: str = "",
     ) -> None:
-        """Write an act down inside the transaction that does it. Secrets do not belong into `detail`."""
+        """Record an action inside its transaction. `detail` must hold no secrets."""
         connection.execute(
             sa.insert(audit_event).values(
                 audit_id=new_id("audit"),
@@ -66,7 +71,7 @@ class AuditLog:
         )
 
     def recording(self, principal: Principal, action: str, *, request_id: str = "") -> Record:
-        """`record_in` for whoever does the act without knowing who asked for it."""
+        """`record_in` with principal and action bound, for a repository that does not know the caller."""
 
         def record(connection: sa.Connection, target: str, detail: dict[str, Any]) -> None:
             self.record_in(connection, principal, action, target, detail, request_id=request_id)
@@ -76,7 +81,7 @@ class AuditLog:
     def list(
         self, *, tenant_id: str, action: str | None = None, limit: int, cursor: str | None = None
     ) -> tuple[tuple[AuditEntry, ...], str | None]:
-        """At most `limit` acts of a tenant's administrators, newest first, and the cursor of the next page.
+        """At most `limit` entries of a tenant, newest first, and the cursor of the next page.
 
         Raises:
             InvalidRequest: A cursor that this list did not give out.

@@ -1,4 +1,4 @@
-"""Taking back an ingestion that has not ended, inside the caller's transaction."""
+"""Cancels ingestion jobs, inside the caller's transaction."""
 
 import sqlalchemy as sa
 
@@ -10,14 +10,14 @@ from app.errors import Conflict, NotFound
 from app.types import DocumentStatus, Job, JobStatus
 
 CANCELLED = "cancelled"
-"""The code of a document whose ingestion was cancelled."""
+"""The error code of a document whose ingestion was cancelled."""
 
 
 def cancel_job(connection: sa.Connection, open_job: Job, *, now: float) -> tuple[tuple[str, int], ...]:
-    """Cancel a queued or running job; (document id, version) of the originals that must go.
+    """Cancel a queued or running job; returns (document id, version) of the originals to delete.
 
-    The document goes back to the version search returns, as if the newer one had never been sent; one that
-    has none fails with the code "cancelled".
+    The document returns to its indexed version, as if the newer one had never been uploaded. A document without an
+    indexed version fails with the code "cancelled".
 
     Raises:
         NotFound: Its document has been deleted.
@@ -36,7 +36,7 @@ def cancel_job(connection: sa.Connection, open_job: Job, *, now: float) -> tuple
     if found.live_version is None:
         connection.execute(this.values(status=DocumentStatus.FAILED, updated_at=now))
         return ()
-    if found.live_version == found.version:  # the same version once more: nothing newer to take back
+    if found.live_version == found.version:  # the job was for the indexed version: no newer one to delete
         dropped: tuple[int, ...] = ()
     else:
         newer = document_version.c.document_id == found.id, document_version.c.version > found.live_version

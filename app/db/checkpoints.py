@@ -1,4 +1,4 @@
-"""Finished blocks of a job's embeddings, kept until it ends, inside the caller's transaction."""
+"""Checkpoints of embedding: the vectors of a job's finished blocks, kept until the job ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from retrieval.ports import Vectors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Vectors of the passages from `first_ordinal` on, `(n, dim)` float32, as the embedder made them.
+    """The vectors, `(n, dim)` float32, of a block of passages that begins at `first_ordinal`.
 
-    `digest` is the SHA-256 of the texts, `generation` the embedder's, `event_id` the ledger row that pays
-    for the `tokens`.
+    `digest` is the SHA-256 of the texts, `generation` that of the embedder, `event_id` the ledger row with the
+    `tokens`.
     """
 
     first_ordinal: int
@@ -27,7 +27,7 @@ class Checkpoint:
 
 
 def write_checkpoint(connection: sa.Connection, job_id: str, checkpoint: Checkpoint) -> None:
-    """Keep a block; one that began at the same passage is forgotten."""
+    """Insert a checkpoint in the caller's transaction, replacing one with the same first passage."""
     table = embedding_checkpoint
     here = table.c.job_id == job_id, table.c.first_ordinal == checkpoint.first_ordinal
     connection.execute(sa.delete(table).where(*here))
@@ -46,7 +46,7 @@ def write_checkpoint(connection: sa.Connection, job_id: str, checkpoint: Checkpo
 
 
 def read_checkpoints(connection: sa.Connection, job_id: str, *, generation: int) -> dict[int, Checkpoint]:
-    """The blocks kept for a job by this generation's embedder, by their first ordinal."""
+    """The checkpoints of a job with vectors of `generation`, by first ordinal."""
     table = embedding_checkpoint
     rows = connection.execute(sa.select(table).where(table.c.job_id == job_id, table.c.generation == generation))
     return {
@@ -63,5 +63,5 @@ def read_checkpoints(connection: sa.Connection, job_id: str, *, generation: int)
 
 
 def drop_checkpoints(connection: sa.Connection, job_ids: Sequence[str]) -> None:
-    """Forget what was kept for jobs that have ended."""
+    """Delete the checkpoints of jobs that have ended, in the caller's transaction."""
     connection.execute(sa.delete(embedding_checkpoint).where(embedding_checkpoint.c.job_id.in_(job_ids)))

@@ -1,4 +1,7 @@
-"""Visible chunks as they lie in SQL."""
+"""Reads visible chunks, their headings, texts and vectors from SQL, and searches their text.
+
+A chunk is visible when it belongs to the live version of its document.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -44,7 +47,7 @@ CHUNKS: sa.Select[Any] = (
 
 
 def to_chunk(row: sa.Row[Any]) -> Chunk:
-    """A row of `CHUNKS` as a chunk. Its id says document, version and place, and is the same after a rebuild."""
+    """A chunk from a row of `CHUNKS`. Its id is `document.version.ordinal`, the same after a rebuild of the indexes."""
     return Chunk(
         key=row.key,
         id=f"{row.document_id}.{row.version}.{row.ordinal}",
@@ -65,28 +68,32 @@ def to_chunk(row: sa.Row[Any]) -> Chunk:
 
 
 _AT_ONCE = 500  # keys in one statement
-_GAPS = 8  # a range is read whole when it holds at most so many times the keys wanted
+_SPARSITY = 8  # a range of keys is read whole when it has at most this many times the wanted keys
 
 
-# composed once: every search runs them, and composing one takes longer than running it
-_ITS_KEYS = chunk.c.key.in_(sa.bindparam("its_keys", expanding=True))
-_HEADED = sa.select(chunk.c.key, chunk.c.heading_path, chunk.c.text).where(_ITS_KEYS)
+# composed once: composing a statement takes longer than running it
+_WANTED = chunk.c.key.in_(sa.bindparam("wanted_keys", expanding=True))
+_HEADED = sa.select(chunk.c.key, chunk.c.heading_path, chunk.c.text).where(_WANTED)
 
 
 def _shown(inside: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    # In a CASE no index helps: SQLite, which keeps no statistics, would else walk all documents of the tenant.
-    return CHUNKS.where(sa.case((inside, True), else_=False), _ITS_KEYS)
+    # The CASE hides the condition from indexes: SQLite, without statistics, would walk all documents of the tenant.
+    return CHUNKS.where(sa.case((inside, True), else_=False), _WANTED)
 
 
-_TENANT = document.c.tenant_id == sa.bindparam("its_tenant")
+_TENANT = document.c.tenant_id == sa.bindparam("tenant")
 _OF_TENANT = _shown(_TENANT)
-_OF_COLLECTIONS = _shown(
-    sa.and_(_TENANT, document.c.collection_id.in_(sa.bindparam("its_collections", expanding=True)))
-)
+_OF_COLLECTIONS = _shown(sa.and_(_TENANT, document.c.collection_id.in_(sa.bindparam("collections", expanding=True))))
 
 
 class ChunkRepository:
-    """Implements `ChunkStore` and `LexicalIndex`, and gives out the vectors an index is rebuilt from."""
+    """Implements `ChunkStore` and `LexicalIndex`, and reads the vectors from which an index is built.
+
+    Example:
+        >>> chunks = ChunkRepository(database)
+        >>> hits = chunks.search_text("notice period", scope=Scope(tenant_id="acme"), k=10)
+        >>> chunks.chunks([key for key, _ in hits], scope=Scope(tenant_id="acme"))
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -94,44 +101,44 @@ class ChunkRepository:
         self._headed = HeadedTexts()
 
     def keys_in(self, scope: Scope) -> KeySet:
-        """Keys of the visible chunks in scope; those of a chunk deleted a moment ago may still be among them."""
+        """Keys of the visible chunks in scope, perhaps with chunks that were deleted a moment ago."""
         return self._scopes.of(scope)
 
     def visible_keys(self) -> Keys:
-        """`(n,)` int64 keys of the visible chunks of all tenants, sorted ascending: what a vector index must hold."""
+        """`(n,)` int64 keys of the visible chunks of all tenants, sorted ascending: the contents of a vector index."""
         return self._scopes.visible().keys
 
     def forget(self, keys: Keys) -> None:
-        """Drop what is remembered of chunks that are gone."""
+        """Remove deleted chunks from the caches."""
         self._scopes.forget(keys)
         self._headed.forget(keys.tolist())
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
-        """The visible chunks among `keys`, scope checked again; others are left out."""
-        its: dict[str, Any] = {"its_tenant": scope.tenant_id}
+        """The visible chunks among `keys` that are in scope, by key; others are left out."""
+        values: dict[str, Any] = {"tenant": scope.tenant_id}
         if scope.document_ids is None and scope.filter is None:
             query = _OF_TENANT if scope.collection_ids is None else _OF_COLLECTIONS
-            its |= {} if scope.collection_ids is None else {"its_collections": list(scope.collection_ids)}
+            values |= {} if scope.collection_ids is None else {"collections": list(scope.collection_ids)}
         else:
-            query, its = None, {}
+            query, values = None, {}
         with self._database.read() as connection:
             if query is None:
                 query = _shown(sa.and_(*documents_in(scope, connection)))
             return {
                 row.key: to_chunk(row)
                 for some in _batches(keys)
-                for row in connection.execute(query, {**its, "its_keys": some})
+                for row in connection.execute(query, {**values, "wanted_keys": some})
             }
 
     def headed_texts(self, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """Innermost heading (or "") and text of the chunks among `keys`, unchecked: to weigh, not to show."""
+        """Innermost heading (or "") and text of chunks by key, without a check of scope: for ranking only."""
         found, unknown = self._headed.of(keys)
         if unknown:
             with self._database.read() as connection:
                 read = {
                     key: (heading_path[-1] if heading_path else "", text)
                     for some in _batches(unknown)
-                    for key, heading_path, text in connection.execute(_HEADED, {"its_keys": some})
+                    for key, heading_path, text in connection.execute(_HEADED, {"wanted_keys": some})
                 }
             self._headed.keep(read)
             found |= read
@@ -139,7 +146,7 @@ class ChunkRepository:
 
     @property
     def ratio_scale(self) -> bool:
-        """BM25 is on SQLite; PostgreSQL's cover density is comparable by rank only."""
+        """Whether scores are BM25 (SQLite); PostgreSQL's cover density is comparable by rank only."""
         return ranks_by_bm25(self._database)
 
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
@@ -150,7 +157,7 @@ class ChunkRepository:
             return search_text(connection, query, scope=scope, k=k, keys=keys)
 
     def vectors(self, keys: Sequence[int], *, generation: int) -> tuple[Keys, Vectors]:
-        """Those of `keys` that have a vector in `generation`, sorted, `(n,)`, and the vectors, `(n, dim)` float32."""
+        """The keys that have a vector in `generation`, sorted, `(n,)`, and the vectors, `(n, dim)` float32."""
         query = sa.select(chunk_vector.c.key, chunk_vector.c.vector).where(chunk_vector.c.generation == generation)
         with self._database.read() as connection:
             rows = [
@@ -165,8 +172,8 @@ class ChunkRepository:
     ) -> Iterator[tuple[Keys, Vectors]]:
         """The vectors in `generation` of `keys`, sorted ascending, in batches as `vectors` returns them.
 
-        `None` means every visible chunk. Keys without a vector are left out. Each batch is its own
-        transaction: what is written meanwhile may be missed, and is in `visible_keys` afterwards.
+        `None` means every visible chunk. Keys without a vector are left out. Each batch is its own transaction: chunks
+        written meanwhile may be missing here, and are in `visible_keys` afterwards.
         """
         assert batch > 0, "a batch holds at least one vector"
         wanted = self.visible_keys() if keys is None else keys
@@ -174,9 +181,9 @@ class ChunkRepository:
         for start in range(0, len(wanted), batch):
             some = wanted[start : start + batch]
             first, last = int(some[0]), int(some[-1])
-            if last - first >= _GAPS * len(some):
+            if last - first >= _SPARSITY * len(some):
                 found, vectors = self.vectors(some.tolist(), generation=generation)
-            else:  # the table lies in the order of its keys: reading a few too many is faster than asking for each
+            else:  # the table is sorted by key: reading a range is faster than looking up each key
                 between = query.where(chunk_vector.c.key.between(first, last)).order_by(chunk_vector.c.key)
                 with self._database.read() as connection:
                     rows = [(int(key), bytes(vector)) for key, vector in connection.execute(between)]

@@ -30,7 +30,12 @@ _counted = sa.select(
 
 
 class CollectionRepository:
-    """Collections of all tenants. `allowed` are those a key may see; None is all of the tenant's."""
+    """Collections of all tenants. `allowed` are the collections that a key may access; None means all.
+
+    Example:
+        >>> CollectionRepository(database).create("acme", "contracts").id
+        'col_…'
+    """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -52,7 +57,7 @@ class CollectionRepository:
             raise Conflict("There is a collection of this name already.") from error
 
     def default(self, tenant_id: str) -> Collection:
-        """The tenant's default collection, made when it is first asked for."""
+        """The tenant's default collection, created at the first call."""
         named = _counted.where(collection.c.tenant_id == tenant_id, collection.c.name == DEFAULT_NAME)
         with self._database.read() as connection:
             row = connection.execute(named).one_or_none()
@@ -60,7 +65,7 @@ class CollectionRepository:
             return _to_collection(row)
         try:
             return self.create(tenant_id, DEFAULT_NAME)
-        except Conflict:  # another caller was first
+        except Conflict:  # created by another caller in between
             with self._database.read() as connection:
                 return _to_collection(connection.execute(named).one())
 
@@ -125,7 +130,7 @@ class CollectionRepository:
             Conflict: It holds documents, and `force` was not given.
         """
         with self._database.write() as connection:
-            # locked: an upload into it waits, and then finds no collection
+            # locked: a concurrent upload waits, and then finds no collection
             connection.execute(sa.select(collection.c.id).where(collection.c.id == collection_id).with_for_update())
             found = _find(connection, collection_id, tenant_id, allowed)
             if found.documents and not force:

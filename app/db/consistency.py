@@ -1,4 +1,4 @@
-"""Questions that should have no answer: rows that contradict each other. Mending touches derived rows only."""
+"""Finds rows that contradict each other, and repairs those that are derived from others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ _Rows: TypeAlias = Sequence[Any]
 _AT_ONCE = 16  # documents whose text is in memory together
 _ENDED = (DocumentStatus.INDEXED, DocumentStatus.FAILED)
 
-# A chunk that no search shows: its document is gone, or shows another version.
+# A chunk that no search returns: its document was deleted or has another live version.
 _HIDDEN = ~sa.exists().where(is_live()).correlate(chunk)
 _WITHOUT_CHUNK = ~sa.exists().where(chunk.c.key == chunk_vector.c.key).correlate(chunk_vector)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A document version as SQL knows it, `bytes` as it was uploaded."""
+    """A document version, with the size of its upload in bytes."""
 
     document_id: str
     version: int
@@ -33,20 +33,20 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class TextDefects:
-    """Live versions' chunks that are not the slice of text they say, and versions whose chunks are not all there."""
+    """The number of chunks that differ from the text at their offsets, and of versions that lack chunks."""
 
     misplaced_chunks: int
     miscounted_versions: int
 
 
 class ConsistencyRepository:
-    """Reads all tenants' rows. Nothing is locked: each question is a transaction of its own."""
+    """Checks the rows of all tenants. Nothing is locked: each check is a transaction of its own."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def versions(self) -> list[StoredVersion]:
-        """Every version of every document, and the files that are none."""
+        """Every version of every document, and the unattached files."""
         kept = unattached_originals().subquery()
         query = sa.union_all(
             sa.select(document_version.c.document_id, document_version.c.version, document_version.c.bytes),
@@ -56,15 +56,15 @@ class ConsistencyRepository:
             return [StoredVersion(*row) for row in connection.execute(query)]
 
     def hidden_chunks(self) -> int:
-        """Chunks no search shows: of no document, or of a version that is not live."""
+        """The number of chunks that no search returns: without a document, or of a version that is not live."""
         return self._count(sa.select(sa.func.count()).select_from(chunk).where(_HIDDEN))
 
     def vectors_without_chunk(self) -> int:
-        """Vectors of chunks that are not there."""
+        """The number of vectors without a chunk."""
         return self._count(sa.select(sa.func.count()).select_from(chunk_vector).where(_WITHOUT_CHUNK))
 
     def chunks_without_vector(self) -> int:
-        """Visible chunks that the active generation has no vector of; 0 where no generation is active yet."""
+        """The number of visible chunks without a vector in the active generation; 0 when no generation is active."""
         active = sa.select(index_generation.c.id).where(index_generation.c.status == "active")
         has_vector = (
             sa.exists()
@@ -78,7 +78,7 @@ class ConsistencyRepository:
             return int(connection.execute(query).scalar_one())
 
     def stuck_documents(self) -> int:
-        """Documents that wait for a job which has ended or is not there."""
+        """The number of documents that wait for a job which has ended or does not exist."""
         works = (
             sa.exists()
             .where(job.c.id == document.c.job_id, job.c.status.in_((JobStatus.QUEUED, JobStatus.RUNNING)))
@@ -88,12 +88,12 @@ class ConsistencyRepository:
         return self._count(query)
 
     def full_text_rows(self) -> int:
-        """Chunks without a row in a full-text index, and rows without a chunk. PostgreSQL's is a column: always 0."""
+        """The number of chunks without a full-text row, and of such rows without a chunk; always 0 on PostgreSQL."""
         with self._database.read() as connection:
             return full_text_defects(connection)
 
     def text_defects(self) -> TextDefects:
-        """Compare every live version's chunks with its text and with what it says of them; reads all text."""
+        """Compare the chunks of every live version with its text and its counts; reads all text."""
         misplaced = miscounted = 0
         for texts, chunks in self._live():
             for row in texts:
@@ -106,24 +106,24 @@ class ConsistencyRepository:
         return TextDefects(misplaced, miscounted)
 
     def drop_hidden_chunks(self) -> int:
-        """Delete what `hidden_chunks` counts, with its vectors."""
+        """Delete the chunks that `hidden_chunks` counts, and their vectors; returns their number."""
         hidden = sa.select(chunk.c.key).where(_HIDDEN)
         with self._database.write() as connection:
             connection.execute(sa.delete(chunk_vector).where(chunk_vector.c.key.in_(hidden)))
             return int(connection.execute(sa.delete(chunk).where(_HIDDEN)).rowcount)
 
     def drop_vectors_without_chunk(self) -> int:
-        """Delete what `vectors_without_chunk` counts."""
+        """Delete the vectors that `vectors_without_chunk` counts; returns their number."""
         with self._database.write() as connection:
             return int(connection.execute(sa.delete(chunk_vector).where(_WITHOUT_CHUNK)).rowcount)
 
     def rebuild_full_text(self) -> None:
-        """Make the full-text indexes anew; writers wait meanwhile. Nothing to do on PostgreSQL."""
+        """Rebuild SQLite's full-text indexes; writers wait meanwhile. No effect on PostgreSQL."""
         with self._database.write() as connection:
             rebuild_full_text(connection)
 
     def _live(self) -> Iterator[tuple[_Rows, dict[str, list[Any]]]]:
-        """Live versions, some at a time, and their chunks by document in the order of their keys: one moment each."""
+        """Live versions in batches, and their chunks by document, ordered by key; one transaction a batch."""
         version = document_version.c
         texts = (
             sa.select(version.document_id, version.text, version.first_key, version.chunk_count)

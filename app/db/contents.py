@@ -1,4 +1,4 @@
-"""The canonical text of document versions, its structure, and the live version's chunks for people to read."""
+"""Reads the canonical text of document versions, its pages and blocks, and the live version's chunks."""
 
 from typing import Any
 
@@ -31,7 +31,11 @@ _VERSION: tuple[sa.ColumnElement[Any], ...] = (  # in the order of `DocumentVers
 
 
 class ContentRepository:
-    """What versions say. `collections` restricts a call to those of a key; None is no restriction."""
+    """Texts of all tenants. `collections` are those that the key may access; None means all.
+
+    Example:
+        >>> ContentRepository(database).text("doc_1", tenant_id="acme", start=0, end=80)
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -49,7 +53,7 @@ class ContentRepository:
         """Characters `[start, end)` (code points) of a version's canonical text, the live version by default.
 
         Raises:
-            NotFound: No such document, or the version is gone or not indexed yet.
+            NotFound: No such document, or the version was deleted or is not indexed yet.
         """
         assert start >= 0, "offsets count from 0"
         length = () if end is None else (max(end - start, 0),)
@@ -66,7 +70,7 @@ class ContentRepository:
         collections: tuple[str, ...] | None = None,
         version: int | None = None,
     ) -> str | None:
-        """The title a version gives itself.
+        """The title that a version's file declares; None when it declares none.
 
         Raises:
             NotFound: As `text`.
@@ -76,7 +80,7 @@ class ContentRepository:
         return title
 
     def media_type(self, document_id: str, *, tenant_id: str, version: int | None = None) -> str | None:
-        """What kind of file a version was.
+        """The media type of a version's file.
 
         Raises:
             NotFound: As `text`.
@@ -111,7 +115,7 @@ class ContentRepository:
         limit: int,
         cursor: str | None = None,
     ) -> tuple[tuple[DocumentVersion, ...], str | None]:
-        """At most `limit` versions there still are, newest first, and the cursor of the next page (None: no more).
+        """At most `limit` remaining versions, newest first, and the cursor of the next page (None: no more).
 
         Raises:
             NotFound: No such document.
@@ -175,12 +179,12 @@ class ContentRepository:
 
 
 def to_page_list(pages: tuple[Page, ...]) -> list[list[int]]:
-    """Pages as they are stored."""
+    """Pages as their JSON column holds them."""
     return [[page.number, page.start_char, page.end_char] for page in pages]
 
 
 def to_block_list(blocks: tuple[Block, ...]) -> list[list[object]]:
-    """Blocks as they are stored."""
+    """Blocks as their JSON column holds them."""
     return [
         [block.kind.value, block.start_char, block.end_char, block.page, list(block.heading_path)] for block in blocks
     ]

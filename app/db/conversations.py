@@ -1,4 +1,4 @@
-"""Conversations and their turns: kept for the user who began them, read by others where shared, deleted for good."""
+"""Conversations and their turns. They belong to the user who began them, and may be shared with the tenant."""
 
 import time
 from collections.abc import Callable
@@ -32,9 +32,15 @@ _counted = sa.select(
 class ConversationRepository:
     """Conversations of all tenants.
 
-    A conversation exists for its user and for the tenant's administrators; for a key that is limited to
-    collections only if that very key began it, since the turns of other keys quote from elsewhere. While it is
-    shared every other key of the tenant, but for limited ones, may read it: whoever has its id, since no list tells it.
+    A conversation is accessible to its user and to the tenant's administrators. A key that is limited to collections
+    accesses only conversations which it began itself, since the turns of other keys may quote other collections. A
+    shared conversation can be read by every other unlimited key of the tenant that has its id; no list contains it.
+
+    Example:
+        >>> conversations = ConversationRepository(database)
+        >>> conversation = conversations.create(principal, title="Notice periods")
+        >>> conversations.turns(conversation.id, principal=principal, newest=10)
+        ()
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
@@ -107,7 +113,7 @@ class ConversationRepository:
         return cut(found, limit, lambda row: (row.created_at, row.id))
 
     def turns(self, conversation_id: str, *, principal: Principal, newest: int | None = None) -> tuple[KeptTurn, ...]:
-        """Its turns, oldest first; with `newest`, only so many of the last.
+        """The turns, oldest first; with `newest` only that many of the last.
 
         Raises:
             NotFound: No such conversation.
@@ -124,24 +130,24 @@ class ConversationRepository:
 
         Raises:
             NotFound: No such conversation.
-            Forbidden: It is somebody else's, shared to be read.
-            Conflict: A key limited to collections began it; what another key finds does not belong there.
+            Forbidden: It belongs to another user and is shared for reading.
+            Conflict: A key limited to collections began it, and the caller has another key.
         """
         with self._database.read() as connection:
             found = _find_own(connection, conversation_id, principal)
         if found.key_id not in {None, principal.key_id}:
-            raise Conflict("A key limited to collections began this conversation; only that key can go on with it.")
+            raise Conflict("A key limited to collections began this conversation; only that key can continue it.")
 
     def append(self, conversation_id: str, turn: Turn) -> bool:
-        """Add a turn at the end, in one transaction; False when the conversation is gone, or has it already."""
+        """Append a turn, in one transaction; False when the conversation was deleted or has the turn already."""
         now = self._clock()
         with self._database.write() as connection:
-            # locked: turns that end together take turns, and a deletion waits or is seen
+            # locked: simultaneous turns are appended one after the other, and a deletion waits or is seen
             mine = conversation.c.id == conversation_id
             title = sa.select(conversation.c.title).where(mine).with_for_update()
             found = connection.execute(title).one_or_none()
-            told = sa.select(conversation_turn.c.ordinal).where(conversation_turn.c.request_id == turn.request_id)
-            if found is None or connection.execute(told).scalar() is not None:
+            known = sa.select(conversation_turn.c.ordinal).where(conversation_turn.c.request_id == turn.request_id)
+            if found is None or connection.execute(known).scalar() is not None:
                 return False
             last = sa.select(sa.func.coalesce(sa.func.max(conversation_turn.c.ordinal), 0))
             of_conversation = conversation_turn.c.conversation_id == conversation_id
@@ -172,11 +178,11 @@ class ConversationRepository:
         metadata: Metadata | Keep = KEEP,
         shared: bool | Keep = KEEP,
     ) -> Conversation:
-        """Name it, replace its metadata, or let the tenant read it; it is not newer for that.
+        """Change the title, the metadata or the sharing; `updated_at` stays.
 
         Raises:
             NotFound: No such conversation.
-            Forbidden: It is somebody else's, shared to be read.
+            Forbidden: It belongs to another user and is shared for reading.
             InvalidRequest: A title or metadata that cannot be stored.
         """
         if title is not KEEP:
@@ -193,11 +199,11 @@ class ConversationRepository:
             return _find_own(connection, conversation_id, principal)
 
     def delete(self, conversation_id: str, *, principal: Principal) -> None:
-        """Remove it with all its turns and the feedback on them. Final when it returns: what ends later is not kept.
+        """Delete it with its turns and their feedback. Final: an answer that ends later is not kept.
 
         Raises:
             NotFound: No such conversation.
-            Forbidden: It is somebody else's, shared to be read.
+            Forbidden: It belongs to another user and is shared for reading.
         """
         mine = conversation.c.id == conversation_id
         with self._database.write() as connection:
@@ -211,7 +217,7 @@ class ConversationRepository:
 
 
 def owned_by(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    """Conditions on `conversation` that those hold which are the caller's own, or of an administrator's tenant."""
+    """Conditions on `conversation`: the caller's own ones, or for an administrator all of the tenant."""
     conditions = [conversation.c.tenant_id == principal.tenant_id]
     if principal.role is not Role.ADMIN:
         conditions.append(conversation.c.user_id == principal.user_id)
@@ -240,11 +246,11 @@ def _find_own(connection: sa.Connection, conversation_id: str, principal: Princi
         return _find(connection, conversation_id, *owned_by(principal))
     except NotFound:
         _find(connection, conversation_id, _readable(principal))
-        raise Forbidden("This conversation is somebody else's: it is shared with you to be read.") from None
+        raise Forbidden("This conversation belongs to another user; it is shared with you for reading only.") from None
 
 
 def _storable(text: str | None) -> str | None:
-    """What a model wrote, without what no database takes."""
+    """A model's text, with U+FFFD for the characters that a database cannot store."""
     return text.translate(_UNSTORABLE) if text is not None else None
 
 

@@ -1,4 +1,7 @@
-"""Documents and jobs as they lie in SQL, and the nouns made of them."""
+"""Reads and locks documents and jobs, and converts their rows to `Document` and `Job`.
+
+Also lists the originals of unattached files, which have no document row.
+"""
 
 from typing import Any
 
@@ -35,10 +38,10 @@ DOCUMENTS: sa.Select[Any] = (
     .join(_newest, sa.and_(_newest.c.document_id == document.c.id, _newest.c.version == document.c.version))
     .join(job, job.c.id == document.c.job_id)
     .outerjoin(_live, sa.and_(_live.c.document_id == document.c.id, _live.c.version == document.c.live_version))
-    # whatever generation it was indexed in: what is visible has its vectors in the active one
+    # the active generation, not that of indexing: every visible chunk has its vector there
     .outerjoin(index_generation, sa.and_(_live.c.generation.is_not(None), index_generation.c.status == "active"))
 )
-"""Every column `to_document` needs; add conditions on `document` or on `FILENAME`."""
+"""Selects every column that `to_document` needs; add conditions on `document` or on `FILENAME`."""
 
 FILENAME = _newest.c.filename
 """The newest version's file name, inside `DOCUMENTS`."""
@@ -50,7 +53,7 @@ _BY_ID = DOCUMENTS.where(document.c.id == sa.bindparam("its_id"))
 
 
 def to_document(row: sa.Row[Any]) -> Document:
-    """A row of `DOCUMENTS` as a document; counts are 0 while no version is live."""
+    """A document from a row of `DOCUMENTS`; its counts are 0 while no version is live."""
     return Document(
         id=row.id,
         tenant_id=row.tenant_id,
@@ -84,7 +87,7 @@ def to_document(row: sa.Row[Any]) -> Document:
 
 
 def to_job(row: sa.Row[Any]) -> Job:
-    """A row of `job` as a job."""
+    """A job from a row of `job`."""
     return Job(
         id=row.id,
         tenant_id=row.tenant_id,
@@ -105,20 +108,20 @@ def to_job(row: sa.Row[Any]) -> Job:
 
 
 def _next_attempt(status: str, row: sa.Row[Any]) -> float | None:
-    """When a job that was tried before is tried again; None where none is put off."""
+    """The time of the next retry; None when the job does not wait for one."""
     waits = status == JobStatus.QUEUED and row.attempts > 0
     return row.next_attempt_at if waits else None
 
 
 def read_document(connection: sa.Connection, document_id: str) -> Document:
-    """A document that is known to exist."""
+    """Read a document that exists."""
     return to_document(connection.execute(_BY_ID, {"its_id": document_id}).one())
 
 
 def find_document(
     connection: sa.Connection, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None
 ) -> Document:
-    """A document of a tenant, in one of `collections` when that is not None.
+    """Find a document of a tenant, in one of `collections` unless that is None.
 
     Raises:
         NotFound: No such document.
@@ -135,14 +138,14 @@ def find_document(
 def lock_document(
     connection: sa.Connection, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None
 ) -> Document:
-    """As `find_document`, and nobody else changes the document before this transaction ends."""
-    # locked first and read after: what a wait for the lock was about is then seen
+    """As `find_document`, and lock the document until the transaction ends."""
+    # read after locking: the change that the lock waited for is then visible
     connection.execute(sa.select(document.c.id).where(document.c.id == document_id).with_for_update())
     return find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
 
 
 def unattached_originals() -> sa.Select[Any]:
-    """(document id, version, bytes, SHA-256) of the originals of files that are no document."""
+    """Select (document id, version, bytes, SHA-256) of the originals of unattached files."""
     return sa.select(
         unattached_file.c.id.label("document_id"),
         sa.literal(0).label("version"),

@@ -1,4 +1,4 @@
-"""Documents: created once per content or name, replaced version by version, deleted for good."""
+"""Documents: created without duplicates, replaced version by version, deleted for good."""
 
 import time
 from collections.abc import Callable
@@ -30,14 +30,20 @@ from retrieval.types import Filter, Metadata
 
 OnDuplicate: TypeAlias = Literal["skip", "replace", "version", "error"]
 _Result = TypeVar("_Result")
-_RACES = 5  # how often a lost race for a unique index is run again before it is an error
+_RACES = 5  # attempts after a lost race for a unique index, before it is an error
 
 
 class DocumentRepository:
     """Documents of all tenants.
 
-    `collections` restricts a call to those of a key; None is no restriction. A document outside
-    the tenant or the collections does not exist: NotFound.
+    `collections` are those that the key may access; None means all. A document outside the tenant or the collections
+    raises NotFound, as one that does not exist.
+
+    Example:
+        >>> documents = DocumentRepository(database)
+        >>> document, is_new = documents.create(new, on_duplicate="skip", user_id="ann", key_id="key_1")
+        >>> documents.get(document.id, tenant_id="acme").status
+        <DocumentStatus.QUEUED: 'queued'>
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
@@ -54,16 +60,21 @@ class DocumentRepository:
         before_commit: Callable[[Document], None] | None = None,
         while_queued: Callable[[Document], None] | None = None,
     ) -> tuple[Document, bool]:
-        """Register an upload and queue its ingestion; the document, and whether it (or a version of it) is new.
+        """Register an upload and queue its ingestion; returns the document, and whether it or a version is new.
 
-        A duplicate, within a tenant's collection, is a document with the same external id when one
-        is given, else one whose newest version has the same bytes. Same bytes: the existing one
-        (queued again if it had failed). Same external id, other bytes: a new version, which keeps
-        the older ones' text unless `on_duplicate` is "replace", and takes the new metadata unless
-        that is empty; "skip" keeps the existing one. A new version's document has its own id: the
-        upload's bytes belong under that and the new version number, and `before_commit`, called
-        with it when anything is new, is the moment to move them, before a worker can see the job.
-        `while_queued` is called so, too, but whenever a job waits for the document, a new one or not.
+        A duplicate is a document of the same collection with the same external id, if one is given, otherwise one
+        whose newest version has the same bytes. A duplicate with the same bytes is returned as it is, and queued again
+        if it had failed. A duplicate with other bytes gets a new version, and the new metadata unless they are empty.
+
+        Args:
+            new: The upload; its id is used only when the document is new.
+            on_duplicate: "skip" keeps a duplicate as it is, "replace" deletes its older versions once the new one is
+                indexed, "error" refuses it. Otherwise older versions are kept.
+            user_id: The user who uploads.
+            key_id: The key of the upload.
+            before_commit: Called with a new document or version before the commit, so before a worker sees its job:
+                the time to move the file to the document's id and version.
+            while_queued: Called before the commit whenever a job waits for the document, new or not.
 
         Raises:
             NotFound: No such collection.
@@ -122,10 +133,10 @@ class DocumentRepository:
         key_id: str,
         before_commit: Callable[[Document], None] | None = None,
     ) -> Document:
-        """Queue other bytes (`size` of them) as the next version; search keeps the present one until it is indexed.
+        """Queue a file of `size` bytes as the next version; search returns the present one until it is indexed.
 
-        With `replace` the older versions go when it is. A version not yet indexed is overtaken:
-        its job is cancelled. `before_commit` as in `create`.
+        With `replace` the older versions are deleted then. The job of a version that is not indexed yet is cancelled.
+        `before_commit` as in `create`.
 
         Raises:
             NotFound: No such document.
@@ -195,7 +206,7 @@ class DocumentRepository:
     def update_metadata(
         self, document_id: str, metadata: Metadata, *, tenant_id: str, collections: tuple[str, ...] | None = None
     ) -> Document:
-        """Replace the metadata; the next search filters by the new.
+        """Replace the metadata; the next search filters by them.
 
         Raises:
             NotFound: No such document.
@@ -234,7 +245,7 @@ class DocumentRepository:
             return queued
 
     def delete(self, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None = None) -> Removal:
-        """Remove the document with all its versions. Final when it returns: no search sees it again.
+        """Delete the document with all its versions. Final: no search returns it after this.
 
         Raises:
             NotFound: No such document.
@@ -253,9 +264,9 @@ class DocumentRepository:
         created_until: float,
         limit: int,
     ) -> tuple[Removal, int]:
-        """Remove at most `limit` matching documents in one transaction, and say how many. Final when it returns.
+        """Delete at most `limit` matching documents in one transaction; returns what to delete elsewhere, and how many.
 
-        `created_until` (Unix seconds) leaves out what comes later, so that asking until none is left ends.
+        `created_until` (Unix seconds) excludes later uploads, so that a loop over this call ends.
         """
         query = (
             sa.select(document.c.id)
@@ -274,7 +285,7 @@ class DocumentRepository:
             return remove_documents(connection, ids, now=self._clock()), len(ids)
 
     def known_versions(self) -> set[tuple[str, int]]:
-        """(document id, version) of every original that must be on disk: of all versions, and of unattached files."""
+        """(document id, version) of every original that must be on disk, those of unattached files included."""
         kept = unattached_originals().subquery()
         query = sa.union_all(
             sa.select(document_version.c.document_id, document_version.c.version),
@@ -284,19 +295,19 @@ class DocumentRepository:
             return {(row.document_id, row.version) for row in connection.execute(query)}
 
     def _racing(self, body: Callable[[sa.Connection], _Result]) -> _Result:
-        """Run `body` in a write transaction; again when a unique index says that another was first."""
+        """Run `body` in a write transaction; retry it after a violation of a unique index."""
         for _ in range(_RACES - 1):
             try:
                 with self._database.write() as connection:
                     return body(connection)
             except exc.IntegrityError:
-                continue  # PostgreSQL: the other transaction has committed, and is there to be found
+                continue  # PostgreSQL: another transaction committed first; the retry finds its row
         with self._database.write() as connection:
             return body(connection)
 
 
 def _find_duplicate(connection: sa.Connection, new: NewDocument) -> Document | None:
-    """The document `new` repeats, locked."""
+    """The document of which `new` is a duplicate, locked; None when there is none."""
     query = DOCUMENTS.where(document.c.tenant_id == new.tenant_id, document.c.collection_id == new.collection_id)
     if new.external_id is not None:
         query = query.where(document.c.external_id == new.external_id)

@@ -1,4 +1,4 @@
-"""Zip archives of documents: each member becomes a document of its own, or is left out for a reason."""
+"""Unpacks uploaded zip archives: each member becomes a document of its own, or is skipped with a reason."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _SUFFIXES = frozenset({"", ".zip"})
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A member that is a document now: its path in the archive, and whether there is a new version to ingest."""
+    """A member that became a document: its path in the archive, and whether a new version will be ingested."""
 
     name: str
     document: Document
@@ -28,7 +28,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A member left out: its path in the archive, a stable code, and the reason in a sentence."""
+    """A skipped member: its path in the archive, a stable error code, and the reason in a sentence."""
 
     name: str
     code: str
@@ -37,7 +37,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """What became of an archive's members, in its order."""
+    """The accepted and the skipped members of an archive, in its order."""
 
     accepted: tuple[Accepted, ...]
     skipped: tuple[Skipped, ...]
@@ -45,7 +45,7 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackingLimits:
-    """Caps of one archive: `members` in number, `member_bytes` of each, and what unpacking may cost in all."""
+    """Limits of one archive: number of members, bytes of each, and the memory, time and bytes of unpacking."""
 
     members: int
     member_bytes: int
@@ -53,30 +53,30 @@ class UnpackingLimits:
 
 
 Accept = Callable[[Received, Member], tuple[Document, bool]]
-"""Makes a document of a member's bytes, as `Intake.accept` does."""
+"""Creates a document from a member's bytes, as `Intake.accept` does."""
 
 
 def is_archive(received: Received, *, filename: str) -> bool:
     """Whether these bytes are a zip of documents, and not a document that happens to be a zip."""
     if PurePosixPath(filename.lower().rstrip(". ")).suffix not in _SUFFIXES:
-        return False  # the name claims something else: whether it lies is said where it is read
+        return False  # another type by its name: parsing reports a name that does not fit
     try:
         return sniff.is_archive(received.path)
     except IngestionError:
-        return False  # damaged: what is the matter is said where it is read
+        return False  # damaged: parsing reports the reason
 
 
 def unpack(
     received: Received, *, files: FileStore, limits: UnpackingLimits, password: str | None, accept: Accept
 ) -> Unpacked:
-    """Make a document of every member that can be one. What the archive's own bytes took is given back.
+    """Create a document from every member of a supported format, and delete the archive itself.
 
-    Members are accepted one by one, so a failure of the store in between leaves those before it
-    accepted: sent again, the archive finds them there.
+    Each member is accepted in its own transaction. When one fails for want of storage, the members before it stay
+    accepted; a second upload of the archive finds them as duplicates.
 
     Raises:
-        Malformed, LimitExceeded, Encrypted: The archive as a whole cannot be taken; nothing was accepted.
-        UnsupportedFormat: Nothing in it can be read.
+        Malformed, LimitExceeded, Encrypted: The archive cannot be unpacked; nothing was accepted.
+        UnsupportedFormat: No member has a supported format.
         StorageFull, StoreUnavailable: As `accept`.
     """
     try:
@@ -91,7 +91,7 @@ def unpack(
                 else:
                     accepted.append(Accepted(member.name, document, created))
     except Malformed as error:
-        if error.__cause__ is not None and is_full(error.__cause__):  # not the archive's fault
+        if error.__cause__ is not None and is_full(error.__cause__):  # the archive is not malformed: the disk is full
             raise StorageFull("There is no room to unpack the archive.") from error
         raise
     finally:
@@ -100,7 +100,7 @@ def unpack(
         if not skipped:
             raise UnsupportedFormat("There is no document in the archive.")
         raise UnsupportedFormat(
-            f"None of the {len(skipped)} files in the archive can be taken; of the first: {skipped[0].detail}"
+            f"None of the {len(skipped)} files in the archive can be accepted. The first one: {skipped[0].detail}"
         )
     return Unpacked(tuple(accepted), tuple(skipped))
 
@@ -108,7 +108,7 @@ def unpack(
 def _received(files: FileStore, path: Path, limit: int) -> Received:
     with path.open("rb") as file:
         received = files.receive(read_blocks(file), name=new_id("in"), limit=limit)
-    path.unlink()  # its bytes are not needed twice
+    path.unlink()  # the received copy replaces it
     return received
 
 

@@ -1,8 +1,8 @@
-"""Whether SQL, the files on disk and the vector index agree, and mending what is safe to mend.
+"""Checks that SQL, the files on disk and the vector index agree, and repairs what can be derived from SQL.
 
-SQL is the truth. What is derived from it may be mended by machine: strays on disk, the index, the full-text
-rows. What only a person can decide is reported. The server may run meanwhile: a difference between two places that are
-written one after the other counts only when it is still there at a second look.
+SQL is the source of truth. Stray files, the vector index and the full-text rows are repaired; everything else is only
+reported, for an administrator to decide. The server may run meanwhile. SQL and the index are not written at the same
+moment, so a difference between them counts only when a second comparison finds it again.
 """
 
 import time
@@ -20,12 +20,12 @@ from app.db.session import Database
 from app.documents.originals import FileStore
 from retrieval.ports import Keys, VectorIndex, Vectors
 
-_SETTLED_SECONDS = 600.0  # a file this old is no upload whose row is about to be committed
+_SETTLED_SECONDS = 600.0  # a younger file may belong to a row that is not committed yet
 _SECOND_LOOK_SECONDS = 2.0
 
 
 class Kind(StrEnum):
-    """What can be wrong."""
+    """The kinds of inconsistency."""
 
     MISSING_ORIGINALS = "missing_originals"
     STRAY_ORIGINALS = "stray_originals"
@@ -49,13 +49,13 @@ _SAYS = {
     "them again.",
     Kind.STUCK_DOCUMENTS: "documents wait for a job that no longer exists. Delete them or upload them again.",
     Kind.MISPLACED_CHUNKS: "chunks differ from the text at their offsets. Upload their documents again.",
-    Kind.MISCOUNTED_VERSIONS: "document versions have other chunks than they say. Upload them again.",
+    Kind.MISCOUNTED_VERSIONS: "document versions have other chunks than their rows state. Upload them again.",
     Kind.HIDDEN_CHUNKS: "chunks belong to no visible document version.",
-    Kind.CHUNKS_WITHOUT_VECTOR: "visible chunks have no vector and are found by their words alone. Upload their "
+    Kind.CHUNKS_WITHOUT_VECTOR: "visible chunks have no vector and are found by keyword search alone. Upload their "
     "documents again.",
     Kind.VECTORS_WITHOUT_CHUNK: "stored vectors belong to no chunk.",
     Kind.FULL_TEXT_ROWS: "full-text rows and chunks do not match.",
-    Kind.INDEX_MISSING: "visible chunks are missing in the vector index.",
+    Kind.INDEX_MISSING: "visible chunks are missing from the vector index.",
     Kind.INDEX_SURPLUS: "vectors in the index belong to no visible chunk.",
 }
 _SAFE = frozenset(
@@ -72,7 +72,7 @@ _SAFE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`count` things of one kind are wrong; `mendable` when a repair mends them, `mended` when this one did."""
+    """A number of inconsistencies of one kind; `mended` when this run repaired them."""
 
     kind: Kind
     count: int
@@ -80,18 +80,18 @@ class Finding:
 
     @property
     def mendable(self) -> bool:
-        """Whether a repair may touch it: nothing that cannot be made again from SQL is."""
+        """Whether a repair fixes it: only data that can be rebuilt from SQL."""
         return self.kind in _SAFE
 
     @property
     def sentence(self) -> str:
-        """What is wrong, and what to do where a repair does not."""
+        """The finding as a sentence, with advice when no repair fixes it."""
         return f"{self.count} {_SAYS[self.kind]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was found; `versions` and `chunks` say how much was looked at."""
+    """All findings, and the number of document versions and chunks that were checked."""
 
     findings: tuple[Finding, ...]
     versions: int
@@ -99,7 +99,7 @@ class Findings:
 
     @property
     def open(self) -> tuple[Finding, ...]:
-        """What is still wrong."""
+        """The findings that were not repaired."""
         return tuple(finding for finding in self.findings if not finding.mended)
 
 
@@ -112,7 +112,7 @@ class SearchedIndex(Protocol):
         ...
 
     def current(self) -> VectorIndex:
-        """What is searched now."""
+        """The index that answers searches now."""
         ...
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
@@ -120,7 +120,7 @@ class SearchedIndex(Protocol):
         ...
 
     def forget(self, keys: Keys) -> None:
-        """Drop vectors."""
+        """Remove vectors."""
         ...
 
 
@@ -133,21 +133,25 @@ def examine(
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
 ) -> Findings:
-    """Compare what is recorded with what is there.
+    """Compare SQL with the files on disk and with the index.
 
     Args:
         database: Migrated.
         files: The originals.
-        index: The one in use; None where no server runs: the next start compares it with SQL and mends it.
-        repair: Mend what is safe to mend.
+        index: The index in use; None when no server runs, since each start compares it with SQL and repairs it.
+        repair: Whether to repair what can be derived from SQL.
         clock: Unix seconds.
-        pause: Waits so many seconds between two looks at the index.
+        pause: Waits a number of seconds, between the two comparisons of the index.
 
     Raises:
-        StoreUnavailable: The database cannot be read, or not written to for a repair.
+        StoreUnavailable: The database cannot be read, or not be written for a repair.
+
+    Example:
+        >>> [finding.sentence for finding in examine(database, files).open]
+        ['2 originals on disk belong to no document.']
     """
     rows, chunks = ConsistencyRepository(database), ChunkRepository(database)
-    old = files.placed_before(clock() - _SETTLED_SECONDS)  # before the rows: what is placed from now on is no stray
+    old = files.placed_before(clock() - _SETTLED_SECONDS)  # read before the rows: later files are no strays
     versions = rows.versions()
     known = {(each.document_id, each.version) for each in versions}
     strays = old - known
@@ -178,7 +182,7 @@ def examine(
 
 
 def remove_strays(files: FileStore, documents: DocumentRepository) -> int:
-    """Delete originals no row names: left by a crash between the file and its row, or after a deletion.
+    """Delete originals without a row, left by a crash during an upload or a deletion; returns their number.
 
     Only at start, before any upload.
     """
@@ -194,11 +198,11 @@ _NONE: Keys = np.empty(0, np.int64)
 def _compare_originals(
     files: FileStore, rows: ConsistencyRepository, versions: Sequence[StoredVersion]
 ) -> tuple[int, int]:
-    """How many originals are not there, and how many have another size than their row says."""
+    """The number of originals that are missing, and of those whose size differs from their row."""
     sizes = {each: files.size(each.document_id, each.version) for each in versions}
     suspects = {each for each, size in sizes.items() if size != each.bytes}
     if suspects:
-        suspects &= set(rows.versions())  # what was deleted since is as it should be
+        suspects &= set(rows.versions())  # some may have been deleted since
     gone = sum(sizes[each] is None for each in suspects)
     return gone, len(suspects) - gone
 
@@ -217,7 +221,7 @@ def _mend(found: dict[Kind, int], rows: ConsistencyRepository, files: FileStore,
 def _index_differences(
     index: SearchedIndex, chunks: ChunkRepository, pause: Callable[[float], None]
 ) -> tuple[Keys, Keys]:
-    """Keys the index lacks and keys it should not have, at two looks: a commit reaches SQL first, the index next."""
+    """Keys missing from the index and surplus in it, both found twice: a commit reaches SQL first, then the index."""
     missing, surplus = _look(index, chunks)
     if len(missing) or len(surplus):
         pause(_SECOND_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""Reconciliation of SQL, files and index: asked for by an administrator, and every night."""
+"""Runs the consistency check of SQL, files and index: on request, and every night."""
 
 import threading
 import time
@@ -14,7 +14,12 @@ from app.telemetry.metrics import Metrics
 
 
 class Reconciler:
-    """Looks at one installation, one look at a time, and reports to the log and the metrics."""
+    """Runs one consistency check at a time and reports its findings to the log and the metrics.
+
+    Example:
+        >>> Reconciler(database=database, files=files, metrics=metrics).run(index, repair=True).open
+        ()
+    """
 
     def __init__(
         self,
@@ -25,7 +30,7 @@ class Reconciler:
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Take collaborators; `clock` and `pause` as in `app.documents.consistency.examine`."""
+        """`clock` and `pause` are those of `app.documents.consistency.examine`."""
         self._database = database
         self._files = files
         self._metrics = metrics
@@ -34,10 +39,10 @@ class Reconciler:
         self._running = threading.Lock()
 
     def run(self, index: SearchedIndex | None, *, repair: bool) -> Findings:
-        """Compare, mend what is safe to mend if `repair`, and report. Minutes on a large installation.
+        """Check, repair if `repair`, and report. Takes minutes on a large installation.
 
         Raises:
-            Conflict: Another look is being taken.
+            Conflict: Another check is running.
             StoreUnavailable: The database cannot be read.
         """
         if not self._running.acquire(blocking=False):

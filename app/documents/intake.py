@@ -1,4 +1,4 @@
-"""Accepting, replacing and deleting documents: bytes on disk and rows in SQL, always in that order."""
+"""Accepts, replaces, retries and deletes documents: the file on disk and the rows in SQL together."""
 
 import time
 from collections.abc import Callable
@@ -23,11 +23,16 @@ _BATCH = 100  # documents removed in one transaction
 
 
 class Intake:
-    """Every change to which documents exist.
+    """Creates, replaces and deletes documents.
 
-    A file gets its final name inside the transaction that makes the row, just before its commit:
-    a job's file is always where the job says, and a crash leaves at most a file no row names,
-    which the next start removes.
+    A file gets its final name inside the transaction that inserts its row, just before the commit. So the file of a
+    job always exists, and a crash leaves at most a file without a row, which the next start deletes.
+
+    Example:
+        >>> document, created = intake.accept(
+        ...     received, filename="a.pdf", principal=principal, collection_id="col_1",
+        ...     external_id=None, metadata={}, on_duplicate="skip",
+        ... )
     """
 
     def __init__(
@@ -42,17 +47,17 @@ class Intake:
         on_queued: Callable[[str], None] | None = None,
         with_office: bool = False,
     ) -> None:
-        """Take collaborators.
+        """Create the intake of one installation.
 
         Args:
-            documents: Their rows.
+            documents: The documents' rows.
             collections: The collections' rows.
-            files: The bytes.
-            passwords: What protected files are opened with, for the worker to find.
-            wake: Called when there is new work.
-            forget: Called with the keys of chunks that are gone, to drop their vectors.
-            on_queued: Told the id of each job while it is queued.
-            with_office: LibreOffice is there, so that its legacy formats are documents.
+            files: The originals.
+            passwords: Receives the passwords of protected files, for the worker.
+            wake: Called after a job was queued.
+            forget: Called with the keys of deleted chunks, to remove them from the indexes.
+            on_queued: Called with the id of each job in the transaction that queues it.
+            with_office: Whether LibreOffice is installed, so that legacy Office formats are accepted.
         """
         self._documents = documents
         self._collections = collections
@@ -76,14 +81,14 @@ class Intake:
         password: SecretStr | None = None,
         document_id: str | None = None,
     ) -> tuple[Document, bool]:
-        """Queue an upload; returns the document, and whether there is a new version to ingest.
+        """Queue an upload for ingestion; returns the document, and whether it has a new version.
 
-        A new document gets an id of ours, or the one of ours it is given.
+        A new document gets `document_id`, or a generated id.
 
         Raises:
-            EmptyDocument: No bytes.
-            UnsupportedFormat: Bytes we do not read, or a name that belies them.
-            Encrypted: They need a password, and there is none.
+            EmptyDocument: The file has no bytes.
+            UnsupportedFormat: The format is not supported, or does not fit the file name.
+            Encrypted: The file needs a password, and none was given.
             Conflict: A duplicate, and `on_duplicate` is "error".
         """
         name = display_name(filename)
@@ -115,7 +120,7 @@ class Intake:
         return document, created
 
     def check(self, received: Received, *, filename: str) -> None:
-        """See that an upload could become a document.
+        """Check that an upload could become a document.
 
         Raises:
             EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
@@ -132,9 +137,9 @@ class Intake:
         drop_older: bool = False,
         password: SecretStr | None = None,
     ) -> Document:
-        """Queue new bytes as the document's next version; the old one stays visible until the swap.
+        """Queue an upload as the document's next version; the old one stays searchable until it is indexed.
 
-        With `drop_older` the versions before are forgotten at the swap; else their text stays readable.
+        With `drop_older` older versions are deleted then; otherwise their text stays readable.
 
         Raises:
             NotFound: No such document.
@@ -166,7 +171,7 @@ class Intake:
         return document
 
     def retry(self, document_id: str, *, principal: Principal, password: SecretStr | None = None) -> Document:
-        """Queue a failed document again, perhaps with the password it lacked.
+        """Queue a failed document again, with a password if it needs one.
 
         Raises:
             NotFound: No such document.
@@ -184,7 +189,7 @@ class Intake:
         return document
 
     def cancel(self, job_id: str, *, principal: Principal, jobs: JobRepository) -> Job:
-        """Stop a job of `jobs` that waits or runs; the document goes back to the version search returns, or fails.
+        """Cancel a queued or running job; the document returns to its indexed version, or fails if it has none.
 
         Raises:
             NotFound: No such job.
@@ -195,7 +200,7 @@ class Intake:
         return job
 
     def delete(self, document_id: str, *, principal: Principal) -> Deleted:
-        """Remove a document; no search sees it once this returns.
+        """Delete a document; no search returns it after this.
 
         Raises:
             NotFound: No such document.
@@ -207,9 +212,9 @@ class Intake:
     def delete_matching(
         self, condition: Filter, *, principal: Principal, collection_id: str | None
     ) -> tuple[Deleted, int]:
-        """Remove every document there is now whose metadata match, in batches; what went, and how many documents.
+        """Delete every document whose metadata match now, in batches; returns what was deleted, and of how many.
 
-        A failure on the way leaves whole batches removed, each finally: asking again removes the rest.
+        After a failure whole batches are deleted; call it again to delete the rest.
         """
         now, chunks, vectors, documents = time.time(), 0, 0, 0
         while True:
@@ -228,7 +233,7 @@ class Intake:
             documents += count
 
     def delete_collection(self, collection_id: str, *, principal: Principal, force: bool) -> Removal:
-        """Remove a collection; with `force` the documents in it too.
+        """Delete a collection; with `force` its documents too.
 
         Raises:
             NotFound: No such collection.
@@ -241,7 +246,7 @@ class Intake:
         return removal
 
     def _finish(self, removal: Removal) -> None:
-        """SQL has forgotten; now vectors and files."""
+        """Delete from the indexes and the disk what was deleted from SQL."""
         self._forget(removal.keys)
         for document_id, version in removal.files:
             self._files.remove(document_id, version)
@@ -260,7 +265,7 @@ def _check(received: Received, name: str, password: SecretStr | None, *, with_of
 
 
 def display_name(filename: str) -> str:
-    """A file name as metadata: the last path component, without control or direction characters, at most 255 long."""
+    """The last component of a file name, without control or bidirectional characters, at most 255 characters."""
     last = filename.replace("\\", "/").rsplit("/", 1)[-1]
     name = "".join(char for char in last if char.isprintable() and char not in "\u202a\u202b\u202c\u202d\u202e")
     name = name.strip()[-255:]

@@ -1,7 +1,7 @@
-"""OpenAI's files and vector stores over documents and collections (docs/adr/0058).
+"""OpenAI's files and vector stores, mapped to documents and collections (docs/adr/0058).
 
-A file is kept as it was uploaded until it is put into a vector store, which is a collection; there it becomes a
-document of the same id. Taken out, it is kept again.
+A vector store is a collection. An uploaded file is kept unattached until it is attached to a vector store; there it
+becomes a document with the same id. A detached file is kept unattached again.
 """
 
 import time
@@ -20,16 +20,21 @@ from app.types import Document, Principal
 from retrieval.types import Metadata
 
 KEPT = 0
-"""The version under which the original of a file lies that is no document."""
+"""The version number of an unattached file's original."""
 
 PURPOSE = "assistants"
-"""What a document is for, in OpenAI's words."""
+"""The OpenAI `purpose` of every document."""
 
 _PAGE = 500
 
 
 class OpenAIFiles:
-    """Uploads, attaches, detaches and deletes files. One instance serves every request."""
+    """Uploads, attaches, detaches and deletes files. One instance serves every request.
+
+    Example:
+        >>> file = openai_files.upload(received, filename="a.pdf", purpose="assistants", principal=principal)
+        >>> openai_files.attach(file.id, "col_1", attributes=None, principal=principal)
+    """
 
     def __init__(
         self,
@@ -45,10 +50,10 @@ class OpenAIFiles:
         self._jobs = jobs
         self._files = files
         self._intake = intake
-        self._moving = Lock()  # one file becomes one document
+        self._moving = Lock()  # held while a file becomes a document or the reverse
 
     def upload(self, received: Received, *, filename: str, purpose: str, principal: Principal) -> UnattachedFile:
-        """Keep an upload; it is in no collection.
+        """Keep an upload as an unattached file.
 
         Raises:
             EmptyDocument, UnsupportedFormat, Encrypted: It could not become a document.
@@ -73,7 +78,7 @@ class OpenAIFiles:
         return file
 
     def find(self, file_id: str, *, principal: Principal) -> Document | UnattachedFile:
-        """A file, whether it is a document or not.
+        """A file: a document, or an unattached file.
 
         Raises:
             NotFound: No such file.
@@ -84,7 +89,7 @@ class OpenAIFiles:
             return self.rows.unattached(file_id, principal=principal)
 
     def delete(self, file_id: str, *, principal: Principal) -> None:
-        """Delete a file for good, out of its collection too.
+        """Delete a file for good, also from its collection.
 
         Raises:
             NotFound: No such file.
@@ -98,9 +103,10 @@ class OpenAIFiles:
     def attach(
         self, file_id: str, collection_id: str, *, attributes: Metadata | None, principal: Principal
     ) -> Document:
-        """Make a file a document of a collection that the caller may see, and queue its ingestion.
+        """Turn a file into a document of a collection and queue its ingestion.
 
-        One that is there already gets the attributes, if any are given.
+        The caller must have checked access to the collection. A file that is attached already gets the attributes, if
+        any are given.
 
         Raises:
             NotFound: No such file.
@@ -120,7 +126,7 @@ class OpenAIFiles:
                 filename=found.filename,
                 principal=principal,
                 collection_id=collection_id,
-                external_id=file_id,  # not the same as others with its bytes: they have ids of their own
+                external_id=file_id,  # files with the same bytes stay separate documents
                 metadata=attributes or {},
                 on_duplicate="skip",
                 document_id=file_id,
@@ -132,11 +138,11 @@ class OpenAIFiles:
     def attach_batch(
         self, wanted: Sequence[tuple[str, Metadata | None]], collection_id: str, *, principal: Principal
     ) -> FileBatch:
-        """Attach (file id, attributes) together, all or, where one is missing or elsewhere, none.
+        """Attach several files, given as (file id, attributes); none if one is missing or in another store.
 
         Raises:
             NotFound: No such file.
-            Conflict: One is in another collection.
+            Conflict: A file is in another collection.
         """
         for file_id, _ in wanted:
             found = self.find(file_id, principal=principal)
@@ -150,7 +156,7 @@ class OpenAIFiles:
         return batch
 
     def cancel(self, batch: FileBatch, *, principal: Principal) -> None:
-        """Stop the ingestion of a batch's files that are not indexed yet."""
+        """Cancel the ingestion of those files of a batch that are not indexed yet."""
         place = Place(limit=len(batch.file_ids))
         for document in self.rows.documents(
             batch.collection_id, place, state=FileState.IN_PROGRESS, among=batch.file_ids
@@ -162,7 +168,7 @@ class OpenAIFiles:
         self.rows.cancel_batch(batch.id)
 
     def detach(self, document: Document, *, principal: Principal) -> None:
-        """Take a document out of its collection and search; its newest original is kept as a file.
+        """Remove a document from its collection and from search; its newest original is kept as an unattached file.
 
         Raises:
             NotFound: It is gone.
@@ -172,7 +178,7 @@ class OpenAIFiles:
             self._intake.delete(document.id, principal=principal)
 
     def delete_store(self, collection_id: str, *, principal: Principal) -> None:
-        """Remove a collection that the caller may see; its documents' newest originals are kept as files.
+        """Delete a collection; the newest originals of its documents are kept as unattached files.
 
         Raises:
             NotFound: It is gone.
@@ -188,7 +194,7 @@ class OpenAIFiles:
             self._intake.delete_collection(collection_id, principal=principal, force=True)
 
     def _keep(self, documents: Sequence[Document], *, principal: Principal) -> None:
-        """The originals first, then the rows that name them: what has no row is removed at the next start."""
+        """Keep originals as unattached files. The files come first: a start deletes files without a row."""
         for document in documents:
             self._files.repeat(document.id, version=KEPT, of=document.version)
         self.rows.add_all(

@@ -1,4 +1,4 @@
-"""The originals people uploaded, on disk under names we make."""
+"""The store of uploaded files (originals) on disk, by document id and version."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Bytes that are on disk (fsynced) under a temporary name, not yet a document's."""
+    """An upload on disk (fsynced) under a temporary name, not yet part of a document."""
 
     path: Path
     bytes: int
@@ -26,14 +26,20 @@ class Received:
 
 
 class FileStore:
-    """Files by document id and version. A user's file name never becomes a path."""
+    """Files by document id and version. A user's file name never becomes a path.
+
+    Example:
+        >>> files = FileStore(data_dir / "files")
+        >>> received = files.receive(blocks, name=new_id("in"), limit=100 << 20)
+        >>> files.place(received, document_id="doc_1", version=1)
+    """
 
     def __init__(self, folder: Path, *, sync: Callable[[int], None] = os.fsync) -> None:
-        """Make the folder, durably, if it is not there.
+        """Create the folder, durably, if it is missing.
 
         Args:
             folder: Inside the data dir.
-            sync: Makes what an open file or folder (by descriptor) holds survive power loss.
+            sync: Flushes an open file or folder, given by its descriptor, to disk.
         """
         self._folder = folder
         self._incoming = folder / "incoming"
@@ -47,8 +53,8 @@ class FileStore:
         """Write `blocks` to a temporary file called `name`, at most `limit` bytes.
 
         Raises:
-            TooLarge: There are more than `limit` bytes; nothing is left behind.
-            StorageFull: The disk is full; nothing is left behind.
+            TooLarge: There are more than `limit` bytes; no file is left.
+            StorageFull: The disk is full; no file is left.
         """
         path = self._incoming / name
         digest, size = hashlib.sha256(), 0
@@ -70,7 +76,7 @@ class FileStore:
         return Received(path=path, bytes=size, sha256=digest.hexdigest())
 
     def place(self, received: Received, *, document_id: str, version: int) -> None:
-        """Give received bytes their final name, durably. Doing it twice is harmless."""
+        """Move an upload to its final name, durably. Idempotent."""
         final = self.path(document_id, version)
         if final.exists() and not received.path.exists():
             return
@@ -80,7 +86,7 @@ class FileStore:
             sync_folder(folder, sync=self._sync)
 
     def repeat(self, document_id: str, *, version: int, of: int) -> None:
-        """Make the original `of` a version that of another `version` too, durably, without copying its bytes.
+        """Link the original of version `of` as the original of `version` too, durably, without a copy.
 
         Raises:
             FileNotFoundError: There is no such original.
@@ -91,7 +97,7 @@ class FileStore:
         sync_folder(final.parent, sync=self._sync)
 
     def again(self, document_id: str, version: int, *, name: str, sha256: str) -> Received:
-        """An original as if it had just been received, under the temporary `name`, without copying its bytes.
+        """Link an original to a temporary `name`, as if it had just been received, without a copy.
 
         Raises:
             FileNotFoundError: There is no such original.
@@ -101,34 +107,34 @@ class FileStore:
         return Received(path=path, bytes=path.stat().st_size, sha256=sha256)
 
     def discard(self, received: Received) -> None:
-        """Forget bytes that became no document."""
+        """Delete an upload that did not become a document."""
         received.path.unlink(missing_ok=True)
 
     def path(self, document_id: str, version: int) -> Path:
-        """Where a version's original lies."""
-        assert not {"/", "."} & set(document_id), "document ids are made by us"
+        """The path of a version's original."""
+        assert not {"/", "."} & set(document_id), "document ids are generated here"
         return self._folder / document_id / str(version)
 
     def remove(self, document_id: str, version: int) -> None:
-        """Delete a version's original; one that is gone already is fine."""
+        """Delete a version's original, if it exists."""
         path = self.path(document_id, version)
         path.unlink(missing_ok=True)
         if path.parent.exists() and not any(path.parent.iterdir()):
             path.parent.rmdir()
 
     def document_versions(self) -> set[tuple[str, int]]:
-        """Every (document id, version) on disk, for reconciliation with SQL."""
+        """Every (document id, version) on disk, to compare with SQL."""
         return {version for version, _ in self._stored()}
 
     def placed_before(self, moment: float) -> set[tuple[str, int]]:
-        """Those of `document_versions` that got their name before `moment` (Unix seconds).
+        """The members of `document_versions` that were placed before `moment` (Unix seconds).
 
-        A file that was just placed may belong to a row that is about to be committed.
+        A file placed a moment ago may belong to a row that is not committed yet.
         """
         found = set()
         for version, path in self._stored():
             try:
-                placed = path.stat().st_ctime  # a rename is a change of status, not of content
+                placed = path.stat().st_ctime  # a rename changes ctime, not mtime
             except FileNotFoundError:
                 continue  # deleted since it was listed
             if placed < moment:
@@ -136,7 +142,7 @@ class FileStore:
         return found
 
     def size(self, document_id: str, version: int) -> int | None:
-        """Bytes of a version's original on disk; None where there is none."""
+        """The size in bytes of a version's original; None when it does not exist."""
         try:
             return self.path(document_id, version).stat().st_size
         except FileNotFoundError:
@@ -155,7 +161,7 @@ class FileStore:
                     yield (folder.name, int(file.name)), file
 
     def clear_incoming(self) -> int:
-        """Remove temporary files and folders of uploads that never finished; only at start, before any upload."""
+        """Delete the temporary files of unfinished uploads; returns their number. Only at start, before any upload."""
         left = list(self._incoming.iterdir())
         for path in left:
             if path.is_dir():
@@ -166,13 +172,13 @@ class FileStore:
 
     @contextmanager
     def workplace(self) -> Iterator[Path]:
-        """An empty folder beside the temporary files, on the same disk; gone afterwards with all that is in it."""
+        """A temporary folder on the same disk, deleted with its contents at exit."""
         with tempfile.TemporaryDirectory(prefix="work_", dir=self._incoming) as folder:
             yield Path(folder)
 
 
 class Readable(Protocol):
-    """Anything with bytes to read."""
+    """A binary file, or anything else with its `read`."""
 
     def read(self, size: int = -1, /) -> bytes:
         """At most `size` bytes; empty at the end."""

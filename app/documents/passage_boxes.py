@@ -1,4 +1,4 @@
-"""Where a passage stands on the pages of its PDF. The file is opened where it can do no harm: in a parser process."""
+"""Finds the boxes of a passage on the pages of its PDF. The PDF is opened in a separate parser process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +16,15 @@ from ingestion.types import ExtractionLimits, MediaType, PageBoxes, PageSpan
 from retrieval.words import word_spans
 
 MOST_CHARS = 50_000
-_SECONDS = 10.0  # somebody looks on
-_MOST_WAITING = 16  # callers, each on a thread of the server
+_SECONDS = 10.0  # a person is waiting
+_MOST_WAITING = 16  # callers, each of which blocks a server thread
 
 
 @dataclass(frozen=True, slots=True)
 class FoundBoxes:
-    """Boxes by page; `exact` is false where some of the passage's characters were not found.
+    """Boxes by page; `exact` is false when some characters of the passage were not found.
 
-    `coverage` is the share of its words that have a box, in [0, 1]: 1 where it has no words.
+    `coverage` is the share of the passage's words that have a box, in [0, 1]; 1 when it has no words.
     """
 
     pages: tuple[PageBoxes, ...]
@@ -33,13 +33,17 @@ class FoundBoxes:
 
 
 class PassageBoxes:
-    """Finds passages on pages.
+    """Finds passages on PDF pages. Use it in a `with`, which ends its parser process.
 
-    Files that cannot be opened (any more) have no boxes, which is no error: the text is there all the same.
+    A file that cannot be opened has no boxes; that is not an error, since the text is still available.
+
+    Example:
+        >>> with PassageBoxes(contents, files, limits=limits) as boxes:
+        ...     found = boxes.find("doc_1", tenant_id="acme", version=1, start=0, end=120)
     """
 
     def __init__(self, contents: ContentRepository, files: FileStore, *, limits: ExtractionLimits) -> None:
-        """`limits` are those of ingestion; less time is given here."""
+        """`limits` are those of ingestion, with at most 10 s of time."""
         self._contents = contents
         self._files = files
         self._parser = ChildExtractor(replace(limits, seconds=min(limits.seconds, _SECONDS)))
@@ -51,15 +55,15 @@ class PassageBoxes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the parser process, if there is one."""
+        """End the parser process, if one runs."""
         self._parser.close()
 
     def find(self, document_id: str, *, tenant_id: str, version: int, start: int, end: int) -> FoundBoxes:
-        """Where characters `[start, end)` of a version's canonical text stand.
+        """The boxes of characters `[start, end)` of a version's canonical text.
 
         Raises:
             NotFound: No such document, or the version is gone or not indexed yet.
-            InvalidRequest: More characters than we look for at once.
+            InvalidRequest: More than `MOST_CHARS` characters.
             ServerFull: Too many callers wait.
         """
         if end - start > MOST_CHARS:
@@ -96,7 +100,7 @@ class PassageBoxes:
 
 
 def _coverage(spans: Sequence[PageSpan], pages: Sequence[PageBoxes]) -> float:
-    """The share of words with a box; a page that could not be loaded has none."""
+    """The share of words that have a box; words on pages that could not be loaded have none."""
     loaded = {page.number for page in pages}
     unseen = (span for span in spans if span.number not in loaded)
     words = sum(page.words for page in pages)

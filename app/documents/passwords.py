@@ -1,4 +1,4 @@
-"""Passwords of documents that wait to be read: in this process's memory, by job, and nowhere else."""
+"""Passwords of protected files, kept by job in this process's memory only, until the file is parsed."""
 
 import time
 from collections import OrderedDict
@@ -7,49 +7,53 @@ from threading import Lock
 
 from pydantic import SecretStr
 
-_MOST = 100_000  # jobs; the oldest password is forgotten first, its job then fails as encrypted
-_SECONDS = 24 * 3600.0  # a job that was deleted before anybody took it has no end that would forget its password
+_MOST = 100_000  # jobs; the oldest password is evicted first, and its job fails with the code "encrypted"
+_SECONDS = 24 * 3600.0  # a job deleted before it was claimed never calls `forget`
 
 
 class Passwords:
-    """What was sent to open files with. Safe to use from any thread.
+    """Passwords by job id, bounded in number and age. Safe to use from any thread.
 
-    A restart forgets them all: the job then fails with the code "encrypted", and the password is sent
-    again with a retry.
+    A restart loses them all: their jobs fail with the code "encrypted", and the client retries with the password.
+
+    Example:
+        >>> passwords.put(job.id, SecretStr("s3cret"))
+        >>> passwords.of(job.id)
+        's3cret'
     """
 
     def __init__(
         self, *, most: int = _MOST, seconds: float = _SECONDS, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Keep at most so many, and each for at most so long."""
-        assert most > 0, "a store that keeps nothing is none"
-        self._by_job: OrderedDict[str, tuple[float, SecretStr]] = OrderedDict()  # with its last moment, in that order
+        """Keep at most `most` passwords, each for at most `seconds` of `clock`."""
+        assert most > 0, "at least one password is kept"
+        self._by_job: OrderedDict[str, tuple[float, SecretStr]] = OrderedDict()  # with its expiry, oldest first
         self._most = most
         self._seconds = seconds
         self._clock = clock
         self._lock = Lock()
 
     def put(self, job_id: str, password: SecretStr) -> None:
-        """Keep the password of a job until `forget`; before the job can be claimed, that is before its commit."""
+        """Keep the password of a job until `forget`. Call it before the job is committed and can be claimed."""
         with self._lock:
             self._by_job[job_id] = self._clock() + self._seconds, password
             self._by_job.move_to_end(job_id)
             self._forget_old()
 
     def of(self, job_id: str) -> str | None:
-        """A job's password in clear, for the extractor alone; None where there is none. Asking again finds it again."""
+        """A job's password in plain text, for the extractor only; None when there is none."""
         with self._lock:
             self._forget_old()
             kept = self._by_job.get(job_id)
         return kept[1].get_secret_value() if kept is not None else None
 
     def forget(self, job_id: str) -> None:
-        """The job has ended, one way or another; a job without a password is fine."""
+        """Delete the password of a job that has ended, if it has one."""
         with self._lock:
             self._by_job.pop(job_id, None)
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """The number of passwords kept."""
         with self._lock:
             self._forget_old()
             return len(self._by_job)

@@ -1,4 +1,4 @@
-"""Embedding stored chunks anew for a generation that lacks their vectors, block by block, each on the bill."""
+"""Embeds stored chunks for a generation that lacks their vectors, block by block, each block billed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder
 
 TextOf: TypeAlias = Callable[[Sequence[str], str], str]
-"""From a chunk's heading path and text to what the embedder reads of it, as ingestion makes it."""
+"""From a chunk's heading path and text to the text that is embedded, as in ingestion."""
 
 BLOCK = 128
-"""Chunks embedded between two commits: the most that a crash makes do again."""
+"""Chunks embedded between two commits: the most work that a crash repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which generation is filled, and by what."""
+    """The generation to fill, and the embedder that fills it."""
 
     generation: int
     embedder: Embedder
@@ -27,9 +27,12 @@ class Target:
 
 
 class Reembedder:
-    """Fills generations from the chunks in SQL. Chunks stay as they were cut; what a shorter model cannot read is cut.
+    """Fills generations with vectors of the chunks in SQL. Chunks keep their bounds; too long texts are cut.
 
-    The tokens are booked on the tenant whose chunks they are, and on no user and no key: nobody there asked for it.
+    The tokens are billed to the tenant of the chunks, without a user or key, since no user requested them.
+
+    Example:
+        >>> Reembedder(vectors, ledger).fill(target, before=check_stopped, after=progress.add)
     """
 
     def __init__(self, vectors: VectorRepository, ledger: Ledger, *, block: int = BLOCK) -> None:
@@ -40,17 +43,21 @@ class Reembedder:
         self._requests: dict[tuple[int, str], str] = {}
 
     def progress(self, generation: int) -> tuple[int, int]:
-        """How many visible chunks have their vector, and how many there are."""
+        """The number of visible chunks that have a vector in `generation`, and of all visible chunks."""
         return self._vectors.progress(generation)
 
     def fill(self, target: Target, *, before: Callable[[], None], after: Callable[[int], None]) -> int:
-        """Embed what the generation lacks, in the order of the keys; how many chunks that were.
+        """Embed the chunks without a vector, in the order of their keys; returns their number.
 
-        `before` is called before each block and may raise to stop; `after` gets how many chunks a block had. What
-        was stored stays, so that a stopped filling goes on where it was.
+        Stored blocks stay, so that a later call continues after them.
+
+        Args:
+            target: The generation and its embedder.
+            before: Called before each block; may raise to stop.
+            after: Called after each block with its number of chunks.
 
         Raises:
-            StorageFull, StoreUnavailable: The block at hand was not stored.
+            StorageFull, StoreUnavailable: The current block was not stored.
         """
         last, filled = -1, 0
         while True:
@@ -78,7 +85,7 @@ class Reembedder:
                 self._ledger.settle(event_id, Settlement(status=status))
 
     def _reserve(self, target: Target, tenant_id: str, texts: Sequence[str]) -> str:
-        """Write the embedding of a tenant's texts down before it is made; the row's id."""
+        """Reserve the tokens of a tenant's texts in the ledger; returns the id of the row."""
         embedder, request = target.embedder, (target.generation, tenant_id)
         info = embedder.info
         counted = [min(embedder.count_tokens(text), info.max_tokens) for text in texts]

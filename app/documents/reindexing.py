@@ -1,4 +1,4 @@
-"""Reading a collection's documents again, while the versions there are stay visible until each swap."""
+"""Reindexes a collection: parses and embeds its documents again, each searchable in its old version until then."""
 
 import contextlib
 from collections.abc import Callable
@@ -15,7 +15,12 @@ _BATCH = 50  # documents queued in one transaction
 
 
 class Reindexer:
-    """Begins reindexings, shows and cancels them."""
+    """Begins, shows and cancels reindexings.
+
+    Example:
+        >>> started = reindexer.begin("col_1", principal=admin)
+        >>> reindexer.get(started.id, principal=admin).finished_at
+    """
 
     def __init__(
         self,
@@ -37,8 +42,8 @@ class Reindexer:
     def begin(self, collection_id: str, *, principal: Principal) -> Reindexing:
         """Queue every indexed document of a collection to be extracted, chunked and embedded again.
 
-        Each gets a new version of the same bytes, so that earlier citations keep the text they were made from.
-        A crash on the way leaves those queued that were: asking again queues all.
+        Each gets a new version of the same bytes, so that earlier citations keep the text they quote. After a crash
+        some documents are queued and others are not; call it again to queue all.
 
         Raises:
             NotFound: No such collection.
@@ -61,10 +66,10 @@ class Reindexer:
         return self._reindexings.get(reindex_id, tenant_id=principal.tenant_id)
 
     def get(self, reindex_id: str, *, principal: Principal) -> Reindexing:
-        """Where it stands.
+        """The reindexing and the number of its jobs by status.
 
         Raises:
-            NotFound: No such reindexing, or of a collection the caller's key does not reach.
+            NotFound: No such reindexing, or the key may not access its collection.
         """
         found = self._reindexings.get(reindex_id, tenant_id=principal.tenant_id)
         if principal.collections is not None and found.collection_id not in principal.collections:
@@ -72,7 +77,7 @@ class Reindexer:
         return found
 
     def cancel(self, reindex_id: str, *, principal: Principal) -> Reindexing:
-        """Cancel its jobs that wait or run; what was swapped stays.
+        """Cancel its queued and running jobs; documents already indexed keep their new version.
 
         Raises:
             NotFound: As `get`.
@@ -81,10 +86,10 @@ class Reindexer:
         if self.get(reindex_id, principal=principal).finished_at is not None:
             raise Conflict("Only a job that waits or runs can be cancelled; this one has ended.")
         for job_id in self._reindexings.open_jobs(reindex_id):
-            with contextlib.suppress(Conflict, NotFound):  # it ended in this moment, or its document is gone
+            with contextlib.suppress(Conflict, NotFound):  # it has just ended, or its document was deleted
                 self._intake.cancel(job_id, principal=principal, jobs=self._jobs)
         return self.get(reindex_id, principal=principal)
 
     def _repeat(self, made: Document) -> None:
-        with contextlib.suppress(FileNotFoundError):  # the job will say that the original is missing
+        with contextlib.suppress(FileNotFoundError):  # the job will fail: the original is missing
             self._files.repeat(made.id, version=made.version, of=made.version - 1)

@@ -1,4 +1,4 @@
-"""The vector index in use: loaded or rebuilt at start, kept in step with SQL, retrained as it grows, saved."""
+"""The vector index of a running server: loaded or built at start, updated with SQL, retrained as it grows, saved."""
 
 import threading
 from dataclasses import dataclass
@@ -20,23 +20,28 @@ from retrieval.types import EmbedderInfo
 
 IndexDevice = Literal["cpu", "cuda"]
 
-_FEW_CHANGES = 64  # writes made during a training that are repeated while other writers wait
+_FEW_CHANGES = 64  # writes during a training; so few are repeated while other writers wait
 _CLOSE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A write to repeat on the index being built: `vectors` of new keys, `None` where they went."""
+    """A write to an index: vectors to add, or `None` to remove the keys."""
 
     keys: Keys
     vectors: Vectors | None
 
 
 class LiveVectorIndex:
-    """A FAISS index that mirrors the visible chunks. SQL is the truth: whatever differs is mended at start.
+    """A FAISS index of all visible chunks. SQL is the source of truth: differences are repaired at start.
 
-    When the plan asks for another kind of index, a thread builds it from SQL beside the one in use,
-    repeats the writes made meanwhile, and puts it in place; searches and writes go on all the time.
+    When the plan wants another kind of index, a thread builds it from SQL, repeats the writes made meanwhile, and swaps
+    it in. Searches and writes continue all the time.
+
+    Example:
+        >>> index = LiveVectorIndex(folder, embedder=embedder.info, generation=1, chunks=chunks)
+        >>> index.add(keys, vectors)
+        >>> hits = index.current().search(query, k=10, allowed=None)
     """
 
     def __init__(
@@ -49,9 +54,9 @@ class LiveVectorIndex:
         plan: IndexPlan | None = None,
         transfer: Transfer | None = None,
     ) -> None:
-        """Open the index saved in `folder` and mend it, or build it from SQL.
+        """Load the index saved in `folder` and repair it, or build it from SQL.
 
-        With a `transfer` a copy on its device answers searches; what is saved is the index in memory.
+        With a `transfer` a copy on its device answers searches; the index in memory is the one that is saved.
         """
         self._folder = folder
         self._embedder = embedder
@@ -59,12 +64,12 @@ class LiveVectorIndex:
         self._chunks = chunks
         self._plan = plan or IndexPlan()
         self._transfer = transfer
-        self._changes = threading.Lock()  # guards what follows and orders the writes
+        self._changes = threading.Lock()  # guards the fields below and orders the writes
         self._saving = threading.Lock()
         self._dirty = False
         self._closing = False
-        self._failed = False  # a training failed: not again before the next start
-        self._missed: list[_Change] | None = None  # writes since the training began; None when none runs
+        self._failed = False  # a training failed; the next one is tried after a restart
+        self._missed: list[_Change] | None = None  # writes since the training began; None when no training runs
         self._training: threading.Thread | None = None
         self._index: FaissIndex = self._open()
         self._served = self._place(self._index)
@@ -81,35 +86,35 @@ class LiveVectorIndex:
 
     @property
     def lists(self) -> int:
-        """Inverted lists of the index in use, 0 when it is flat."""
+        """The number of inverted lists of the index in use; 0 when it is flat."""
         return self._index.lists
 
     def current(self) -> VectorIndex:
-        """The index to search; ask again for every search, another may have taken its place."""
+        """The index to search. Call it for every search: the index may be swapped."""
         return self._served
 
     def reconcile(self) -> None:
-        """Take in what SQL has and drop what it has not; writes wait meanwhile."""
+        """Add the chunks that SQL has and the index lacks, remove the others; writes wait meanwhile."""
         with self._changes:
             changes = self._differences(self._served)
             for change in changes:
                 self._take(change)
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """Add the vectors of chunks that were just committed, rounded as SQL keeps them.
+        """Add the vectors of chunks that were just committed, rounded to float16 as in SQL.
 
-        So an index that grew and one that was built from SQL give the same scores.
+        So an index that was updated and one that was built from SQL give the same scores.
         """
         self._change(_Change(keys.copy(), vectors.astype(np.float16).astype(np.float32)))
 
     def forget(self, keys: Keys) -> None:
-        """Drop the vectors of chunks that are gone."""
+        """Remove the vectors of deleted chunks."""
         if len(keys):
             self._change(_Change(keys.copy(), None))
             self._chunks.forget(keys)
 
     def save_if_changed(self) -> bool:
-        """Write the index to disk when it differs from the saved one. Searches go on; writes wait for the copy only."""
+        """Save the index if it changed; returns whether it did. Searches continue; writes wait only for the copy."""
         with self._saving:
             with self._changes:
                 if not self._dirty:
@@ -125,12 +130,12 @@ class LiveVectorIndex:
             return True
 
     def settle(self) -> None:
-        """Wait for the training in progress, if any, and for those it leads to."""
+        """Wait for the training in progress, if any, and for those that follow it."""
         while (training := self._training) is not None and training.is_alive():
             training.join()
 
     def close(self) -> None:
-        """Give up a training in progress and save what changed."""
+        """Abort a training in progress and save the index if it changed."""
         self._closing = True
         training = self._training
         if training is not None:
@@ -165,7 +170,7 @@ class LiveVectorIndex:
         return index
 
     def _differences(self, index: FaissIndex | DeviceIndex) -> list[_Change]:
-        """What makes `index` hold the visible chunks and no others."""
+        """The writes after which `index` holds exactly the visible chunks."""
         wanted = self._chunks.visible_keys()
         held = index.keys()
         surplus = np.setdiff1d(held, wanted, assume_unique=True)
@@ -188,7 +193,7 @@ class LiveVectorIndex:
             return None
 
     def _build(self, wanted: Keys, *, lists: int, threads: int | None) -> FaissIndex:
-        """A new index of the `wanted` chunks, by so many threads (None: all there are).
+        """Build an index of the `wanted` chunks with `threads` threads (None: one per core).
 
         Raises:
             _Closing: `close` was called meanwhile.
@@ -213,7 +218,7 @@ class LiveVectorIndex:
         return index
 
     def _place(self, index: FaissIndex) -> FaissIndex | DeviceIndex:
-        """What answers searches over `index` and is written to in its stead."""
+        """The index that answers searches and takes writes: `index` itself, or its copy on the device."""
         if self._transfer is None:
             return index
         return DeviceIndex(index, transfer=self._transfer, report=_report)
@@ -222,7 +227,7 @@ class LiveVectorIndex:
         return self._chunks.vectors(keys.tolist(), generation=self._generation)
 
     def _train_if_outgrown(self) -> None:
-        """Start a training when the plan asks for another kind of index; the caller holds `_changes`."""
+        """Start a training when the plan wants another kind of index; the caller holds `_changes`."""
         now = self._index.lists
         lists = self._plan.lists(len(self._index), now=now)
         if lists == now or self._missed is not None or self._failed or self._closing:
@@ -233,8 +238,8 @@ class LiveVectorIndex:
 
     def _train(self, lists: int) -> None:
         try:
-            # SQL is read after `_missed` exists: a write is in what is read, in what was missed, or in both
-            index = self._build(self._chunks.visible_keys(), lists=lists, threads=1)  # the other cores serve
+            # SQL is read after `_missed` is set: a write is in what is read, in `_missed`, or in both
+            index = self._build(self._chunks.visible_keys(), lists=lists, threads=1)  # the other cores answer searches
             while len(missed := self._take_missed()) > _FEW_CHANGES:
                 for change in missed:
                     _apply(change, index)
@@ -250,7 +255,7 @@ class LiveVectorIndex:
                 self._train_if_outgrown()
         except _Closing:
             return
-        except Exception as error:  # noqa: BLE001 - the index in use goes on serving; the next start tries again
+        except Exception as error:  # noqa: BLE001 - the index in use keeps answering; the next start tries again
             logger().error("index.training", error=type(error).__name__, exc_info=error)
             with self._changes:
                 self._failed = True
@@ -263,15 +268,15 @@ class LiveVectorIndex:
 
 
 def index_folder(data_dir: Path, generation: int) -> Path:
-    """Where the index of a generation is saved; that of the first has the name from when there was only one."""
+    """The folder of a generation's index; `index` for the first generation, `index-N` for the others."""
     return data_dir / ("index" if generation == 1 else f"index-{generation}")
 
 
 def transfer_to(device: IndexDevice) -> Transfer | None:
-    """How an index gets onto `device`; None where it stays in memory.
+    """The transfer of an index to `device`; None for the CPU.
 
     Raises:
-        IndexDeviceUnavailable: There is no such device, or this FAISS cannot use it.
+        IndexDeviceUnavailable: The device does not exist, or this FAISS build cannot use it.
     """
     return gpu_transfer() if device == "cuda" else None
 
@@ -293,4 +298,4 @@ def _apply(change: _Change, index: FaissIndex | DeviceIndex) -> None:
 
 
 class _Closing(Exception):
-    """The process is shutting down; the index in use is as good as it was."""
+    """The process is shutting down; the training is aborted."""

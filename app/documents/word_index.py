@@ -1,4 +1,4 @@
-"""The keyword index in use: the database's own while it is small, one beside it above, kept in step with SQL."""
+"""The keyword index of a running server: the database's own for small installations, a Tantivy index for large ones."""
 
 import math
 import threading
@@ -23,16 +23,21 @@ if TYPE_CHECKING:
 
 LexicalEngine = Literal["auto", "sql", "tantivy"]
 
-_LARGE = 50_000  # visible chunks; the database's index ranks fewer fast enough
+_LARGE = 50_000  # visible chunks; with fewer, the database's own index is fast enough
 _COMMITS_SHARE = 10  # a commit waits until this many times its own duration has passed since the last
-_CATCHING_UP = 1_000  # chunks; fewer are mended while writers wait
+_CATCHING_UP = 1_000  # chunks; fewer differences are repaired while writers wait
 
 
 class LiveWordIndex:
-    """Implements `LexicalIndex`. Whatever becomes of the index beside the database, the database's own still answers.
+    """Implements `LexicalIndex` with the database's own full-text index, or with a Tantivy index once it is ready.
 
-    The index beside it is opened, mended or built by a thread of its own and takes over when it
-    mirrors the visible chunks. When it fails it is given up until the next start.
+    A thread opens, repairs or builds the Tantivy index, which answers searches once it holds all visible chunks.
+    When it fails, the database's index answers until the next start.
+
+    Example:
+        >>> index = LiveWordIndex(folder, database=database, chunks=chunks)
+        >>> index.start()
+        >>> index.search_text("notice period", scope=Scope(tenant_id="acme"), k=10)
     """
 
     def __init__(
@@ -45,16 +50,16 @@ class LiveWordIndex:
         large: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Opens nothing yet; see `start`.
+        """Create it; `start` opens the Tantivy index.
 
         Args:
-            folder: Of the index beside the database.
+            folder: Of the Tantivy index.
             database: Migrated.
-            chunks: The store over it that is told of deletions.
-            engine: Which index answers; `auto` goes by size.
-            large: Visible chunks from which on `auto` wants the index beside the database. `None`
-                is 50,000 on SQLite and 1 on PostgreSQL, whose own ranking is not BM25.
-            clock: Seconds, to space commits.
+            chunks: The chunks of `database`.
+            engine: Which index answers; `auto` chooses by the number of chunks.
+            large: Visible chunks from which on `auto` chooses Tantivy. `None` is 50,000 on SQLite and 1 on
+                PostgreSQL, whose own ranking is not BM25.
+            clock: Seconds, to limit the rate of commits.
         """
         self._folder = folder
         self._chunks = chunks
@@ -77,23 +82,23 @@ class LiveWordIndex:
 
     @property
     def ratio_scale(self) -> bool:
-        """Whether scores are BM25's; PostgreSQL's own ranking is not."""
+        """Whether scores are those of BM25; PostgreSQL's own ranking is not."""
         return self._index is not None or self._chunks.ratio_scale
 
     def start(self) -> None:
-        """Open or build the index beside the database in the background, if it is wanted by now."""
+        """Open or build the Tantivy index in the background, if the installation is large enough."""
         with self._changes:
             if self._opening is None and not self._stop.is_set() and self._is_wanted():
                 self._opening = threading.Thread(target=self._open, name="lexical-index", daemon=True)
                 self._opening.start()
 
     def wait(self) -> None:
-        """Until what `start` began has ended."""
+        """Wait for the thread that `start` began."""
         if self._opening is not None:
             self._opening.join()
 
     def close(self) -> None:
-        """Save what changed and let go of the files. The database's index answers from here on."""
+        """Save changes and close the Tantivy index; the database's index answers from here on."""
         self._stop.set()
         self.wait()
         with self._changes:
@@ -105,9 +110,8 @@ class LiveWordIndex:
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query.
 
-        Scores are BM25, a word's rarity that in the tenant's collections asked for, except by PostgreSQL's own
-        index. The index beside the database may for a
-        moment still hold a chunk that is no longer visible: the store is asked again for hits.
+        Scores are BM25, with document frequencies of the searched collections, except from PostgreSQL's own index.
+        A hit may be a chunk that was deleted a moment ago; the caller reads hits from SQL, which leaves it out.
         """
         index = self._index
         if index is not None:
@@ -122,13 +126,13 @@ class LiveWordIndex:
         return self._chunks.search_text(query, scope=scope, k=k)
 
     def add(self, keys: Keys) -> None:
-        """Take in chunks that were just committed; they are found at once, or while many come, within moments."""
+        """Add chunks that were just committed; searches find them at once, or within moments while many are added."""
         with self._changes:
             if self._index is None:
                 self.start()
                 return
             try:
-                self._index.remove(keys)  # the thread that mended the index may have been first
+                self._index.remove(keys)  # the repairing thread may have added them already
                 for entries in self._entries.entries(keys.tolist()):
                     self._index.add(entries)
             except (OSError, ValueError) as error:
@@ -139,7 +143,7 @@ class LiveWordIndex:
                 self.save_if_changed()
 
     def forget(self, keys: Keys) -> None:
-        """Drop chunks that are gone, at once."""
+        """Remove deleted chunks at once."""
         with self._changes:
             if self._index is not None and len(keys):
                 try:
@@ -151,7 +155,7 @@ class LiveWordIndex:
                 self.save_if_changed()
 
     def save_if_changed(self) -> bool:
-        """Make every change durable and visible; whether there was one."""
+        """Commit pending changes; returns whether there were any."""
         with self._changes:
             if self._index is None or not self._dirty:
                 return False
@@ -189,7 +193,7 @@ class LiveWordIndex:
                 else:
                     self._index = index
                     logger().info("lexical.ready", chunks=len(index))
-        except Exception as error:  # noqa: BLE001 - a thread of its own: the database's index goes on answering
+        except Exception as error:  # noqa: BLE001 - the database's index keeps answering
             logger().error("lexical.failed", error=type(error).__name__, exc_info=error)
 
     def _loaded(self) -> "TantivyIndex":
@@ -227,7 +231,7 @@ class LiveWordIndex:
         logger().info("lexical.reconciled", added=len(missing), removed=len(surplus))
 
     def _give_up(self, error: Exception) -> None:
-        """The file system refused, most likely: until the next start the database's index answers."""
+        """Stop using the Tantivy index after an error; the database's index answers until the next start."""
         with self._changes:
             if self._index is not None:
                 self._index = None

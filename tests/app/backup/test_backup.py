@@ -252,11 +252,11 @@ SUMMARISED = Summary({}, 0, 0, (), ()).encode()
         ({MANIFEST: b"{}", SUMMARY: SUMMARISED}, "manifest cannot be read"),
         ({MANIFEST: manifest_of()}, "no summary"),
         ({SUMMARY: SUMMARISED}, "does not begin with a manifest"),
-        ({MANIFEST: manifest_of(), "files/../../escaped/1": b"x", SUMMARY: SUMMARISED}, "something else"),
-        ({MANIFEST: manifest_of(), "/etc/passwd": b"x", SUMMARY: SUMMARISED}, "something else"),
+        ({MANIFEST: manifest_of(), "files/../../escaped/1": b"x", SUMMARY: SUMMARISED}, "members of another kind"),
+        ({MANIFEST: manifest_of(), "/etc/passwd": b"x", SUMMARY: SUMMARISED}, "members of another kind"),
         (
             {MANIFEST: manifest_of(), "rows/tenant/000001.jsonl": b'{"table":"x","columns":[]}\n', SUMMARY: SUMMARISED},
-            "no place for",
+            "do not fit its schema",
         ),
     ],
 )
