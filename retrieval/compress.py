@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from retrieval.footnote_numbers import header_of, numbered
 from retrieval.passages import Passage, passages
 from retrieval.relevance import Worth, odds, overlap, term_weights
 from retrieval.selection import Prices, Unit, choose, pieces
 from retrieval.sentences import unit_spans
-from retrieval.types import Chunk, Context, Dropped, Hit, Source, Span
+from retrieval.types import Context, Dropped, Hit, Source, Span
 from retrieval.words import terms, word_spans
 
 Order: TypeAlias = Callable[[Sequence[Source]], Sequence[int]]
@@ -25,8 +26,6 @@ def edges_first(sources: Sequence[Source]) -> list[int]:
 
 ELLIPSIS = " … "
 END = "\n"
-# A header is there to name the source; a 4 KB filename must not eat the budget.
-_LABEL_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +36,7 @@ class _Draft:
     source: Source
 
     def numbered(self, place: int, count: Callable[[str], int]) -> "_Draft":
-        header = header_of(place + 1, self.source.hit.chunk)
-        tokens = count(header) + count(self.source.body)
-        return replace(self, source=replace(self.source, number=place + 1, header=header, tokens=tokens))
+        return replace(self, source=numbered(self.source, place, count_tokens=count))
 
 
 def compress(
@@ -227,24 +224,6 @@ def _dropped(
         reasons |= dict.fromkeys(draft.ranks[1:], "merged")
     presented = {draft.ranks[0] for draft in drafts}
     return tuple(Dropped(hits[rank].chunk.id, reason) for rank, reason in reasons.items() if rank not in presented)
-
-
-def header_of(number: int, chunk: Chunk) -> str:
-    """The line above a source, `[2] report.pdf, pages 3-4 — Revenue`; one line, whatever the names hold."""
-    line = f"[{number}] {_label(chunk.filename)}"
-    if chunk.page_start is not None:
-        last = chunk.page_end if chunk.page_end is not None else chunk.page_start
-        line += f", page {last}" if last == chunk.page_start else f", pages {chunk.page_start}-{last}"
-    if chunk.heading_path:
-        line += f" — {_label(chunk.heading_path[-1])}"
-    return line + "\n"
-
-
-def _label(name: str) -> str:
-    line = " ".join(name.split())
-    if not line.isprintable():
-        line = "".join(char for char in line if char.isprintable())
-    return line if len(line) <= _LABEL_CHARS else line[: _LABEL_CHARS - 1] + "…"
 
 
 def _best_rank(draft: _Draft) -> int:

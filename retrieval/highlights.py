@@ -9,6 +9,7 @@ so its keys and values are reused.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from retrieval.footnote_numbers import marker
 from retrieval.relevance import overlap, term_weights
 from retrieval.sentences import unit_spans
 from retrieval.types import Chunk, Source, Span
@@ -67,7 +68,7 @@ def highlights(
         if len(chosen) == most:
             break
         source, span, text = found[place]
-        line = f"[{source.number}] {' '.join(text.split())}\n"
+        line = f"{marker(source.number)} {' '.join(text.split())}\n"
         tokens = count_tokens(line)
         if tokens <= budget:
             budget -= tokens
@@ -77,7 +78,7 @@ def highlights(
 
 def pointer_to(number: int, document_id: str, span: Span, text: str) -> Highlight:
     """Words of source `number` that may be the answer, to be read behind others in one line."""
-    return Highlight(number, document_id, span, f" {' '.join(text.split())} [{number}]")
+    return Highlight(number, document_id, span, f" {' '.join(text.split())} {marker(number)}")
 
 
 def _sentences(source: Source) -> list[Span]:

@@ -16,7 +16,8 @@ from app.answering.wording import Wording
 from app.telemetry.stations import station
 from generation.ports import Engine, Tokenizer
 from generation.prefix import order_for_reuse
-from retrieval.compress import Order, compress, edges_first, header_of
+from retrieval.compress import Order, compress, edges_first
+from retrieval.footnote_numbers import header_of
 from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.types import Context, Hit, Source
 

@@ -14,12 +14,10 @@ from app.answering.citation import Citation, Origin, Pages
 from app.answering.refusals import refuses
 from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Evidence, Verifier
+from retrieval.footnote_numbers import MARKER, MARKER_START, UNCLOSED_MARKER, numbers_in
+from retrieval.footnote_numbers import marker as marker_of
 from retrieval.types import Source, Span
 
-_MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
-# What a "]" would make a marker of: what is left around one that was dropped, as in "[[9]1]".
-_ALMOST_MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\Z")
-_UNFINISHED_MARKER = re.compile(r"\[[\d\s,;]{0,24}\Z")
 _TERMINATORS = ".!?…。！？।؟"
 _UNSPACED_TERMINATORS = "。！？"
 # "Lynch v. Arizona", "the U.S. dollar": a dot that ends no sentence. What stays joined by mistake is cited as one.
@@ -168,8 +166,8 @@ class FootnoteWriter:
             if self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
                 self._close_sentence()
             self._ended = False
-        if char == "]" and _ALMOST_MARKER.search(self._written[-32:]):
-            return 1
+        if char == "]" and UNCLOSED_MARKER.search(self._written[-32:]):
+            return 1  # the rest around a marker that was left out, as in "[[9]1]", must not become one
         abbreviated = char == "." and _ABBREVIATION.search(self._written[self._sentence_start :])
         self._plain(char)
         self._ended = self._ended or (char in _TERMINATORS and not abbreviated)
@@ -188,23 +186,23 @@ class FootnoteWriter:
     def _gap(self, *, final: bool) -> int:
         """Space after a sentence: the end of it, unless a marker follows that belongs to it."""
         rest = self._held.lstrip()
-        if rest.startswith("[") and _MARKER.match(rest):
+        if rest.startswith("[") and MARKER.match(rest):
             return len(self._held) - len(rest)  # the marker closes up to the sentence it follows
-        if not final and (not rest or _UNFINISHED_MARKER.match(rest)):
+        if not final and (not rest or MARKER_START.match(rest)):
             return 0
         self._close_sentence()
         self._plain(self._held[0])
         return 1
 
     def _bracket(self, *, final: bool) -> int:
-        match = _MARKER.match(self._held)
+        match = MARKER.match(self._held)
         if match is None:
-            if _UNFINISHED_MARKER.match(self._held) and not final:
+            if MARKER_START.match(self._held) and not final:
                 return 0
             self._plain("[")
             self._ended = False
             return 1
-        for number in map(int, re.findall(r"\d+", match[1])):
+        for number in numbers_in(match):
             already = any(marker.number == number for marker in self._sentence_markers)
             if number in self._sources and not already:
                 self._mark(number)
@@ -217,7 +215,7 @@ class FootnoteWriter:
 
     def _mark(self, number: int) -> _Marker:
         start = len(self._written)
-        self._written += f"[{number}]"
+        self._written += marker_of(number)
         marker = _Marker(number, start, len(self._written))
         self._sentence_markers.append(marker)
         return marker

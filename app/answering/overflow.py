@@ -7,7 +7,8 @@ citations open the original and are verified against it; only what the generator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.compress import ELLIPSIS, END, Order, header_of
+from retrieval.compress import ELLIPSIS, END, Order
+from retrieval.footnote_numbers import header_of, numbered
 from retrieval.passages import Passage, passages
 from retrieval.sentences import unit_spans
 from retrieval.types import Chunk, Context, Dropped, Hit, Source, Span
@@ -88,9 +89,9 @@ def with_summaries(
         made = [source_of(item, summary) for item, summary in written]
         summarised = {source.hit.chunk.id for source in made}
         best_first = sorted([*kept, *made], key=lambda source: ranks[source.hit.chunk.id])
-        numbered = [_numbered(source, place, count_tokens) for place, source in enumerate(best_first)]
-        places = order(numbered)
-        sources = tuple(_numbered(numbered[place], at, count_tokens) for at, place in enumerate(places))
+        ranked = [numbered(source, place, count_tokens=count_tokens) for place, source in enumerate(best_first)]
+        places = order(ranked)
+        sources = tuple(numbered(ranked[place], at, count_tokens=count_tokens) for at, place in enumerate(places))
         tokens = sum(source.tokens for source in sources)
         if tokens <= budget:
             dropped = _dropped(context, [item for item, _ in written], presented=summarised)
@@ -150,11 +151,6 @@ def source_of(item: LeftOut, summary: str) -> Source:
         compressed=True,
         chunks=tuple(sorted(holders, key=lambda chunk: (chunk.start_char, chunk.key))),
     )
-
-
-def _numbered(source: Source, place: int, count_tokens: Callable[[str], int]) -> Source:
-    header = header_of(place + 1, source.hit.chunk)
-    return replace(source, number=place + 1, header=header, tokens=count_tokens(header) + count_tokens(source.body))
 
 
 def _dropped(context: Context, items: Sequence[LeftOut], *, presented: set[str]) -> tuple[Dropped, ...]:

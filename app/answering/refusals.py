@@ -9,11 +9,11 @@ Example:
     True
 """
 
-import re
 import unicodedata
 from dataclasses import dataclass
 
 from app.answering.language import ENGLISH, language_of
+from retrieval.footnote_numbers import without_markers
 
 NO_EVIDENCE = "The documents do not hold an answer to this question."
 REFUSAL = "I don't know."
@@ -75,7 +75,7 @@ def refuses(answer: str, *, cited: bool) -> bool:
             answer that begins with a refusal, goes on and cites is an answer. Without citations the beginning decides.
     """
     if cited:
-        return _folded(_MARKERS.sub("", answer)).rstrip(".。। ") in _FOLDED_REFUSALS
+        return _folded(without_markers(answer)).rstrip(".。। ") in _FOLDED_REFUSALS
     return _folded(answer).startswith(_FOLDED_REFUSALS)
 
 
@@ -83,5 +83,4 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip().casefold().replace("’", "'")
 
 
-_MARKERS = re.compile(r"\s*\[\d{1,3}\]")
 _FOLDED_REFUSALS = tuple(_folded(texts.refusal).rstrip(".。।") for texts in REFUSALS.values())

@@ -8,6 +8,7 @@ from app.answering.citation import Citation
 from app.evaluation.said import Footnote, Said
 from app.evaluation.squad import contains_any, exact_match, f1, longest_common_f1
 from app.evaluation.types import GoldSpan
+from retrieval.footnote_numbers import marker
 from retrieval.types import Source
 
 _MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")
@@ -117,7 +118,7 @@ def marker_scores(
         (found.answer_start, found.answer_end)
         for found in answer.citations
         if presented.get(found.index) == found.document_id
-        and answer.text[found.answer_start : found.answer_end] == f"[{found.index}]"
+        and answer.text[found.answer_start : found.answer_end] == marker(found.index)
     }
     scores = {"dangling": float(len((marks | places) - backed))}
     if answer.citations:

@@ -5,6 +5,8 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
 
+from retrieval.footnote_numbers import marker
+
 
 class Quote(BaseModel):
     """An exact passage of a document."""
@@ -91,4 +93,4 @@ def _heading(passage: Quote) -> str:
     doubt = " (not verified)" if passage.verified is False else ""
     name = " ".join(passage.filename.split())
     where = f"document {passage.document_id} version {passage.version}, characters {passage.start}-{passage.end}"
-    return f"[{passage.number}] {name}{page}{doubt} ({where})"
+    return f"{marker(passage.number)} {name}{page}{doubt} ({where})"

@@ -17,9 +17,9 @@ from app.answering.followup.noun_phrases import (
     names,
     plural,
     topic,
-    without_markers,
     words,
 )
+from retrieval.footnote_numbers import without_markers
 
 Kind: TypeAlias = Literal["thing", "person", "several", "place"]
 
@@ -70,7 +70,7 @@ def named(noun: str, before: Sequence[Exchange]) -> str | None:
     """The latest noun phrase with this noun that also has a name in it: `the plant in Oslo` for `plant`."""
     wanted = {noun, noun.removesuffix("s")}
     for exchange in _latest(before):
-        found = [topic(exchange.question), *_named_in(exchange.question), *_named_in(without_markers(exchange.answer))]
+        found = [topic(exchange.question), *_named_in(exchange.question), *_named_in(_answer_text(exchange))]
         for phrase in found:
             if phrase is not None and head(phrase) in wanted and any(word.capital for word in words(phrase)):
                 return phrase
@@ -92,7 +92,7 @@ def name(before: Sequence[Exchange], *, of_person: bool) -> str | None:
 def year(before: Sequence[Exchange]) -> str | None:
     """The latest year; of one exchange the answer's."""
     for exchange in _latest(before):
-        found = _YEAR.search(without_markers(exchange.answer)) or _YEAR.search(exchange.question)
+        found = _YEAR.search(_answer_text(exchange)) or _YEAR.search(exchange.question)
         if found is not None:
             return found.group()
     return None
@@ -109,7 +109,7 @@ def _named_in(text: str) -> list[str]:
 
 def _focus(exchange: Exchange) -> str | None:
     """The name that the question asked for: one that only the answer has."""
-    answer = without_markers(exchange.answer)
+    answer = _answer_text(exchange)
     asked = exchange.question.casefold()
     new = [found for found in names(answer) if found.casefold() not in asked]
     if not new or answer.casefold().startswith("according to"):
@@ -164,7 +164,7 @@ def _place(before: Sequence[Exchange]) -> str | None:
     for exchange in _latest(before):
         places = [
             found
-            for text in (without_markers(exchange.answer), exchange.question)
+            for text in (_answer_text(exchange), exchange.question)
             for found in names(text)
             if _is_place(text, found)
         ]
@@ -184,4 +184,9 @@ def _is_place(text: str, found: str) -> bool:
 
 
 def _answer_names(exchange: Exchange) -> list[str]:
-    return names(without_markers(exchange.answer))
+    return names(_answer_text(exchange))
+
+
+def _answer_text(exchange: Exchange) -> str:
+    """The earlier answer without its footnote markers."""
+    return without_markers(exchange.answer).strip()

@@ -12,7 +12,6 @@ from itertools import pairwise
 _ENDING = r"(?:s|t|re|ve|ll|d|m)\b"
 _WORD = re.compile(rf"(?!(?<=['’]){_ENDING})(?:\d(?:[\d.,]*\d)?|[^\W\d_]\w*(?:['’](?!{_ENDING})\w+|[-&]\w+)*)")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;\n\"“(])\s*$")
-_MARKER = re.compile(r"\s*\[\d+\]")
 _BETWEEN_NAMES = re.compile(r"\s|\.\s")
 _POSSESSIVE = re.compile(r"['’]s?\s+")
 
@@ -74,11 +73,6 @@ class Word:
 def words(text: str) -> list[Word]:
     """The words and numbers; a possessive ending is no word."""
     return [Word(match.group(), *match.span()) for match in _WORD.finditer(text)]
-
-
-def without_markers(answer: str) -> str:
-    """An answer's words, without the numbers of its sources."""
-    return _MARKER.sub("", answer).strip()
 
 
 def names(text: str) -> list[str]:

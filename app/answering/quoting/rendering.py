@@ -7,11 +7,11 @@ from app.answering.citation import Citation, Pages
 from app.answering.formats import Format, json_answer
 from app.answering.plain_text import PlainText
 from app.answering.quoting.selection import Quote
+from retrieval.footnote_numbers import marker as marker_of
+from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span
 
 _BREAK = re.compile(r"[ \t]*[\r\n\v\f\x85\u2028\u2029]\s*")
-# Footnotes of the document itself, which would be read as those of the answer.
-_MARKER = re.compile(r"\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]")
 _OPENS_SOURCES = ', "sources": ['
 
 
@@ -53,7 +53,7 @@ def _marked(
     text, citations = "", []
     for quote, sentence in zip(quotes, shown, strict=True):
         text += f"{between if text else ''}{sentence} "
-        marker = f"[{quote.source.number}]"
+        marker = marker_of(quote.source.number)
         citations.append(_citation(quote, Span(len(text), len(text) + len(marker)), pages))
         text += marker
     return text, tuple(citations)
@@ -71,7 +71,7 @@ def _json(quotes: Sequence[Quote], answer: str, pages: Pages) -> tuple[str, tupl
 
 
 def _shown(text: str, *, form: Format) -> str:
-    line = _MARKER.sub("", _BREAK.sub(" ", text))
+    line = without_markers(_BREAK.sub(" ", text))
     if form == "text":
         writer = PlainText()
         line = writer.feed(line) + writer.finish()

@@ -14,7 +14,9 @@ from app.tuning.adapter.examples import Example, perturbed, twofold
 from app.tuning.adapter.pack import Branch, Pack, common_prefix
 from app.tuning.reranker.first_stage import Bm25
 from generation.ports import Tokenizer
-from retrieval.compress import END, header_of
+from retrieval.compress import END
+from retrieval.footnote_numbers import header_of
+from retrieval.footnote_numbers import marker as marker_of
 from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.types import Chunk, Context, Hit, Scores, Source, Span
 
@@ -311,7 +313,7 @@ def render(example: Example, numbers: Mapping[str, int]) -> str:
         return REFUSAL
     pieces: list[str] = []
     for statement in example.statements:
-        marker = f"[{numbers[statement.passage]}]"
+        marker = marker_of(numbers[statement.passage])
         if statement.text:
             pieces.append(f"{statement.text} {marker}")
         else:

@@ -1,0 +1,64 @@
+"""Numbers the sources of a prompt, and so the footnotes of the answer: the headers and markers that show a number.
+
+A source keeps its number from the prompt (`[2] report.pdf, pages 3-4`) to the footnote that cites it (`[2]`). Whatever
+writes, reads or removes such a number does it with this module; a decoder that allows markers of presented sources
+only has its own grammar of them (`generation.citations`).
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from retrieval.types import Chunk, Source
+
+MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
+"""A marker as models and documents write it, `[1]` or `[1, 2]`; the group holds the numbers."""
+
+UNCLOSED_MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\Z")
+"""The end of a text that a "]" would turn into a marker."""
+
+MARKER_START = re.compile(r"\[[\d\s,;]{0,24}\Z")
+"""A text that further characters may turn into a marker."""
+
+_BEFORE_AND_MARKER = re.compile(rf"\s*{MARKER.pattern}")
+# A header is there to name the source; a 4 KB filename must not eat the budget.
+_LABEL_CHARS = 100
+
+
+def marker(number: int) -> str:
+    """The marker of a source, `[2]`."""
+    return f"[{number}]"
+
+
+def numbers_in(found: re.Match[str]) -> list[int]:
+    """The source numbers of a match of `MARKER`, in order."""
+    return [int(number) for number in re.findall(r"\d+", found[1])]
+
+
+def without_markers(text: str) -> str:
+    """`text` without its markers and the white space before them."""
+    return _BEFORE_AND_MARKER.sub("", text)
+
+
+def header_of(number: int, chunk: Chunk) -> str:
+    """The line above a source, `[2] report.pdf, pages 3-4 — Revenue`; one line, whatever the names hold."""
+    line = f"{marker(number)} {_label(chunk.filename)}"
+    if chunk.page_start is not None:
+        last = chunk.page_end if chunk.page_end is not None else chunk.page_start
+        line += f", page {last}" if last == chunk.page_start else f", pages {chunk.page_start}-{last}"
+    if chunk.heading_path:
+        line += f" — {_label(chunk.heading_path[-1])}"
+    return line + "\n"
+
+
+def numbered(source: Source, place: int, *, count_tokens: Callable[[str], int]) -> Source:
+    """`source` as the one at `place` of the prompt, from 0: with its number, its header and its tokens."""
+    header = header_of(place + 1, source.hit.chunk)
+    return replace(source, number=place + 1, header=header, tokens=count_tokens(header) + count_tokens(source.body))
+
+
+def _label(name: str) -> str:
+    line = " ".join(name.split())
+    if not line.isprintable():
+        line = "".join(char for char in line if char.isprintable())
+    return line if len(line) <= _LABEL_CHARS else line[: _LABEL_CHARS - 1] + "…"
