@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.footnote_writer import _MARKER, _UNFINISHED_MARKER
 from generation.citation_grammar import OUTSIDE, CitationGrammar, walk
 from generation.constraints import ConstraintCompiler, TokenConstraint
 from generation.tokenizer import ChatTokenizer
 from generation.types import CitationMarkers
 from generation.vocabulary import token_bytes
+from retrieval.footnote_numbers import MARKER, MARKER_START
 from tests.generation.test_default_model import MODEL
 from tests.generation.tiny import tiny_tokenizer
 
@@ -45,7 +45,7 @@ def take(constraint: TokenConstraint, tokenizer: ChatTokenizer, text: str) -> To
 
 def numbers(text: str) -> list[int]:
     """What Footnote reads as cited in `text`."""
-    return [int(number) for marker in _MARKER.finditer(text) for number in re.findall(r"\d+", marker[1])]
+    return [int(number) for marker in MARKER.finditer(text) for number in re.findall(r"\d+", marker[1])]
 
 
 @cache
@@ -74,9 +74,9 @@ def random_walk(
 
 def assert_no_marker_dangles(text: str, *, sources: int) -> None:
     assert all(1 <= number <= sources for number in numbers(text))
-    rest = _MARKER.sub("", text)
+    rest = MARKER.sub("", text)
     opened = rest.find("[")  # only the marker the text was cut off in
-    assert opened < 0 or _UNFINISHED_MARKER.match(rest, opened), text
+    assert opened < 0 or MARKER_START.match(rest, opened), text
 
 
 @settings(max_examples=60, deadline=None)

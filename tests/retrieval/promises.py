@@ -5,7 +5,8 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from retrieval.compress import ELLIPSIS, header_of
+from retrieval.compress import ELLIPSIS
+from retrieval.footnote_numbers import header_of
 from retrieval.types import Context, Hit
 from tests.retrieval.fakes import chunk, hit
 
