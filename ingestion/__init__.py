@@ -1,1 +1,1 @@
-"""Bytes to text with pages and offsets, to chunks, to vectors."""
+"""Turns files into text with pages and offsets, chunks and vectors."""

@@ -1,4 +1,4 @@
-"""Which character of a printed page each character of its canonical text is, though the two differ.
+"""Aligns a page's canonical text with its printed characters, although the two differ.
 
 The text is what was made of the page: headers gone, hyphens at line ends gone, columns in another order. Runs that
 occur once in both are the same, wherever they stand; what lies between is matched between its neighbours, so that of
@@ -29,7 +29,7 @@ _RULE = "|"  # stands between the cells of a row
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Characters that both sides have alike, and which of the original each one is."""
+    """The comparable characters of one side, with their original indices."""
 
     text: str
     origin: Sequence[int]
@@ -98,7 +98,7 @@ def _stream(text: str) -> _Stream:
 
 
 def _alike(char: str) -> str:
-    """What both sides write for `char`: ligatures as their letters; nothing for what one of them may lack."""
+    """The comparable form of `char`: ligatures become letters; characters that one side may lack become nothing."""
     if char in _HYPHENS or char == _RULE or not normalise(char):
         return ""
     return "".join(unicodedata.normalize("NFKC", char).split())
@@ -124,7 +124,7 @@ class _Match:
                 self._extend(at, place, start, end, low, high)
 
     def _extend(self, at: int, place: int, start: int, end: int, low: int, high: int) -> None:
-        """Match all that is equal and free before and after `ours[at] == theirs[place]`."""
+        """Extends a match to all equal, unmatched characters before and after it."""
         for step in (-1, 1):
             mine, other = (at, place) if step > 0 else (at - 1, place - 1)
             while start <= mine < end and low <= other < high and self._fits(mine, other):
@@ -164,7 +164,7 @@ class _Match:
                 self._compare(start, end, low, high, least=least)
 
     def _surroundings(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Where it may have been printed: between its neighbours, else after the one or before the other."""
+        """The range where it may be printed: between its matched neighbours, or next to one of them."""
         last = len(self._theirs)
         left = self.found[start - 1] + 1 if start else 0
         right = self.found[end] if end < len(self._ours) else last
@@ -174,7 +174,7 @@ class _Match:
         return [(left, min(last, left + reach)), (max(0, right - reach), right)]
 
     def _compare(self, start: int, end: int, low: int, high: int, *, least: int) -> None:
-        """Match what both have in one order, the longest first; no fewer than `least` with nothing found beside."""
+        """Matches common runs, longest first; an isolated run needs at least `least` characters."""
         mine = [at for at in range(start, end) if self.found[at] == NOWHERE]
         other = [place for place in range(low, high) if not self._taken[place]]
         a, b = "".join(self._ours[at] for at in mine), "".join(self._theirs[place] for place in other)
@@ -186,7 +186,7 @@ class _Match:
                     self._take(at, place)
 
     def _follow(self, start: int, end: int, low: int, high: int) -> None:
-        """Match what comes next in both, for a long text that says the same over and over."""
+        """Matches the next equal characters of both, for long repetitive text."""
         at, place = start, low
         while at < end:
             if self.found[at] != NOWHERE:
@@ -205,13 +205,13 @@ class _Match:
                 at, place = at + 1, place + 1
 
     def _touches(self, at: int, place: int, step: int) -> bool:
-        """Whether the character beside was found beside."""
+        """Whether the neighbouring characters were matched to each other."""
         beside = at + step
         return 0 <= beside < len(self.found) and self.found[beside] == place + step
 
 
 def _once(text: str, start: int, end: int, length: int) -> dict[str, int]:
-    """Where each run of `length` in `text[start:end]` stands; `NOWHERE` for one that occurs more often."""
+    """The position of each run of `length`; `NOWHERE` for a run that occurs more than once."""
     places: dict[str, int] = {}
     for at in range(start, end - length + 1):
         run = text[at : at + length]
@@ -220,7 +220,7 @@ def _once(text: str, start: int, end: int, length: int) -> dict[str, int]:
 
 
 def _add_marks(found: list[int], text: str, printed: str) -> None:
-    """Find hyphens and rules too, beside what was found."""
+    """Also matches hyphens and rules next to matched characters."""
     for step in (1, -1):
         for at in range(len(text)) if step > 0 else reversed(range(len(text))):
             beside = at - step

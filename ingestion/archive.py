@@ -1,4 +1,4 @@
-"""Unpacks an archive of documents, each member to a file of its own, believing nothing that it says of itself."""
+"""Unpacks an archive of documents into files without trusting its declared names and sizes."""
 
 import zipfile
 import zlib
@@ -19,7 +19,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, Runti
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file that lay in an archive: its `name` there, where it lies now, and how many `bytes` it has."""
+    """An unpacked file: its `name` in the archive, its path now, and its size in `bytes`."""
 
     name: str
     path: Path

@@ -1,4 +1,4 @@
-"""Where a passage of text may end and begin: after a paragraph, a sentence, a line, a word.
+"""Finds where a passage may start and end: at a paragraph, a sentence, a line or a word.
 
 Sentences are told by their closing mark, blank and the capital, digit or sign that follows, close to
 Unicode UAX #29 (rules SB6 to SB11) and linear on any text.

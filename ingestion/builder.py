@@ -1,4 +1,4 @@
-"""Builds canonical text and, in the same breath, the offsets that point into it."""
+"""Builds canonical text together with the offsets of its blocks and pages."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class TextBuilder:
         self._page_start: int | None = None  # None until the open page has text
 
     def begin_page(self, number: int) -> None:
-        """What follows stands on page `number`; numbers rise.
+        """Starts page `number`; numbers must rise.
 
         Raises:
             LimitExceeded: More pages than the limits allow.
@@ -57,7 +57,7 @@ class TextBuilder:
         self._page = number
 
     def close_headings(self) -> None:
-        """What follows stands under no heading (a new slide, a new sheet)."""
+        """Closes all headings (a new slide, a new sheet)."""
         self._headings.clear()
 
     def append(self, kind: BlockKind, text: str, *, level: int | None = None) -> None:
@@ -156,7 +156,7 @@ def _spans(blocks: Sequence[Block], below: int) -> Iterator[Span]:
 
 
 def one_line(text: str) -> str:
-    """`text` with every run of white space as one blank, trimmed."""
+    """Collapses white space to single blanks and trims."""
     return " ".join(text.split())
 
 

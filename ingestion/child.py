@@ -91,7 +91,7 @@ def _load(request: Request, *, with_office: bool) -> None:
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Keep the two pipes to ourselves: libraries that print must not break the conversation."""
+    """Reserves the two pipes, so that libraries that print cannot break the protocol."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -119,7 +119,7 @@ def _scan_reporter(replies: BinaryIO, limits: ExtractionLimits) -> Callable[[int
 
 
 def _limit(limits: ExtractionLimits, *, seconds: float) -> None:
-    """Backstops, the time's from now on, for when nobody watches us any more; the watcher's own limits are tighter."""
+    """Sets resource limits as a fallback when the parent is gone; the parent's own limits are tighter."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     allowed = _LOADING_SECONDS + seconds * _CPU_SECONDS_PER_SECOND
     _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + allowed) + 1)
@@ -127,7 +127,7 @@ def _limit(limits: ExtractionLimits, *, seconds: float) -> None:
 
 
 def _lower(kind: int, wanted: int) -> None:
-    """Set a soft limit, at most the hard one that we were started under."""
+    """Sets a soft limit, at most the inherited hard limit."""
     _, most = resource.getrlimit(kind)
     resource.setrlimit(kind, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 

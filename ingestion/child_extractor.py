@@ -1,4 +1,4 @@
-"""Reads files in a process that can be killed: a hostile file costs a child, never the server."""
+"""Extracts files in child processes that can be killed, so that a hostile file cannot harm the server."""
 
 import shutil
 import time
@@ -68,7 +68,7 @@ class ChildExtractor:
         return self._asked(ParserProcess.ask, Request(path.absolute(), filename, self._limits, password))
 
     def locate(self, path: Path, spans: Sequence[PageSpan], *, password: str | None = None) -> tuple[PageBoxes, ...]:
-        """Where spans of pages stand in a PDF, in their order; a page that cannot be loaded is left out.
+        """Locates spans of text on the pages of a PDF, in order; pages that cannot be loaded are left out.
 
         Raises:
             IngestionError: As `extract`.
@@ -89,7 +89,7 @@ class ChildExtractor:
                     self._arm(self._idle_seconds)
 
     def close(self) -> None:
-        """End the child, if there is one, even at work (that file fails); a later `extract` starts another."""
+        """Kills the child, if any, even while it works (that file fails); a later `extract` starts another."""
         if child := self._child:
             child.interrupt()  # a scan may keep the lock for an hour
         with self._lock:
@@ -146,12 +146,12 @@ class ClosableExtractor(Extractor, Protocol):
     """An extractor that holds something, such as a process."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Releases it."""
         ...
 
 
 class ExtractorPool:
-    """An `Extractor` over some that take one file at a time; as many files are read at once."""
+    """A pool of extractors that each take one file at a time."""
 
     def __init__(self, extractors: Sequence[ClosableExtractor]) -> None:
         assert extractors, "somebody has to read"
@@ -162,11 +162,11 @@ class ExtractorPool:
             self._free.put(extractor)
 
     def __len__(self) -> int:
-        """How many files are read at once."""
+        """The number of files extracted in parallel."""
         return len(self._all)
 
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
-        """As `ports.Extractor` says; waits for a free one.
+        """Extracts with a free extractor; waits for one. See `ports.Extractor`.
 
         Raises:
             IngestionError: The reason, as the subclass and its message.

@@ -1,4 +1,4 @@
-"""Splits canonical text into passages that the embedder reads whole.
+"""Splits canonical text into chunks that fit the embedder's input.
 
 Passages keep to sections (what stands under one heading) and to the token limit by the embedder's
 own tokenizer. Inside a section they end at the largest boundary that fits: paragraph, sentence,
@@ -101,14 +101,14 @@ class Chunker:
         return len(self._tokenizer.encode(text).ids)
 
     def embedding_text(self, heading_path: Sequence[str], text: str) -> str:
-        """What the embedder reads of a passage: as much of its heading path as there is room for, then its text.
+        """The text to embed for a passage: as much of its heading path as fits, then its text.
 
         Stored chunks are embedded anew by it: of a passage it is the `embedding_text`.
         """
         return self._prefix(heading_path)[0] + text
 
     def _prefix(self, heading_path: Sequence[str]) -> tuple[str, int]:
-        """What stands before a passage when it is embedded, and its tokens.
+        """The heading prefix of a passage's embedded text, and its tokens.
 
         A path that is too long loses its outer headings first; a single heading that is too long is left out.
         """

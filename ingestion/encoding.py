@@ -1,4 +1,4 @@
-"""Bytes to text, whatever the encoding: what the bytes prove first, what they claim next, a guess last."""
+"""Decodes text of any encoding: by what the bytes prove, then by what they declare, then by a guess."""
 
 import codecs
 import re

@@ -1,4 +1,4 @@
-"""What can go wrong in ingestion. Each `code` is stable: it is stored with the failed document and shown to people."""
+"""The errors of ingestion. Each `code` is stable: it is stored with the failed document and shown to people."""
 
 
 class IngestionError(Exception):
@@ -8,7 +8,7 @@ class IngestionError(Exception):
 
 
 class UnsupportedFormat(IngestionError):
-    """The bytes are of no format we read, or belie the file's name."""
+    """The bytes are of an unsupported format, or contradict the file's name."""
 
     code = "unsupported-format"
 
@@ -32,7 +32,7 @@ class Encrypted(IngestionError):
 
 
 class Malformed(IngestionError):
-    """The file claims a format and breaks it."""
+    """The file violates the format that it declares."""
 
     code = "malformed"
 

@@ -1,4 +1,4 @@
-"""What the server and the parser process say to each other: JSON after its length, never pickle.
+"""The protocol between server and parser process: length-prefixed JSON, never pickle.
 
 A message is four bytes of length (big-endian) and that many bytes of UTF-8 JSON. The parser process
 reads hostile files, so what it says is decoded field by field into our own types.
@@ -35,7 +35,7 @@ _ERRORS: dict[str, type[errors.IngestionError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A file to read, or, with `spans`, a PDF in which to find these; the password does not show when it is printed."""
+    """A request to read a file or, with `spans`, to locate them in a PDF; its repr hides the password."""
 
     path: Path
     filename: str
@@ -59,7 +59,7 @@ class Scanning:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where the spans of a request stand."""
+    """The locations of a request's spans."""
 
     pages: tuple[PageBoxes, ...]
 
@@ -68,7 +68,7 @@ Reply = Loaded | Scanning | Extraction | Located | errors.IngestionError
 
 
 def framed(message: dict[str, Any]) -> bytes:
-    """`message` with its length in front."""
+    """Frames `message` with its length."""
     body = json.dumps(message, separators=(",", ":")).encode()
     assert len(body) <= MAX_MESSAGE_BYTES, "the cap on text keeps messages short"
     return struct.pack(">L", len(body)) + body
@@ -143,7 +143,7 @@ def unpack_reply(body: bytes) -> Reply:
     """The reply in the body of a message.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The body is no valid reply.
     """
     try:
         message = json.loads(body)

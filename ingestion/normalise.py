@@ -1,4 +1,4 @@
-"""Takes out of a text what nobody can see, and changes nothing else.
+"""Removes invisible characters from a text and changes nothing else.
 
 Invisible characters carry instructions a reader never notices (Unicode tag characters, zero-width
 runs, bidirectional overrides; CVE-2021-42574), break the equality of words that look the same, or

@@ -1,4 +1,4 @@
-"""One parser process: what it is asked and answers over pipes, watched by the clock and by its memory."""
+"""One parser process: sends requests and receives replies over pipes, with limits on time and memory."""
 
 import contextlib
 import os
@@ -47,7 +47,7 @@ _ENVIRONMENT = {
 
 
 class ParserFailed(Exception):
-    """The process is of no more use; `error` says why to the caller."""
+    """The process is unusable; `error` is the reason for the caller."""
 
     def __init__(self, error: IngestionError) -> None:
         super().__init__(str(error))
@@ -56,14 +56,14 @@ class ParserFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Deadline:
-    """When the next reply is due, on the monotonic clock in seconds, and what a file deserves that misses it."""
+    """The deadline of the next reply in monotonic seconds, and the error for a file that misses it."""
 
     at: float
     error: LimitExceeded
 
 
 class ParserProcess:
-    """One parser process, the pipes to it and the folder it may write in, which goes when it goes."""
+    """One parser process with its pipes and its temporary folder, which is deleted with it."""
 
     def __init__(self, command: list[str]) -> None:
         """`command` is a module and its arguments."""
@@ -87,18 +87,18 @@ class ParserProcess:
         self._weighed_at = 0.0
 
     def exited(self) -> bool:
-        """Whether it has ended by itself."""
+        """Whether the process has exited by itself."""
         return self._process.poll() is not None
 
     def ask(self, request: Request) -> Extraction:
-        """What the file says; `ParserFailed` where the child is of no more use, else what the file deserves."""
+        """Extracts a file. Raises `ParserFailed` when the child is unusable, else the file's own error."""
         reply = self._answer(request)
         if not isinstance(reply, Extraction):
             raise ParserFailed(_crashed())
         return reply
 
     def locate(self, request: Request) -> Located:
-        """Where the request's spans stand; errors as those of `ask`."""
+        """Locates the request's spans; raises the same errors as `ask`."""
         reply = self._answer(request)
         if not isinstance(reply, Located):
             raise ParserFailed(_crashed())

@@ -1,4 +1,4 @@
-"""A stored file to passages with vectors: extract, chunk, embed."""
+"""The ingestion pipeline of a stored file: extract, chunk, embed."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class Prepared:
 
     @property
     def tokens(self) -> int:
-        """What the embedder reads for all passages."""
+        """The tokens to embed for all passages."""
         return sum(block.tokens for block in self.blocks)
 
 

@@ -1,4 +1,4 @@
-"""What ingestion needs from the world."""
+"""The port of ingestion: the extractor of files."""
 
 from pathlib import Path
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Decides by its bytes what a file is. Cheap and safe enough for the server process: no parser is imported."""
+"""Detects a file's format by its bytes. Cheap and safe enough for the server process: no parser is imported."""
 
 import re
 import struct
@@ -88,7 +88,7 @@ _MAIL_HEADER = re.compile(
 
 
 def sniff(path: Path, *, filename: str, with_password: bool = False, with_office: bool = False) -> MediaType:
-    """What the file at `path` is, by its first few KiB and, for a zip, its directory.
+    """Detects the format of the file at `path` by its first few KiB and, for a zip, its directory.
 
     `filename` decides only between kinds of text (Markdown, CSV, code, plain), which bytes cannot tell
     apart, and what lies behind a password. `with_password` says that one is at hand, `with_office`

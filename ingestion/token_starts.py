@@ -1,4 +1,4 @@
-"""Where the tokens of a text begin, found by reading the text once.
+"""The start offsets of a text's tokens, computed in one pass of the tokenizer.
 
 Counting a stretch of text is then a look-up instead of another run of the tokenizer. Tokens need not
 add up where a text is cut (a byte-level tokenizer reads a word with its blank), so such a count plans

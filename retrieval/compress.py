@@ -1,4 +1,4 @@
-"""The order in which sources are read."""
+"""Compresses ranked hits to a token budget: keeps whole chunks or their best sentences, with exact offsets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ END = "\n"
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A source and the ranks of the hits in it, best first."""
+    """A source and the ranks of its hits, best first."""
 
     ranks: tuple[int, ...]
     source: Source
@@ -48,7 +48,7 @@ def compress(
     order: Order = edges_first,
     worth: Worth = odds,
 ) -> Context:
-    """Keep of `hits` what is most likely to answer `query` in `budget` tokens.
+    """Keeps the parts of `hits` that are most likely to answer `query` within `budget` tokens.
 
     Hits that say nothing new are left out; those of one document version that overlap or touch
     become one source (`retrieval.passages`). If all of that fits, it is sent whole. Otherwise the
@@ -102,7 +102,7 @@ _Drafts: TypeAlias = tuple[_Draft, ...]
 
 
 class _Writer:
-    """Writes sources of passages, as long as they fit the budget."""
+    """Builds sources from passages while they fit the budget."""
 
     def __init__(
         self, found: Sequence[Passage], *, budget: int, count_tokens: Callable[[str], int], order: Order
@@ -113,7 +113,7 @@ class _Writer:
         self._order = order
 
     def drafts(self, kept: _Pieces) -> "_Drafts | None":
-        """The sources that send `kept`, arranged and numbered, if their exact count fits."""
+        """The sources that hold `kept`, ordered and numbered, if their exact token count fits."""
         found = sorted((self._draft(self.found[number], spans) for number, spans in kept.items()), key=_best_rank)
         found = [draft.numbered(place, self.count) for place, draft in enumerate(found)]
         places = list(self._order([draft.source for draft in found]))
@@ -138,7 +138,7 @@ class _Writer:
 
 
 def _selected(writer: _Writer, *, query: str, worth: Worth) -> _Drafts:
-    """The sentences worth most that fit; a piece of one if no sentence about the query does."""
+    """The best sentences that fit, or a part of one if no whole sentence fits."""
     units = _units(writer, query=query, worth=worth)
     openings = [writer.count(header_of(1, passage.found[0][1].chunk)) + writer.count(END) for passage in writer.found]
     chosen = choose(units, budget=writer.budget, prices=Prices(openings, writer.count(ELLIPSIS)))
@@ -162,7 +162,7 @@ def _selected(writer: _Writer, *, query: str, worth: Worth) -> _Drafts:
 
 
 def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
-    """The sentences of all passages, weighed; headings only where there is nothing else."""
+    """The weighted sentences of all passages; headings only where there is nothing else."""
     spans = [unit_spans(passage.text) for passage in writer.found]
     texts = [
         [passage.text[start:end] for start, end in of_passage]
@@ -215,7 +215,7 @@ def _cut(writer: _Writer, unit: Unit) -> _Drafts | None:
 def _dropped(
     hits: Sequence[Hit], found: Sequence[Passage], drafts: Sequence[_Draft], *, too_wide: set[int]
 ) -> tuple[Dropped, ...]:
-    """Every hit that is no source of its own, with the reason."""
+    """All hits that did not become a source, with the reason."""
     reasons: dict[int, Literal["budget", "duplicate", "merged"]] = dict.fromkeys(range(len(hits)), "duplicate")
     reasons |= dict.fromkeys(too_wide, "budget")
     for passage in found:

@@ -113,7 +113,7 @@ class CrossEncoderReranker:
         A pair beyond the model's limit is cut, the longer text first.
 
         Raises:
-            RerankerUnavailable: The model gave something that is no number (half precision overflows).
+            RerankerUnavailable: The model's output is not a number (half precision overflows).
         """
         import torch
 
@@ -132,7 +132,7 @@ class CrossEncoderReranker:
         return [float(score) for score in scores]
 
     def _taken(self, query: str, passages: Sequence[str]) -> dict[str, Any] | None:
-        """What this thread has just counted, if it was these pairs."""
+        """The features this thread computed last, if they are of these pairs."""
         last = vars(self._counted).pop("last", None)
         return last[2] if last is not None and last[:2] == (query, tuple(passages)) else None
 

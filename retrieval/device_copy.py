@@ -52,7 +52,7 @@ class DeviceCopy:
         return scores[0], keys[0]
 
     def close(self) -> None:
-        """Give the device's memory back now, in turn: freeing it beside a search is not safe either."""
+        """Frees the device's memory. Waits for its turn, because freeing memory during a search is not safe."""
         with self._turn:
             self._raw = None
 

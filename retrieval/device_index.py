@@ -1,4 +1,4 @@
-"""Search on a device beside an index in memory: the device proposes, the index in memory disposes."""
+"""Vector search with a copy of the index on a GPU: the GPU finds candidates, the index in memory rescores them."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _Source: TypeAlias = FlatIndex | InvertedIndex
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """What lies on the device, and what has changed since.
+    """The copy on the device and the changes since it was made.
 
     A key of `held` that was removed or replaced is in `gone`; vectors added or replaced since are in
     `recent`, which is written to in place. `copy` is None while the device does not serve.
@@ -85,7 +85,7 @@ class DeviceIndex:
 
     @property
     def on_device(self) -> bool:
-        """Whether the device serves; otherwise the source in memory does."""
+        """Whether the device answers searches; otherwise the index in memory does."""
         return self._device.copy is not None
 
     def keys(self) -> Keys:
@@ -141,7 +141,7 @@ class DeviceIndex:
     def _search_device(
         self, device: _Device, row: Vectors, *, k: int, allowed: KeySet | None
     ) -> list[tuple[int, float]] | None:
-        """As `search`; None where the source should answer."""
+        """Searches the device; None where the index in memory must answer."""
         enough = self._source.candidates(k)
         fetched = self._fetch(device, row, k=k, enough=enough, allowed=allowed)
         if fetched is None:
@@ -186,7 +186,7 @@ class DeviceIndex:
         return None
 
     def _ask(self, device: _Device, row: Vectors, *, n: int, probes: int) -> tuple[Scores, Keys] | None:
-        """What the copy finds; None when there is none, or no more."""
+        """The candidates of the device's copy; None when there is no copy any more."""
         if device.copy is None:
             return None
         try:
@@ -196,19 +196,19 @@ class DeviceIndex:
             return None
 
     def _leave_out(self, keys: Keys) -> None:
-        """The copy's vectors of `keys` count no longer; the caller holds `_writing`."""
+        """Excludes `keys` from the copy; the caller holds `_writing`."""
         device = self._device
         old = np.asarray(keys[device.held.contains(keys)], np.int64)
         self._device = replace(device, gone=device.gone.plus(old))
 
     def _count(self, changes: int) -> None:
-        """Refresh the copy when it is far enough behind; the caller holds `_writing`."""
+        """Refreshes the copy when enough has changed; the caller holds `_writing`."""
         self._changed += changes
         if self._changed >= self._refresh_after:
             self._refresh()
 
     def _refresh(self) -> None:
-        """Copy the source anew; the caller holds `_writing`."""
+        """Copies the source again; the caller holds `_writing`."""
         self._changed = 0
         try:
             copy, held = self._source.copied(self._transfer)
@@ -224,7 +224,7 @@ class DeviceIndex:
             old.copy.close()
 
     def _fail(self, device: _Device, error: Exception) -> None:
-        """The device failed in a search; several searches may say so of the same copy."""
+        """Handles a device failure in a search; several searches may report the same copy."""
         with self._writing:
             if self._device.copy is not device.copy:
                 return

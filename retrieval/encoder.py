@@ -157,7 +157,7 @@ class SentenceEncoder:
 
     @property
     def tokenizer(self) -> "Tokenizer":
-        """The model's tokenizer without truncation and padding, for whoever cuts text to its measure."""
+        """The model's tokenizer without truncation and padding, used to cut text into chunks."""
         return self._tokenizer
 
     def count_tokens(self, text: str) -> int:
@@ -222,7 +222,7 @@ class SentenceEncoder:
 
 
 def _unit(encoded: Any) -> Vectors:
-    """Rows as float32 of length 1; half precision alone leaves them a little off."""
+    """Normalises rows to length 1 in float32; half precision alone is not exact enough."""
     rows = np.asarray(encoded, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Vectors = rows / np.maximum(lengths, np.finfo(np.float32).tiny)

@@ -1,4 +1,4 @@
-"""What a passage says of a claim, judged by a cross-encoder that reads both together.
+"""Judges whether a passage entails or contradicts a claim, with a cross-encoder that reads both together.
 
 Models for natural-language inference have labels for entailment and contradiction (Bowman et al. 2015,
 arXiv:1508.05326); a reranker has one score, which stands for entailment, and knows no contradiction.
@@ -80,7 +80,7 @@ class EntailmentModel:
         return int(features["attention_mask"].sum())
 
     def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
-        """What each passage says of the claim, in the order of `passages`.
+        """The judgement of the claim by each passage, in the order of `passages`.
 
         Raises:
             VerifierUnavailable: The model gave something that is no number (half precision overflows).
@@ -111,14 +111,14 @@ class EntailmentModel:
         ]
 
     def _pairs(self, claim: str, passages: Sequence[str]) -> list[tuple[str, str]]:
-        """As the model was trained: premise first, or a reranker's query."""
+        """Orders the pair as in the model's training: premise first, or a reranker's query first."""
         if self._model.num_labels == 1:
             return [(claim, passage) for passage in passages]
         return [(passage, claim) for passage in passages]
 
 
 def _columns(model: Any, name: str) -> tuple[int, int | None]:
-    """Which of the model's scores is entailment, and which contradiction where it has one.
+    """The index of the entailment score, and of the contradiction score if the model has one.
 
     Raises:
         VerifierUnavailable: None is called entailment.

@@ -1,8 +1,8 @@
-"""What can go wrong in retrieval, in domain words."""
+"""The errors of retrieval."""
 
 
 class RetrievalError(Exception):
-    """Anything retrieval raises on purpose. The message is fit to show to a caller."""
+    """The base of retrieval's errors. The message may be shown to a caller."""
 
 
 class InvalidFilter(RetrievalError):

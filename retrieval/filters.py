@@ -1,4 +1,4 @@
-"""Metadata filters: from JSON to conditions, and what the conditions mean."""
+"""Parses metadata filters from JSON and defines their meaning."""
 
 import math
 from typing import Any, Literal, NoReturn, get_args
@@ -81,7 +81,7 @@ def _in_order(actual: Any, op: str, wanted: Any) -> bool:
 
 
 def _kind(value: object) -> str:
-    """JSON's type of a value. Python would have `True == 1`."""
+    """The JSON type of a value, because Python has `True == 1`."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int | float):
@@ -193,7 +193,7 @@ def _storable(text: str) -> bool:
 
 
 def _quoted(name: object) -> str:
-    """The name for a message, short, and safe to print."""
+    """Quotes a name for a message: short and printable."""
     shown = str(name)
     shown = shown if len(shown) <= 40 else shown[:39] + "…"
     return '"' + shown.encode("utf-8", "replace").decode() + '"'

@@ -1,4 +1,4 @@
-"""One ranking out of several."""
+"""Fuses several rankings into one, and collects enough candidates from FAISS to rank exactly."""
 
 from collections.abc import Callable, Sequence
 from math import fsum, isfinite
@@ -100,7 +100,7 @@ TIE_MARGIN = 16
 
 
 def selector_of(allowed: KeySet) -> Any:
-    """`allowed` as FAISS reads it: one bit a key while that is small, else a hash set, slow to build."""
+    """Converts `allowed` for FAISS: a bitmap while it is small, else a hash set, which is slower to build."""
     # FAISS's own constructors are rewritten at import and keep a reference to the array they are given.
     swig: Any = faiss
     bits = allowed.bitmap

@@ -1,4 +1,4 @@
-"""Which sentences of the sources are read once more behind the question.
+"""Chooses the sentences that are repeated after the question, and the sentences nearest to it.
 
 A decoder reads the sources before it knows what is asked. Repeated behind the question, the
 sentences that share most with it are read with the question in mind ("Just read twice", Arora et

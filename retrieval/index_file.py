@@ -1,4 +1,4 @@
-"""BLAKE2b checksums (RFC 7693) of a file's parts, so that several cores verify one file together."""
+"""Saves and loads vector indexes: atomic writes, a manifest, and BLAKE2b checksums (RFC 7693) of the file's parts."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ class PartChecksums:
         self._room = PART_BYTES
 
     def update(self, data: bytes) -> None:
-        """The next bytes of the file."""
+        """Hashes the next bytes of the file."""
         view = memoryview(data)
         while len(view) >= self._room:
             self._part.update(view[: self._room])
@@ -43,7 +43,7 @@ class PartChecksums:
         self._room -= len(view)
 
     def hexdigests(self) -> list[str]:
-        """One a part, in order; none of no bytes."""
+        """One checksum per part, in order; none without bytes."""
         return [*self._finished, self._part.hexdigest()] if self._room < PART_BYTES else list(self._finished)
 
 
@@ -201,7 +201,7 @@ def quarantine(folder: Path) -> Path | None:
 def manifest_of(
     checksums: Sequence[str], *, size: int, count: int, embedder: EmbedderInfo, generation: int
 ) -> dict[str, Any]:
-    """What `load` will insist on."""
+    """The manifest that `load` requires."""
     return {
         "format": FORMAT,
         "embedder": asdict(embedder),
@@ -215,7 +215,7 @@ def manifest_of(
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Last step of a save: from here on `load` accepts the data."""
+    """Writes the manifest, the last step of a save; then `load` accepts the data."""
     _replace(folder / MANIFEST, lambda file: file.write(_encode(manifest)))
 
 
@@ -236,7 +236,7 @@ def _encode(manifest: dict[str, Any]) -> bytes:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """What the index saved in `folder` says of itself, as `manifest_of` made it; `None` if none is saved.
+    """Reads the manifest of the index in `folder`; `None` if no index is saved.
 
     Raises:
         IndexCorrupt: The manifest is damaged or cannot be read.
@@ -259,7 +259,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def _verify(path: Path, *, size: int, checksums: list[str]) -> None:
-    """The file at `path` is the one the manifest was written for.
+    """Checks that the file at `path` matches the manifest.
 
     Raises:
         IndexCorrupt: It is not.
@@ -292,7 +292,7 @@ def _read(path: Path, *, exact: ExactVectors | None) -> FaissIndex:
 
 
 def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let `write` fill a file beside `path`, sync, rename over it, sync the folder."""
+    """Replaces the file at `path` atomically: writes a temporary file, syncs, renames, syncs the folder."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         with temporary.open("wb") as file:

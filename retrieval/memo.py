@@ -1,4 +1,4 @@
-"""What was worked out about a text a moment ago: its words, its sentences, its tokens.
+"""Caches words, sentences and tokens of texts for the duration of an answer.
 
 Within one answer the same sentences are read a dozen times, and the passages that answer one question answer the next.
 What is kept for one tenant is never found by another, in whose waiting time it would be seen.
@@ -19,7 +19,7 @@ _MISSING = object()
 
 
 class Memo:
-    """Remembers results by function, tenant and text, at most so many characters of texts. Safe to share by threads.
+    """A cache of results by function, tenant and text, bounded by the characters of its texts. Thread-safe.
 
     Nothing is remembered outside `of`. Two threads may work out the same thing at once; both get the same.
     """
@@ -33,7 +33,7 @@ class Memo:
 
     @contextmanager
     def of(self, tenant_id: str) -> Iterator[None]:
-        """While it lasts, in this thread or task, what is worked out is remembered for the tenant."""
+        """Activates the cache for a tenant in this thread or task."""
         before = _IN_USE.set((self, tenant_id))
         try:
             yield
@@ -41,7 +41,7 @@ class Memo:
             _IN_USE.reset(before)
 
     def result(self, function: Callable[[str], Result], text: str, *, salt: str) -> Result:
-        """`function(text)`, perhaps from memory."""
+        """Returns `function(text)`, from the cache if it is there."""
         key = (function, salt, text)
         found = self._known.get(key, _MISSING)
         if found is not _MISSING:
@@ -61,12 +61,12 @@ class Memo:
 
     @property
     def characters(self) -> int:
-        """Of all texts it remembers something of, each counted once a function."""
+        """The number of cached characters; a text counts once per function."""
         return self._held
 
 
 def remembered(function: Callable[[str], Result]) -> Callable[[str], Result]:
-    """A pure function of a text, whose results are not changed by anybody, with the memory in use."""
+    """Wraps a pure function of a text with the active cache; its results must not be modified."""
 
     @wraps(function)
     def look(text: str) -> Result:

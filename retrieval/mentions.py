@@ -1,4 +1,4 @@
-"""Passages that better ones name: what a strong passage mentions by its heading is worth a look."""
+"""Raises passages whose heading a better passage mentions."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ def lift_mentioned(
 
 
 class _Said:
-    """Which texts say a name. What a text's words are is found out when its letters may hold one."""
+    """Finds the texts that contain a name; a text is split into words only when needed."""
 
     def __init__(self, texts: Sequence[str], names: Sequence[str]) -> None:
         self._texts = [text.casefold() for text in texts]
@@ -68,11 +68,11 @@ class _Said:
         self._words: dict[int, str] = {}
 
     def first(self, name: str, *, among: Iterable[int]) -> int | None:
-        """The first of the texts that says `name` and does not bear it."""
+        """The index of the first text that mentions `name` and does not have it as its heading."""
         return next((row for row in among if self._says(row, name)), None)
 
     def count(self, name: str) -> int:
-        """How many texts say `name` and do not bear it."""
+        """The number of texts that mention `name` and do not have it as their heading."""
         return sum(self._says(row, name) for row in range(len(self._texts)))
 
     def _says(self, row: int, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Loading a cross-encoder, a model that reads two texts together, for whatever its scores are used for."""
+"""Loads cross-encoders, models that read two texts together."""
 
 import json
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusals:
-    """What is said, as `error`, when a model cannot be had: sentences with `{name}` for what the model is called."""
+    """The error type and messages for a model that cannot be loaded; `{name}` stands for the model's name."""
 
     error: type[RetrievalError]
     no_gpu: str
@@ -28,7 +28,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class PairModel:
-    """A loaded `CrossEncoder`, what it is called, what identifies its weights, and where it runs."""
+    """A loaded `CrossEncoder` with its name, the digest of its weights, and its device."""
 
     model: Any
     name: str

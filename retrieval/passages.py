@@ -1,4 +1,4 @@
-"""Hits made into passages: what a better hit already says is left out, chunks that overlap or touch become one text.
+"""Turns hits into passages: drops repeated text and joins chunks that overlap or touch.
 
 Chunks of a section share an overlap, so the best hits of a document often continue each other. As
 one passage they cost one header, share no character, and their sentences are whole again.
@@ -68,7 +68,7 @@ class Passage:
 
 
 def passages(ranked: Sequence[tuple[int, Hit]]) -> list[Passage]:
-    """What ranked hits, best first, have to say; a hit that says nothing new is in none of the passages.
+    """Builds the passages of ranked hits, best first; a hit without new text is in none of them.
 
     That is a hit without text, one whose characters a single better hit of its document version
     holds, one with a better hit's words, and one that nearly has them: at least nine tenths of all
@@ -123,7 +123,7 @@ def _continues(passage: Passage, last: Chunk, chunk: Chunk) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Print:
-    """What to compare texts by."""
+    """The normalised form in which texts are compared."""
 
     words: tuple[str, ...]
     numbers: tuple[str, ...]

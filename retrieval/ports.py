@@ -1,4 +1,4 @@
-"""What retrieval needs from the world. Contracts are in the docstrings; tests run them over every implementation."""
+"""The ports of retrieval. Their docstrings are contracts, which tests run over every implementation."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -19,11 +19,11 @@ Station: TypeAlias = Callable[[str], AbstractContextManager[object]]
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors. Safe to call from several threads."""
+    """Embeds texts as unit vectors. Safe to call from several threads."""
 
     @property
     def info(self) -> EmbedderInfo:
-        """Which vectors it makes."""
+        """Identifies the vectors it produces."""
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -111,7 +111,7 @@ class ChunkStore(Protocol):
 
 
 class Reranker(Protocol):
-    """Reads a question and a passage together and says how well they match. Safe to call from several threads."""
+    """Scores how well a passage matches a question. Safe to call from several threads."""
 
     @property
     def model(self) -> str:
@@ -136,7 +136,7 @@ class Reranker(Protocol):
 
 
 class SpanReader(Protocol):
-    """Reads a question beside passages and points at the answer. Safe to call from several threads."""
+    """Reads a question with passages and points at the answer in each. Safe to call from several threads."""
 
     @property
     def model(self) -> str:
@@ -166,7 +166,7 @@ class Judge(Protocol):
     """Reads a claim and a passage together."""
 
     def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
-        """What each passage says of the claim, in the order of `passages`."""
+        """The judgement of the claim by each passage, in the order of `passages`."""
         ...
 
 

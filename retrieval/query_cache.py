@@ -1,4 +1,4 @@
-"""Vectors of the questions asked lately, so that the same words are not embedded twice."""
+"""Caches the vectors of recent questions, so that the same words are not embedded twice."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -11,14 +11,14 @@ from retrieval.types import EmbedderInfo
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQuery:
-    """A question's vector, and the tokens computed for it: 0 when it was remembered."""
+    """A question's vector and the tokens computed for it: 0 on a cache hit."""
 
     vector: Vectors
     tokens: int
 
 
 class QueryCache:
-    """Implements `Embedder` by asking another one, and keeps the last `size` questions' vectors.
+    """An `Embedder` that wraps another one and caches the vectors of the last `size` questions.
 
     Questions are told apart by their exact text and by who may share them: what one tenant asked must not
     be seen in another's bill or waiting time. Safe to call from several threads; two that ask the
@@ -40,7 +40,7 @@ class QueryCache:
 
     @property
     def info(self) -> EmbedderInfo:
-        """The other embedder's."""
+        """The wrapped embedder's info."""
         return self._embedder.info
 
     def count_tokens(self, text: str) -> int:
@@ -64,7 +64,7 @@ class QueryCache:
         return self.embed_counted(text).vector
 
     def remembered(self, text: str, *, salt: str = "") -> Vectors | None:
-        """The vector of a question that is remembered now, None of another; nothing is computed."""
+        """The cached vector of a question, or None; nothing is computed."""
         with self._lock:
             found = self._vectors.get((salt, text))
             if found is not None:
@@ -72,7 +72,7 @@ class QueryCache:
             return found
 
     def embed_counted(self, text: str, *, salt: str = "") -> EmbeddedQuery:
-        """The vector, and what the ledger may charge for it; remembered for callers with the same `salt`."""
+        """The vector and its billable tokens; the cache is shared by callers with the same `salt`."""
         question = (salt, text)
         with self._lock:
             found = self._vectors.get(question)

@@ -1,4 +1,4 @@
-"""A lock many may read under and one may write under."""
+"""A readers-writer lock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from threading import Condition
 
 
 class ReadersWriterLock:
-    """Readers share, a writer is alone; a waiting writer goes before new readers, so it never starves.
+    """Many readers or one writer hold the lock; a waiting writer goes before new readers, so it never starves.
 
     Not reentrant: a thread that holds it must not ask for it again (Courtois, Heymans and Parnas
     1971, "Concurrent control with readers and writers", the second problem).
@@ -20,7 +20,7 @@ class ReadersWriterLock:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold the lock together with other readers."""
+        """Holds the lock together with other readers."""
         with self._changed:
             self._changed.wait_for(lambda: not self._writing and not self._writers_waiting)
             self._readers += 1
@@ -33,7 +33,7 @@ class ReadersWriterLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the lock alone."""
+        """Holds the lock exclusively."""
         with self._changed:
             self._writers_waiting += 1
             try:

@@ -1,4 +1,4 @@
-"""How much of a question a sentence speaks about, and how likely it is evidence."""
+"""Scores how much of a question a sentence covers and how likely it is evidence."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from retrieval.words import terms
 
 
 class Worth(Protocol):
-    """What a sentence is worth to a question, above 0; any scale, as only proportions count."""
+    """A function that scores a sentence for a question, above 0; only proportions matter."""
 
     def __call__(self, *, rank: int, closeness: float, share: float, best_share: float, tokens: int) -> float:
         """The arguments are those of `odds`."""

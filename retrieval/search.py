@@ -1,4 +1,4 @@
-"""The order of the hits after a second, closer look at the first of them."""
+"""Searches by vectors, by words, or by both, and reorders the first hits by rerank scores."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -30,7 +30,7 @@ def reranked(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
 
 
 def passage(chunk: Chunk) -> str:
-    """What a reranker reads of a chunk: its headings, without which many passages do not say what they are about."""
+    """The text of a chunk that a reranker reads: its headings and its text."""
     return "\n".join([" > ".join(chunk.heading_path), chunk.text]) if chunk.heading_path else chunk.text
 
 
@@ -50,7 +50,7 @@ class Search:
         *,
         station: Station = nullcontext,
     ) -> None:
-        """`index` is asked for at every search, so that a rebuilt index takes over without a restart.
+        """`index` is called at every search, so that a rebuilt index takes over without a restart.
 
         `station` times the parts of a search.
         """
@@ -61,7 +61,7 @@ class Search:
         self._store = store
 
     def remembered(self, query: str, *, tenant_id: str) -> Vectors | None:
-        """The vector of what the tenant asked a moment ago: searched with it, no model is called. None is unknown."""
+        """The cached vector of a question of the tenant, or None; no model is called."""
         return self._queries.remembered(query, salt=tenant_id)
 
     def search(

@@ -1,4 +1,4 @@
-"""Which sentences go in: each has a worth and a price, and the budget buys the most worth it can find greedily."""
+"""Selects sentences for a token budget, greedily by value per token."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,21 +22,21 @@ class Unit:
 
     @property
     def priority(self) -> float:
-        """What the budget is spent by, highest first."""
+        """The priority of a unit: its value per token."""
         price: float = (self.tokens + 2) ** _THRIFT
         return self.worth / price
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What sentences cost beside their own tokens: opening a source, by passage, and a gap inside one."""
+    """The token overhead of sentences: a source's header, by passage, and a gap inside a source."""
 
     opening: Sequence[int]
     gap: int
 
 
 def choose(units: Sequence[Unit], *, budget: int, prices: Prices) -> list[Unit]:
-    """Of `units`, by priority, those that should fit together, in the order they were chosen.
+    """The units that fit together, by priority, in the order they were chosen.
 
     One that does not fit is passed over. A knapsack filled greedily by value per weight misses its
     optimum by less than one item's value (Dantzig 1957, "Discrete-variable extremum problems").

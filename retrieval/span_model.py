@@ -1,4 +1,4 @@
-"""Which span reader to load, and what its scores are worth."""
+"""The span reader's model, its configuration and the calibration of its scores."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Calibration:
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse what keeps no order.
+        """Checks that the calibration preserves the order of margins.
 
         Raises:
             ValueError: A value is not finite, the slope not above 0, or the threshold outside [0, 1].
@@ -50,7 +50,7 @@ UNCALIBRATED = Calibration(slope=1.0, bias=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderConfig:
-    """A span reader: the folder its weights lie in, what it is called, and how its scores are read."""
+    """The configuration of a span reader: its weights' folder, its name and its calibration."""
 
     folder: str
     name: str
@@ -66,7 +66,7 @@ _FORBIDDEN = -1e4
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A question and a stretch of a passage as token ids.
+    """The token ids of a question and a part of a passage.
 
     `offsets[i]` are the (start, end) characters in the passage of the token at `first + i`.
     """
@@ -127,7 +127,7 @@ class SpanModel(nn.Module):
 
 
 def windows_of(tokenizer: Any, question: str, passage: str) -> list[Window]:
-    """The passage in stretches that overlap, each behind the question, as the model reads them.
+    """Splits a passage into overlapping windows, each after the question, as the model's input.
 
     Args:
         tokenizer: A `tokenizers.Tokenizer` of the BERT kind, without truncation.

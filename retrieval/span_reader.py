@@ -185,7 +185,7 @@ class EncoderSpanReader:
         return windows_of(self._tokenizer, question, passage)
 
     def _scores(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
-        """Of beginning and of ending, each [windows, tokens] float32 on the CPU."""
+        """The scores of starts and ends, each [windows, tokens] float32 on the CPU."""
         with self._lock, torch.inference_mode():
             starts, ends = (scores.cpu() for scores in self._model(windows))
         if not (starts.isfinite().all() and ends.isfinite().all()):
@@ -197,7 +197,7 @@ def save_reader(weights: Mapping[str, Tensor], folder: Path) -> None:
     """Write trained weights, by the names of `SpanModel`, in half precision, whole or not at all.
 
     Raises:
-        ValueError: A weight is beyond what half precision holds.
+        ValueError: A weight overflows half precision.
         OSError: The folder cannot be written.
     """
     halves = {name: weight.detach().to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
@@ -211,7 +211,7 @@ def save_reader(weights: Mapping[str, Tensor], folder: Path) -> None:
 
 
 def _plain_tokenizer(base_folder: Path) -> Tokenizer:
-    """The base's tokenizer; a file that is no tokenizer is an Exception of no kind of its own.
+    """Loads the base's tokenizer; the library raises a bare Exception for a damaged file.
 
     Raises:
         ValueError: It is missing or damaged.
@@ -229,7 +229,7 @@ def _plain_tokenizer(base_folder: Path) -> Tokenizer:
 
 
 def _fits(weights: Mapping[str, Tensor], places: Mapping[str, Tensor]) -> bool:
-    """Whether every weight has a place of its shape in the model, and the head, which the base lacks, is given."""
+    """Whether the weights fit the model's shapes and include the head, which the base lacks."""
     return weights.keys() >= _HEAD and all(
         name in places and places[name].shape == weight.shape for name, weight in weights.items()
     )

@@ -1,4 +1,4 @@
-"""What tantivy holds of a chunk: its fields, and how a text becomes terms."""
+"""The tantivy schema of a chunk, and the analysis of text into terms."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _HEADING_WEIGHT = 3  # times a heading's words count: chosen on four sets of que
 
 @dataclass(frozen=True, slots=True)
 class LexicalEntry:
-    """A chunk as the keyword index needs it."""
+    """A chunk with the fields of the keyword index."""
 
     key: int
     tenant_id: str
@@ -25,7 +25,7 @@ class LexicalEntry:
 
 
 class Documents:
-    """Makes tantivy's documents of chunks. Safe to call from several threads."""
+    """Converts chunks to tantivy documents. Safe to call from several threads."""
 
     def __init__(self) -> None:
         from tantivy import Document
@@ -34,7 +34,7 @@ class Documents:
         self._blanks = _Blanks()
 
     def of(self, entry: LexicalEntry) -> "tantivy.Document":
-        """One chunk's fields; a heading's words three times."""
+        """The fields of one chunk; heading words count three times."""
         heading, text = composed(entry.heading), composed(entry.text)
         document = self._new()
         document.add_integer("key", entry.key)

@@ -1,4 +1,4 @@
-"""The files of a tantivy index, and whether each is what was written."""
+"""A keyword index on tantivy: BM25 search over chunks, with checksums verified at opening."""
 
 import json
 import threading
@@ -25,7 +25,7 @@ _READ_BYTES = 1 << 20
 
 
 def verify(folder: Path) -> None:
-    """Check every file of the last commit against the checksum it ends in.
+    """Checks every file of the last commit against its checksum.
 
     Raises:
         IndexCorrupt: A file is missing, cut off or changed.
@@ -46,7 +46,7 @@ def _segment_files(folder: Path) -> Iterator[Path]:
 
 
 def _verify(path: Path) -> None:
-    """Check one file against the checksum it ends in: body, JSON with its CRC-32, JSON's length, a magic number."""
+    """Checks one file against its checksum footer: body, JSON with its CRC-32, JSON's length, a magic number."""
     size = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(0, size - 8))
@@ -159,7 +159,7 @@ class TantivyIndex:
                 self._writer.delete_documents_by_term("key", int(key))
 
     def commit(self) -> None:
-        """Make what was added and removed durable, and visible to the next search.
+        """Commits additions and removals: they become durable and visible to the next search.
 
         Raises:
             OSError, ValueError: The disk is full or refuses; the last commit still stands.
@@ -170,7 +170,7 @@ class TantivyIndex:
             self._frequencies = DocumentFrequencies(self._schema)
 
     def close(self) -> None:
-        """Let background merges end; what was not committed is lost. Searches no more."""
+        """Waits for background merges and closes; uncommitted changes are lost."""
         with self._writing:
             self._writer.rollback()
             self._writer.wait_merging_threads()
@@ -199,7 +199,7 @@ class TantivyIndex:
             conditions.append(self._tantivy.Query.const_score_query(listed, 0.0))
 
         def found(groups: list[list[Term]]) -> list[tuple[int, float]]:
-            """Chunks with every term of a group, for one group or more."""
+            """Chunks that contain all terms of at least one group."""
             distinct = dict.fromkeys(term for group in groups for term in group)
             boosts = dict.fromkeys(distinct, 1.0) if everything else frequencies.boosts(searcher, distinct, scope=scope)
             held = [
@@ -215,7 +215,7 @@ class TantivyIndex:
     def _best(
         self, searcher: "tantivy.Searcher", query: "tantivy.Query | None", allowed: KeySet | None, k: int
     ) -> list[tuple[int, float]]:
-        """A ranking long enough that `k` allowed are in it, and all that tie with the last of them."""
+        """A ranking with at least `k` allowed chunks and all ties with the last of them."""
         if query is None:
             return []
         limit = k + _SPARE
@@ -254,7 +254,7 @@ class TantivyIndex:
 
 
 def _inner(terms: Sequence[str]) -> list[list[Term]]:
-    """Of each term of three characters or more, what a word that holds it holds."""
+    """The trigrams of each term of three or more characters."""
     return [[("part", triple) for triple in dict.fromkeys(windows(term, size=3))] for term in terms if len(term) >= 3]
 
 

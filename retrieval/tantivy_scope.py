@@ -1,4 +1,4 @@
-"""How rare a word is within a tenant's collections, beside the whole index."""
+"""Term statistics of a tenant's collections, so that BM25 weighs rarity within the scope."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ _MOST_NAMED = 64  # collections; more are looked up as a set, which costs the sa
 
 @dataclass(frozen=True, slots=True)
 class TantivyScope:
-    """A tenant's chunks, in all collections or in some."""
+    """A search scope: a tenant's chunks, in all or some collections."""
 
     tenant_id: str
     collection_ids: frozenset[str] | None
@@ -34,7 +34,7 @@ class TantivyScope:
         return all(collection in self.collection_ids for collection, _ in found)
 
     def conditions(self, schema: "tantivy.Schema") -> "list[tantivy.Query]":
-        """What a chunk in scope fulfils; scores nothing."""
+        """The query conditions of the scope; they do not change scores."""
         import tantivy
 
         query, should = tantivy.Query, tantivy.Occur.Should
@@ -54,14 +54,14 @@ class TantivyScope:
 
 
 class DocumentFrequencies:
-    """How many chunks in a scope hold a term, remembered until the next commit. Safe to call from several threads."""
+    """Document frequencies of terms in a scope, cached until the next commit. Safe to call from several threads."""
 
     def __init__(self, schema: "tantivy.Schema") -> None:
         self._schema = schema
         self._known: dict[tuple[TantivyScope, Term | None], int] = {}
 
     def boosts(self, searcher: "tantivy.Searcher", terms: Iterable[Term], *, scope: TantivyScope) -> dict[Term, float]:
-        """What to multiply a term's score by, so that its rarity is the scope's; terms not found there are left out.
+        """The factor for each term's score that corrects its rarity to the scope; absent terms are left out.
 
         tantivy weighs a term by its inverse document frequency in the whole index. The ratio of the scope's to that
         makes the score what an index of the scope alone would give, but for the average length, which stays the

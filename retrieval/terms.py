@@ -1,4 +1,4 @@
-"""Inverse document frequency: what a word is worth by how few texts hold it."""
+"""Terms of a text for keyword search, and their inverse document frequencies."""
 
 import math
 import re
@@ -70,7 +70,7 @@ def is_unspaced(word: str) -> bool:
 
 
 def inner_parts(text: str) -> list[str]:
-    """What of `text` can be found by a part: unspaced script as pairs, identifiers and compounds as triples.
+    """The parts of `text` that can be searched: pairs in unspaced scripts, triples in identifiers and compounds.
 
     Pairs of characters are the words of an unspaced script (the bigrams of Lucene's CJKAnalyzer). An identifier is
     a word that mixes letters with digits or capitals with small letters. In lower case, in order, repeated as in
@@ -95,7 +95,7 @@ def windows(word: str, *, size: int) -> list[str]:
 
 
 def pieces(terms: list[str], *, size: int) -> list[str]:
-    """What to look for inside text: runs of unspaced script as all their windows of `size`, other terms whole.
+    """The search terms inside a text: windows of `size` for unspaced scripts, other terms whole.
 
     Anything shorter than `size` is left out; at most 64, distinct, in order.
     """

@@ -1,4 +1,4 @@
-"""The nouns of retrieval. Imports nothing of ours, so everyone may import it."""
+"""The data types of retrieval. Imports none of our modules, so any module may import it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ Filter: TypeAlias = Comparison | Combination
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a caller may see and asked to see; applied inside both searches, never after.
+    """The documents a search may return: the caller's access and filters. Applied inside both searches, never after.
 
     `tenant_id` comes from the authenticated principal alone. `None` means no restriction, an
     empty tuple means nothing is in scope.
@@ -147,7 +147,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A hit that is no source of its own, and why.
+    """A hit that did not become a source, and the reason.
 
     budget: none of its text is in the context. duplicate: a better hit says the same. merged: its
     text is in the source of a better hit that it overlaps or touches.
@@ -159,7 +159,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the generator reads: `sources[n - 1]` is what `[n]` in the answer refers to.
+    """The generator's context: `[n]` in the answer refers to `sources[n - 1]`.
 
     `tokens` is what it costs, `retrieved_tokens` what all hits, each with a header, would have.
     """
@@ -172,7 +172,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Where a passage answers a question, if it does: its characters `start` to `end`.
+    """The span of a passage that answers a question, if any: its characters `start` to `end`.
 
     `probability` in [0, 1] is that the passage holds an answer at all.
     """

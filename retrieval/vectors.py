@@ -1,4 +1,4 @@
-"""What a vector index accepts, checked the same way by every implementation."""
+"""Validates keys, vectors and queries, in the same way for every vector index."""
 
 import numpy as np
 

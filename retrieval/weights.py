@@ -1,4 +1,4 @@
-"""Where a model's weights are on this machine, what identifies them, and the precision they run in."""
+"""Finds a model's weights on this machine, computes their digest and chooses their precision."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ def folder_of(model: str, *, local_files_only: bool = True) -> Path:
 
 @contextmanager
 def loading(refused: Exception) -> Iterator[None]:
-    """While a model's files are read: what damaged or missing ones raise becomes `refused`, caused by it.
+    """A context manager for reading a model's files: errors of damaged or missing files become `refused`.
 
     Raises:
         Exception: `refused`.

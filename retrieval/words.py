@@ -1,4 +1,4 @@
-"""Words of a text, in scripts with spaces and without."""
+"""Splits a text into words, in scripts with and without spaces."""
 
 import re
 
@@ -34,7 +34,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 @remembered
 def terms(text: str) -> frozenset[str]:
-    """What to compare texts by: folded words without plural endings, pairs of characters where words have no spaces.
+    """Terms to compare texts by: folded words without plural endings, character pairs in unspaced scripts.
 
     Stop words and pronouns are left out, unless there is nothing else.
     """

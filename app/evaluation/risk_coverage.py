@@ -93,21 +93,6 @@ def area_under(outcomes: Sequence[Outcome]) -> float:
     return area / len(ordered)
 
 
-def threshold_for(outcomes: Sequence[Outcome], *, false_refusals: float) -> OperatingPoint:
-    """The threshold that refuses most while at most so large a share of the answerable questions is refused.
-
-    Args:
-        outcomes: At least one, in any order.
-        false_refusals: In [0, 1].
-
-    Raises:
-        ValueError: `false_refusals` is not a share.
-    """
-    if not 0.0 <= false_refusals <= 1.0:
-        raise ValueError(f"a share lies between 0 and 1, got {false_refusals}")
-    return next(point for point in risk_coverage(outcomes) if point.false_refusals <= false_refusals)
-
-
 @dataclass(slots=True)
 class _Tally:
     """Running counts of the outcomes."""

@@ -1,4 +1,4 @@
-"""Table rows as text that can be understood alone: `city: Oslo | people: 717,710`."""
+"""Reads delimited tables; each row becomes text that stands alone: `city: Oslo | people: 717,710`."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""E-mail messages (RFC 5322, MIME): what they say, then each attachment that can be read, under its name."""
+"""Reads e-mail messages (RFC 5322, MIME): the text, then each readable attachment under its name."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""HTML pages, their encoding and their nesting settled before docling sees them."""
+"""Reads HTML pages; fixes encoding and unclosed elements before docling parses them."""
 
 from pathlib import Path
 

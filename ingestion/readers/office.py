@@ -1,4 +1,4 @@
-"""Office documents (OOXML, ECMA-376): a slide or a sheet is a page, DOCX has none until it is laid out."""
+"""Reads office documents and books through docling: OOXML (ECMA-376), OpenDocument and EPUB, also encrypted OOXML."""
 
 from pathlib import Path
 
@@ -74,7 +74,7 @@ def is_encrypted(path: Path) -> bool:
 
 
 def write_decrypted(path: Path, to: Path, *, password: str) -> None:
-    """Write what lies behind the password to the new file `to`.
+    """Decrypts the document into the new file `to`.
 
     Raises:
         Encrypted: The password is wrong, or the document is encrypted in a way we cannot undo.

@@ -1,4 +1,4 @@
-"""Where the characters of canonical text stand on the pages of a PDF, as rectangles, one a printed line."""
+"""Locates spans of canonical text on the pages of a PDF, as one rectangle per printed line."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Takes out what runs along the pages of a document: headers, footers and page numbers.
+"""Removes running headers, footers and page numbers.
 
 A line is furniture when it stands at the edge of at least three pages at one height and reads the
 same but for its numbers. Where it has words, it stays on the first page that has it: a company's
@@ -32,7 +32,7 @@ class _Place:
 
 
 def without_furniture(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """The lines of every page but those that run along the document."""
+    """The lines of every page without running headers and footers."""
     seen: dict[tuple[str, int], list[_Place]] = defaultdict(list)
     for number, lines in enumerate(pages):
         for at in _edges(lines):
@@ -50,7 +50,7 @@ def without_furniture(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def _furniture(masked: str, places: Sequence[_Place]) -> Sequence[_Place]:
-    """Those of the places that read the same which are to go."""
+    """The repeated lines that must be removed."""
     words = {word.lower() for word in _WORD.findall(masked)} - _PAGE_WORDS
     if words:
         return places[1:]

@@ -1,4 +1,4 @@
-"""Mends what pdfium does to Arabic: it turns the letters of a ligature round and glues Latin words to it.
+"""Reads the printed lines of a PDF page, and repairs pdfium's order of Arabic ligatures.
 
 A lam-alef ligature is one glyph that stands for two letters. pdfium lists right-to-left glyphs
 backwards, the letters inside such a glyph included, so that alef comes before lam; both then have

@@ -1,4 +1,4 @@
-"""Plain text: the canonical text is the text itself, a block is what blank lines separate."""
+"""Reads plain text and source code: the canonical text is the file's text; blank lines separate blocks."""
 
 import re
 from pathlib import Path

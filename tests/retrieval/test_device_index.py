@@ -10,11 +10,11 @@ import pytest
 from retrieval.device_copy import MOST, gpu_transfer
 from retrieval.device_index import DeviceIndex
 from retrieval.errors import IndexDeviceUnavailable
-from retrieval.exact_index import ExactIndex
 from retrieval.flat_index import FlatIndex
 from retrieval.inverted_index import InvertedIndex
 from retrieval.key_set import KeySet
 from retrieval.ports import Vectors
+from tests.retrieval.exact_index import ExactIndex
 from tests.retrieval.fake_gpu import FakeGpu
 from tests.retrieval.test_inverted_index import Narrow, clustered
 from tests.retrieval.test_vector_index_contract import unexpected

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from retrieval.exact_index import ExactIndex
 from retrieval.inverted_index import InvertedIndex
 from retrieval.key_set import KeySet
 from retrieval.ports import VectorIndex, Vectors
+from tests.retrieval.exact_index import ExactIndex
 from tests.retrieval.test_vector_index_contract import Inverted
 
 

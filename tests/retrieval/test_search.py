@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retrieval.exact_index import ExactIndex
 from retrieval.filters import parse_filter
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, VectorIndex, Vectors
 from retrieval.search import Search
 from retrieval.types import Metadata, Scope, SearchMode
+from tests.retrieval.exact_index import ExactIndex
 from tests.retrieval.fakes import HashingEmbedder, MemoryStore, chunk
 
 MINE = Scope(tenant_id="t")

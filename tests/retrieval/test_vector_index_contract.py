@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from retrieval.device_index import DeviceIndex
-from retrieval.exact_index import ExactIndex
 from retrieval.flat_index import FlatIndex
 from retrieval.inverted_index import InvertedIndex
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, VectorIndex, Vectors
 from retrieval.vectors import check_rows
+from tests.retrieval.exact_index import ExactIndex
 from tests.retrieval.fake_gpu import FakeGpu
 
 DIM = 4

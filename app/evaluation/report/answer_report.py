@@ -91,7 +91,7 @@ def operating_rows(found: SetRun) -> list[tuple[str, ...]]:
     rows = []
     for name, outcomes in outcomes_of(found).items():
         area = f"{area_under(outcomes):.3f}"
-        curve = risk_coverage(outcomes)  # once, where `threshold_for` would draw it for each share
+        curve = risk_coverage(outcomes)  # computed once for all shares
         points = [next(point for point in curve if point.false_refusals <= share) for share in FALSE_REFUSALS]
         rows += [(f"{name} (n={len(outcomes)})", area, *_cells(point)) for point in dict.fromkeys(points)]
     return rows

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.evaluation.report.curves import risk_coverage_chart
-from app.evaluation.risk_coverage import OperatingPoint, Outcome, area_under, risk_coverage, threshold_for
+from app.evaluation.risk_coverage import OperatingPoint, Outcome, area_under, risk_coverage
+from tests.app.evaluation.thresholds import threshold_for
 
 # Few distinct scores: ties are what goes wrong.
 outcomes = st.lists(

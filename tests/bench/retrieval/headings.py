@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from retrieval.exact_index import ExactIndex
 from retrieval.fusion import convex_combination
 from retrieval.ports import Embedder, Vectors
 from retrieval.tantivy_fields import LexicalEntry
 from retrieval.tantivy_index import TantivyIndex
 from retrieval.types import Chunk
+from tests.retrieval.exact_index import ExactIndex
 
 Ranking: TypeAlias = list[tuple[int, float]]
 

@@ -5,8 +5,9 @@ from typing import Any
 from app.evaluation.record import SetRun
 from app.evaluation.report.answer_report import FALSE_REFUSALS, HEAD, operating_rows, outcomes_of
 from app.evaluation.report.page import html_report
-from app.evaluation.risk_coverage import Outcome, threshold_for
+from app.evaluation.risk_coverage import Outcome
 from tests.app.evaluation.runs import run_of, set_run
+from tests.app.evaluation.thresholds import threshold_for
 
 
 def found(values: dict[str, dict[str, float]], **abstention: dict[str, float]) -> SetRun:

@@ -1,4 +1,4 @@
-"""Brute-force search in numpy: what every other index must equal, and what serves while one is rebuilt."""
+"""Brute-force search in numpy: the reference that every vector index must equal."""
 
 from threading import Lock
 from typing import NamedTuple
