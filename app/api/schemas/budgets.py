@@ -1,4 +1,4 @@
-"""Bodies of budgets and their alerts. Limits in money are decimal strings of the installation's currency."""
+"""Bodies of budgets and their alerts. Amounts of money are decimal strings in the installation's currency."""
 
 import re
 from typing import Any, Literal
@@ -14,41 +14,43 @@ from app.usage.budgets.windows import Window
 from app.usage.rollups.sums import decimal
 
 _MOST_TOKENS = 10**15
-_MOST_UNITS = 9_000_000  # of money: pico-units of more do not fit into 64 bits
+_MOST_UNITS = 9_000_000  # of money: larger amounts in pico-units exceed 64 bits
 _DECIMAL = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,12}))?")
 _MOST_PERCENT = 1000
-_LIMIT = "A whole number of tokens, or of money a decimal string with at most 12 decimals."
-_THRESHOLDS = f"Percentages of the limit at which to tell, 1 to {_MOST_PERCENT}; each tells once a window."
+_LIMIT = "A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals."
+_THRESHOLDS = f"Percentages of the limit at which an alert fires, 1 to {_MOST_PERCENT}; each fires once per period."
 _WEBHOOK = (
-    "Where alerts are posted as JSON, besides the log; empty is nowhere. Only public addresses, unless the server "
-    "names the host in FOOTNOTE_WEBHOOK_HOSTS."
+    "URL that alerts are posted to as JSON; empty: alerts are only logged. Only public addresses, unless the "
+    "server names the host in FOOTNOTE_WEBHOOK_HOSTS."
 )
 
 
 class Terms(RequestBody):
-    """What a budget says, whomever it is for."""
+    """The terms of a budget, without its scope."""
 
     unit: Literal["tokens", "cost"] = Field(
-        default="tokens", description="tokens counts input and output; cost what they cost when they were settled."
+        default="tokens", description="tokens: input and output tokens; cost: their price at the time of settlement."
     )
     limit: int | str = Field(description=_LIMIT, examples=[1_000_000, "25.50"])
-    period: Literal["minute", "day", "month", "total"] = Field(description="What it is for; total never ends.")
+    period: Literal["minute", "day", "month", "total"] = Field(
+        description="The period after which the count starts again; total never ends."
+    )
     tz: str | None = Field(
-        default=None, max_length=100, description="IANA zone of its days and months; null is the reporting zone."
+        default=None, max_length=100, description="IANA time zone of its days and months; null is the reporting zone."
     )
     enforcement: Literal["hard", "soft"] = Field(
-        default="hard", description="hard refuses calls that might not fit; soft only counts and tells."
+        default="hard", description="hard refuses calls that might exceed the limit; soft only counts and alerts."
     )
     thresholds: list[int] = Field(default=[], max_length=20, description=_THRESHOLDS, examples=[[80, 100]])
     webhook_url: str = Field(default="", max_length=2048, description=_WEBHOOK)
 
 
 class NewBudget(Terms):
-    """A budget to set."""
+    """A budget to create."""
 
     scope_type: Literal["tenant", "user", "key", "collection"] = Field(
         default="tenant",
-        description="Whose calls count. Those of a collection are the requests that name it, and its ingestion.",
+        description="The scope whose calls count. A collection's calls are requests that name it, and its ingestion.",
     )
     scope_id: str | None = Field(
         default=None,
@@ -59,7 +61,7 @@ class NewBudget(Terms):
 
 
 class BudgetPatch(RequestBody):
-    """What to change; fields left out stay. Scope, unit, period and zone are the budget's own: make another."""
+    """Changes; omitted fields stay. Scope, unit, period and time zone cannot change: create another budget."""
 
     limit: int | str | None = Field(default=None, description=_LIMIT)
     enforcement: Literal["hard", "soft"] | None = Field(default=None, description="hard or soft.")
@@ -68,14 +70,14 @@ class BudgetPatch(RequestBody):
 
 
 class WindowBody(ResponseBody):
-    """What one period of a budget has taken."""
+    """The use of a budget in one period."""
 
     object: Literal["budget_window"] = Field(default="budget_window", description="Always `budget_window`.")
-    series: int = Field(description="Which count it is in: a reset begins another.", examples=[1])
+    series: int = Field(description="Number of the count; every reset begins a new one.", examples=[1])
     start_time: int = Field(description="Unix seconds, inclusive.")
     end_time: int | None = Field(description="Unix seconds, exclusive; null is never.")
-    used: int | str = Field(description="Taken by calls that have ended; tokens, or a decimal string of money.")
-    reserved: int | str = Field(description="Held by calls that run: the most they can take.")
+    used: int | str = Field(description="Used by completed calls: tokens, or a decimal string of money.")
+    reserved: int | str = Field(description="Reserved by running calls: the most that they can use.")
 
     @classmethod
     def of(cls, window: Window, *, unit: str) -> "WindowBody":
@@ -90,22 +92,24 @@ class WindowBody(ResponseBody):
 
 
 class OwnBudget(ResponseBody):
-    """A budget the caller's calls count against, as it stands now."""
+    """A budget that the caller's calls count against, with its current use."""
 
     id: str = Field(description="The budget's id.", examples=["budget_01k9"])
     object: Literal["budget"] = Field(default="budget", description="Always `budget`.")
     scope_type: str = Field(description="tenant, user, key or collection.")
-    scope_id: str = Field(description="Whose calls count.")
+    scope_id: str = Field(description="Id of the scope whose calls count.")
     unit: str = Field(description="tokens or cost.")
-    currency: str | None = Field(description="Of a budget in money, ISO 4217 in lower case; null of one in tokens.")
+    currency: str | None = Field(
+        description="Currency of a budget in money, ISO 4217 in lower case; null for a budget in tokens."
+    )
     limit: int | str = Field(description=_LIMIT)
     period: str = Field(description="minute, day, month or total.")
-    tz: str = Field(description="The zone of its days and months.")
+    tz: str = Field(description="IANA time zone of its days and months.")
     enforcement: str = Field(description="hard or soft.")
-    used: int | str = Field(description="Taken in this period by calls that have ended.")
-    reserved: int | str = Field(description="Held by calls that run.")
-    remaining: int | str = Field(description="What is left for new calls, at least 0.")
-    reset_at: int | None = Field(description="When the period ends, Unix seconds; null is never.")
+    used: int | str = Field(description="Used in this period by completed calls.")
+    reserved: int | str = Field(description="Reserved by running calls.")
+    remaining: int | str = Field(description="Remaining for new calls, at least 0.")
+    reset_at: int | None = Field(description="When the period ends, Unix seconds; null: never.")
 
     @classmethod
     def of(cls, budget: Budget, *, currency: str) -> "OwnBudget":
@@ -117,9 +121,9 @@ class BudgetBody(OwnBudget):
     """A budget as administrators see it."""
 
     thresholds: list[int] = Field(description="Percentages of the limit at which alerts fire.")
-    webhook_url: str = Field(description="Where alerts are posted; empty is nowhere.")
-    series: int = Field(description="Which count it is in: a reset begins another.")
-    created_by: str = Field(description="The user who set it.")
+    webhook_url: str = Field(description="URL that alerts are posted to; empty: alerts are only logged.")
+    series: int = Field(description="Number of the count; every reset begins a new one.")
+    created_by: str = Field(description="The user who created it.")
     created_at: int = Field(description="Unix seconds.")
 
     @classmethod
@@ -136,7 +140,7 @@ class BudgetBody(OwnBudget):
 
 
 class DeletedBudget(ResponseBody):
-    """A budget that applies to nothing any more."""
+    """A deleted budget."""
 
     id: str = Field(description="The budget's id.")
     object: Literal["budget"] = Field(default="budget", description="Always `budget`.")
@@ -144,23 +148,25 @@ class DeletedBudget(ResponseBody):
 
 
 class AlertBody(ResponseBody):
-    """A threshold that was passed."""
+    """An alert: a threshold of a budget was passed."""
 
     object: Literal["budget_alert"] = Field(default="budget_alert", description="Always `budget_alert`.")
-    budget_id: str = Field(description="Of which budget.")
+    budget_id: str = Field(description="The budget.")
     scope_type: str = Field(description="tenant, user, key or collection.")
     scope_id: str = Field(description="Whose calls count.")
     percent: int = Field(description="The threshold, in percent of the limit.")
-    reason: str = Field(description="spent, or refused: a call was, which counts as 100 percent.")
+    reason: str = Field(
+        description="spent: the use passed the threshold; refused: a call was refused, which counts as 100 percent."
+    )
     unit: str = Field(description="tokens or cost.")
-    used: int | str = Field(description="What was used then; of a refusal, with what calls that ran held.")
-    limit: int | str = Field(description="The limit then.")
-    series: int = Field(description="Which count of the budget.")
+    used: int | str = Field(description="The use at that time; for a refusal including reservations.")
+    limit: int | str = Field(description="The limit at that time.")
+    series: int = Field(description="Number of the budget's count.")
     window_start: int = Field(description="When the period began, Unix seconds.")
     fired_at: int = Field(description="Unix seconds.")
     delivery: str = Field(description="waiting, delivered, failed (given up), or logged where there is no webhook.")
-    attempts: int = Field(description="How often the webhook was tried.")
-    delivered_at: int | None = Field(description="When the webhook took it, Unix seconds; null if it did not.")
+    attempts: int = Field(description="Number of attempts to call the webhook.")
+    delivered_at: int | None = Field(description="When the webhook accepted it, Unix seconds; null if it did not.")
 
     @classmethod
     def of(cls, alert: Alert) -> "AlertBody":
@@ -184,10 +190,10 @@ class AlertBody(ResponseBody):
 
 
 def amount_of(limit: int | str, *, unit: str) -> int:
-    """A limit as it is kept: tokens, or pico-units of money.
+    """A limit as stored: tokens, or pico-units of money.
 
     Raises:
-        InvalidRequest: It is not written as its unit wants it, or out of range.
+        InvalidRequest: It has the wrong type for its unit, or is out of range.
     """
     if unit == "tokens":
         if not isinstance(limit, int) or not 0 <= limit <= _MOST_TOKENS:
@@ -202,7 +208,7 @@ def amount_of(limit: int | str, *, unit: str) -> int:
 
 
 def require_thresholds(thresholds: list[int]) -> tuple[int, ...]:
-    """Thresholds, each once, ascending.
+    """The thresholds, sorted, without duplicates.
 
     Raises:
         InvalidRequest: One is not a percentage.
@@ -213,7 +219,7 @@ def require_thresholds(thresholds: list[int]) -> tuple[int, ...]:
 
 
 def require_zone(name: str) -> str:
-    """The name of a time zone.
+    """The name, when it is an IANA time zone.
 
     Raises:
         InvalidRequest: There is no such zone.

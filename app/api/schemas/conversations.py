@@ -15,27 +15,27 @@ from app.types import Conversation, KeptTurn
 
 
 class NewConversation(RequestBody):
-    """A conversation to begin."""
+    """A conversation to create."""
 
     title: str | None = Field(
         default=None,
         min_length=1,
         max_length=200,
-        description="Its name; by default the beginning of the first question.",
+        description="Title; default: the beginning of the first question.",
         examples=["The annual report"],
     )
     metadata: Metadata = Field(default_factory=dict, description="Your own fields.")
 
 
 class ConversationPatch(RequestBody):
-    """What to change of a conversation; null or left out stays as it is."""
+    """Changes to a conversation; null and omitted fields stay."""
 
-    title: str | None = Field(default=None, min_length=1, max_length=200, description="Its name.")
+    title: str | None = Field(default=None, min_length=1, max_length=200, description="New title.")
     metadata: Metadata | None = Field(default=None, description="Replaces its metadata.", examples=[{"team": "a"}])
     shared: bool | None = Field(
         default=None,
-        description="Whether everybody of the tenant who has its id may read it. A key that is limited to "
-        "collections may not, and nobody else may go on with it.",
+        description="Share it with the tenant: all users who have its id may read it, but not continue it. Keys "
+        "limited to collections may not read it.",
         examples=[True],
     )
 
@@ -45,14 +45,14 @@ class ConversationBody(ResponseBody):
 
     id: str = Field(description="The conversation's id; pass it to /v1/ask.", examples=["conv_01k9"])
     object: Literal["conversation"] = Field(default="conversation", description="Always `conversation`.")
-    title: str | None = Field(description="Its name; null while it has neither a title nor a turn.")
+    title: str | None = Field(description="Title; null while it has neither a title nor a turn.")
     metadata: Metadata = Field(description="Your own fields.")
-    user_id: str = Field(description="Whose it is.", examples=["user_1"])
-    turns: int = Field(description="Questions answered in it.", examples=[3])
-    shared: bool = Field(description="Whether everybody of the tenant who has its id may read it.", examples=[False])
+    user_id: str = Field(description="The user who owns it.", examples=["user_1"])
+    turns: int = Field(description="Number of turns.", examples=[3])
+    shared: bool = Field(description="Whether all users of the tenant who have its id may read it.", examples=[False])
     created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
     updated_at: str = Field(
-        description="When its last turn ended; RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"]
+        description="When its last turn ended, RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"]
     )
 
     @classmethod
@@ -62,29 +62,27 @@ class ConversationBody(ResponseBody):
 
 
 class MakingBody(ResponseBody):
-    """How an answer was made: the fields of these names that it had when it ended."""
+    """How an answer was generated: fields of `AnswerBody` with their values at the time."""
 
-    model: str = Field(description="The generator.", examples=["SmolLM2-135M-Instruct"])
-    reason: str | None = Field(description="Why `answered` is false; null where it is true.", examples=[None])
+    model: str = Field(description="The language model that generated the answer.", examples=["SmolLM2-135M-Instruct"])
+    reason: str | None = Field(description="Why `answered` is false; null when it is true.", examples=[None])
     finish_reason: str = Field(description="stop or length.", examples=["stop"])
-    uncited_spans: list[SpanBody] = Field(description="Sentences of the answer without a supporting source.")
+    uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[SpanBody] = Field(
-        description="What is quoted from the documents, word for word, and no model wrote: all of an answer without a "
-        "language model, or what follows one of which nothing could be verified."
+        description="Text quoted word for word from the documents, not generated: the whole answer when no language "
+        "model is configured, or the quotations after an answer that could not be verified."
     )
-    abstention: AbstentionBody = Field(description="Where answering was given up, as data.")
-    sources: SourcesBody = Field(description="From retrieval to citation.")
-    usage: UsageBody = Field(
-        description="The bill as it was told then; the ledger has what it is after a price was put right."
-    )
-    budget: BudgetBody = Field(description="The context window.")
+    abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
+    sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
+    usage: UsageBody = Field(description="Token usage and cost at the time; the ledger has later price corrections.")
+    budget: BudgetBody = Field(description="The use of the context window.")
     timings_ms: dict[str, float | None] = Field(
-        description="Milliseconds: queue, retrieve, rerank, first_token, total."
+        description="Durations in milliseconds: queue, retrieve, rerank, first_token, total."
     )
 
     @classmethod
     def of(cls, making: AnswerRecord) -> "MakingBody":
-        """The body for how an answer was made."""
+        """The body for the record of an answer."""
         return cls(
             model=making.model,
             reason=making.reason,
@@ -103,24 +101,24 @@ class TurnBody(ResponseBody):
     """A question and its answer."""
 
     ordinal: int = Field(description="Its place in the conversation, from 1.", examples=[1])
-    request_id: str = Field(description="The request that asked; the ledger knows it.", examples=["req_01k9"])
-    question: str = Field(description="As it was asked.", examples=["And in 2024?"])
+    request_id: str = Field(description="The request's id, by which the usage ledger names it.", examples=["req_01k9"])
+    question: str = Field(description="The question as it was asked.", examples=["And in 2024?"])
     standalone_question: str | None = Field(
-        description="As it was understood and searched for; null where it stood alone as it was asked.",
+        description="The question rewritten to be understood alone; null when it was used unchanged.",
         examples=["How did revenue develop in 2024?"],
     )
-    answered: bool = Field(description="False where the documents did not hold an answer.")
+    answered: bool = Field(description="False when the documents did not contain an answer.")
     answer: str = Field(description="The answer, with markers.", examples=["Revenue rose 12% [1]."])
-    citations: list[dict[str, Any]] = Field(description="Its footnotes, with the fields they had in the answer.")
+    citations: list[dict[str, Any]] = Field(description="Footnotes, with their fields in the answer.")
     making: MakingBody | None = Field(
-        description="How the answer was made; null where it was given before that was kept."
+        description="How the answer was generated; null for answers from before this was recorded."
     )
-    feedback: OwnFeedbackBody | None = Field(description="What the caller said of the answer; null where nothing.")
-    created_at: str = Field(description="When it ended; RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
+    feedback: OwnFeedbackBody | None = Field(description="The caller's feedback on the answer; null without any.")
+    created_at: str = Field(description="When it ended, RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
 
     @classmethod
     def of(cls, turn: KeptTurn, feedback: Feedback | None) -> "TurnBody":
-        """The body for a turn and what the caller said of it."""
+        """The body for a turn and the caller's feedback on it."""
         return cls(
             ordinal=turn.ordinal,
             request_id=turn.request_id,
@@ -150,7 +148,7 @@ class WholeConversationBody(ConversationBody):
 
 
 class ConversationDeletedBody(ResponseBody):
-    """A conversation is gone, with its turns; that is final when you read this."""
+    """A conversation was deleted with its turns; the deletion is complete and final."""
 
     id: str = Field(description="The conversation's id.", examples=["conv_01k9"])
     deleted: Literal[True] = Field(default=True, description="Always true.")

@@ -11,19 +11,19 @@ from app.types import Deleted, Document, DocumentStatus, DocumentVersion
 
 
 class RetryRequest(RequestBody):
-    """How to try again."""
+    """Options for a retry."""
 
     password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
 
 
 class MetadataPatch(RequestBody):
-    """New metadata."""
+    """Metadata to set."""
 
     metadata: Metadata = Field(description="Replaces the document's metadata.", examples=[{"year": 2025}])
 
 
 class DeleteByFilter(RequestBody):
-    """Which documents to delete."""
+    """The documents to delete."""
 
     filter: dict[str, object] = Field(
         min_length=1, description="A metadata filter, as in search.", examples=[{"year": {"$lt": 2020}}]
@@ -32,11 +32,11 @@ class DeleteByFilter(RequestBody):
 
 
 class Progress(ResponseBody):
-    """How far the current stage is."""
+    """Progress of the current ingestion stage."""
 
     stage: str = Field(description="The stage, as in `status`.", examples=["embedding"])
-    done: int = Field(description="Finished units: chunks while embedding.", examples=[120])
-    total: int = Field(description="Units in all; 0 while unknown.", examples=[400])
+    done: int = Field(description="Finished units, such as chunks while embedding.", examples=[120])
+    total: int = Field(description="Total units; 0 while unknown.", examples=[400])
 
 
 class Counts(ResponseBody):
@@ -48,10 +48,10 @@ class Counts(ResponseBody):
 
 
 class Embedding(ResponseBody):
-    """What the live version's vectors were made with."""
+    """The embedding model of the live version's vectors."""
 
     model: str = Field(description="The embedding model.", examples=["all-MiniLM-L6-v2"])
-    dim: int = Field(description="Dimensions.", examples=[384])
+    dim: int = Field(description="Number of dimensions.", examples=[384])
     generation: int = Field(description="The index generation.", examples=[1])
 
 
@@ -63,9 +63,9 @@ class DocumentError(ResponseBody):
 
 
 class DocumentUsage(ResponseBody):
-    """What ingesting it cost."""
+    """Token usage of the ingestion."""
 
-    embedding_tokens: int = Field(description="Tokens the embedder read.", examples=[98211])
+    embedding_tokens: int = Field(description="Tokens that the embedder read.", examples=[98211])
 
 
 class DocumentBody(ResponseBody):
@@ -73,35 +73,35 @@ class DocumentBody(ResponseBody):
 
     id: str = Field(description="The document's id.", examples=["doc_01k9"])
     object: Literal["document"] = Field(default="document", description="Always `document`.")
-    status: DocumentStatus = Field(description="Where its newest version stands.")
+    status: DocumentStatus = Field(description="Ingestion status of the newest version.")
     filename: str = Field(description="The name it was uploaded under.", examples=["report.pdf"])
-    media_type: str | None = Field(description="What its bytes are; null before extraction.")
+    media_type: str | None = Field(description="Media type, detected from the bytes; null before extraction.")
     bytes: int = Field(description="Size of the original.", examples=[81234])
     sha256: str = Field(description="SHA-256 of the original, hexadecimal.")
     version: int = Field(description="The newest version.", examples=[1])
-    live_version: int | None = Field(description="The version search returns; null before the first is indexed.")
-    collection_id: str = Field(description="Where it lies.", examples=["col_01k9"])
+    live_version: int | None = Field(description="The version that is searched; null until the first is indexed.")
+    collection_id: str = Field(description="The collection it belongs to.", examples=["col_01k9"])
     external_id: str | None = Field(description="Your own id.")
     duplicate_of: str | None = Field(
-        default=None, description="Set when an upload was recognised: the id of the document that was there already."
+        default=None, description="Set when the upload was a duplicate: the id of the existing document."
     )
     metadata: Metadata = Field(description="Your own fields.")
     job_id: str = Field(description="The newest ingestion job.", examples=["job_01k9"])
-    progress: Progress | None = Field(description="Set while a job works on it.")
+    progress: Progress | None = Field(description="Progress of a running job; null without one.")
     counts: Counts = Field(description="Size of the live version.")
     embedding: Embedding | None = Field(description="Null before the first version is indexed.")
-    attempts: int = Field(description="How often the newest version was tried.", examples=[1])
-    error: DocumentError | None = Field(description="Why the newest version failed, or waits to be tried again.")
+    attempts: int = Field(description="Number of ingestion attempts of the newest version.", examples=[1])
+    error: DocumentError | None = Field(description="Why the newest version failed, or why its last attempt did.")
     next_attempt_at: str | None = Field(
-        description="When its ingestion is tried again, RFC 3339 UTC; null unless it was tried and waits."
+        description="Time of the next ingestion attempt, RFC 3339 UTC; null unless it waits for a retry."
     )
-    usage: DocumentUsage = Field(description="What ingesting it cost.")
+    usage: DocumentUsage = Field(description="Token usage of the ingestion.")
     created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
     updated_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
 
     @classmethod
     def of(cls, document: Document, *, duplicate: bool = False, **more: str) -> Self:
-        """The body for a document; `more` are the fields that a body made from this one adds."""
+        """The body for a document; `more`: the additional fields of a derived body."""
         working = document.status in {
             DocumentStatus.QUEUED,
             DocumentStatus.EXTRACTING,
@@ -143,13 +143,13 @@ class DocumentBody(ResponseBody):
 
 
 class MemberBody(DocumentBody):
-    """A document that came in an archive."""
+    """A document from an archive."""
 
     archive_path: str = Field(description="Its path in the archive.", examples=["2025/report.pdf"])
 
 
 class SkippedBody(ResponseBody):
-    """A file in an archive that became no document."""
+    """A file of an archive that was skipped."""
 
     name: str = Field(description="Its path in the archive.", examples=["logo.png"])
     code: str = Field(description="Stable code.", examples=["unsupported-format"])
@@ -157,12 +157,12 @@ class SkippedBody(ResponseBody):
 
     @classmethod
     def of(cls, skipped: Skipped) -> "SkippedBody":
-        """The body for a file left out."""
+        """The body for a skipped file."""
         return cls(name=skipped.name, code=skipped.code, detail=skipped.detail)
 
 
 class ArchiveBody(ResponseBody):
-    """What became of a zip archive: each file in it a document of its own."""
+    """The documents that a zip archive was unpacked into, one per file, and the skipped files."""
 
     object: Literal["list"] = Field(default="list", description="Always `list`.")
     data: list[MemberBody] = Field(description="The documents, in the archive's order.")
@@ -177,12 +177,12 @@ class VersionBody(ResponseBody):
     filename: str = Field(description="The name it was uploaded under.", examples=["report.pdf"])
     bytes: int = Field(description="Size of the original.", examples=[81234])
     sha256: str = Field(description="SHA-256 of the original, hexadecimal.")
-    media_type: str | None = Field(description="What its bytes are; null before extraction.")
-    title: str | None = Field(description="The title it gives itself.")
-    counts: Counts = Field(description="Its size; 0 before it is indexed.")
-    usage: DocumentUsage = Field(description="What ingesting it cost.")
+    media_type: str | None = Field(description="Media type, detected from the bytes; null before extraction.")
+    title: str | None = Field(description="The title in the file's own metadata.")
+    counts: Counts = Field(description="Its size; 0 until it is indexed.")
+    usage: DocumentUsage = Field(description="Token usage of the ingestion.")
     created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
-    indexed_at: str | None = Field(description="RFC 3339 UTC; null where it is not indexed yet, or failed.")
+    indexed_at: str | None = Field(description="RFC 3339 UTC; null until it is indexed, and when it failed.")
 
     @classmethod
     def of(cls, version: DocumentVersion, *, live: bool) -> "VersionBody":
@@ -203,7 +203,7 @@ class VersionBody(ResponseBody):
 
 
 class DeletedBody(ResponseBody):
-    """What a deletion removed; it is final when you read this."""
+    """The result of a deletion, which is complete and final."""
 
     deleted: Literal[True] = Field(default=True, description="Always true.")
     documents: int = Field(description="Documents removed.", examples=[1])

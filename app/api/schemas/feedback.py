@@ -9,37 +9,39 @@ from app.db.feedback import Feedback, ListedFeedback
 
 
 class NewFeedback(RequestBody):
-    """What an answer was worth."""
+    """A rating of an answer."""
 
-    score: float = Field(ge=-1, le=1, description="From -1, bad, to 1, good.", examples=[-1])
+    score: float = Field(ge=-1, le=1, description="Rating from -1 (bad) to 1 (good).", examples=[-1])
     comment: str | None = Field(
         default=None,
         max_length=4000,
-        description="What was good or bad; a blank one is none.",
+        description="Comment; a blank one is ignored.",
         examples=["It quotes last year's report."],
     )
 
 
 class OwnFeedbackBody(ResponseBody):
-    """What the caller said of an answer."""
+    """The caller's feedback on an answer."""
 
-    score: float = Field(description="From -1, bad, to 1, good.", examples=[-1])
-    comment: str | None = Field(description="What was good or bad.", examples=["It quotes last year's report."])
+    score: float = Field(description="Rating from -1 (bad) to 1 (good).", examples=[-1])
+    comment: str | None = Field(description="Comment.", examples=["It quotes last year's report."])
 
     @classmethod
     def said(cls, feedback: Feedback | None) -> "OwnFeedbackBody | None":
-        """The body for feedback; None where nothing was said."""
+        """The body for feedback; None without any."""
         return None if feedback is None else cls(score=feedback.score, comment=feedback.comment)
 
 
 class FeedbackBody(OwnFeedbackBody):
-    """What somebody said of an answer."""
+    """A user's feedback on an answer."""
 
     object: Literal["feedback"] = Field(default="feedback", description="Always `feedback`.")
     request_id: str = Field(description="The request that was answered.", examples=["req_01k9"])
-    user_id: str = Field(description="Who said it.", examples=["user_1"])
-    created_at: str = Field(description="When it was said first; RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
-    updated_at: str = Field(description="When it was said last; RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
+    user_id: str = Field(description="The user who gave it.", examples=["user_1"])
+    created_at: str = Field(description="When it was first given, RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
+    updated_at: str = Field(
+        description="When it was last changed, RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"]
+    )
 
     @classmethod
     def of(cls, feedback: Feedback) -> "FeedbackBody":
@@ -55,14 +57,14 @@ class FeedbackBody(OwnFeedbackBody):
 
 
 class ListedFeedbackBody(FeedbackBody):
-    """What somebody said of an answer, with where the answer is kept."""
+    """A user's feedback on an answer, with the question and its conversation."""
 
     conversation_id: str | None = Field(
-        description="The conversation the answer is kept in; null for one that was asked outside of any.",
+        description="The conversation that stores the answer; null when it was asked outside of one.",
         examples=["conv_01k9"],
     )
     question: str | None = Field(
-        description="The question, as its conversation keeps it.", examples=["How did revenue develop?"]
+        description="The question, as stored in the conversation.", examples=["How did revenue develop?"]
     )
 
     @classmethod
@@ -76,7 +78,7 @@ class ListedFeedbackBody(FeedbackBody):
 
 
 class FeedbackDeletedBody(ResponseBody):
-    """What the caller said of an answer is taken back."""
+    """The caller's feedback on an answer is deleted."""
 
     request_id: str = Field(description="The request that was answered.", examples=["req_01k9"])
     deleted: Literal[True] = Field(default=True, description="Always true.")

@@ -14,14 +14,14 @@ class JobBody(ResponseBody):
 
     id: str = Field(description="The job's id.", examples=["job_01k9"])
     object: Literal["job"] = Field(default="job", description="Always `job`.")
-    kind: Literal["ingest"] = Field(default="ingest", description="What the job does.")
+    kind: Literal["ingest"] = Field(default="ingest", description="Kind of job.")
     status: str = Field(description="queued, running, done, failed or cancelled.", examples=["done"])
-    document_id: str = Field(description="The document it works on.")
-    version: int = Field(description="The version it makes.")
-    attempts: int = Field(description="How often it was started.", examples=[1])
-    error: DocumentError | None = Field(description="Why it failed, or was not finished at the last attempt.")
+    document_id: str = Field(description="The document to ingest.")
+    version: int = Field(description="The document version that it creates.")
+    attempts: int = Field(description="Number of attempts.", examples=[1])
+    error: DocumentError | None = Field(description="Why it failed, or why the last attempt did.")
     next_attempt_at: str | None = Field(
-        description="When it is tried again, RFC 3339 UTC; null unless it was tried and waits."
+        description="Time of the next attempt, RFC 3339 UTC; null unless it waits for a retry."
     )
     created_at: str = Field(description="RFC 3339 UTC.")
     started_at: str | None = Field(description="RFC 3339 UTC.")
@@ -45,17 +45,21 @@ class JobBody(ResponseBody):
 
 
 class ReindexBody(ResponseBody):
-    """All documents of a collection, each read again by a job of its own."""
+    """A reindexing: one job for each document of a collection."""
 
     id: str = Field(description="The job's id.", examples=["job_01k9"])
     object: Literal["job"] = Field(default="job", description="Always `job`.")
-    kind: Literal["reindex"] = Field(default="reindex", description="What the job does.")
+    kind: Literal["reindex"] = Field(default="reindex", description="Kind of job.")
     status: str = Field(description="running, done, failed or cancelled.", examples=["running"])
-    collection_id: str = Field(description="The collection whose documents are read again.")
-    documents: int = Field(description="How many documents.", examples=[120])
-    documents_done: int = Field(description="How many of them are searched in their new version.", examples=[80])
-    documents_failed: int = Field(description="How many failed; they are searched in their old version.", examples=[0])
-    documents_cancelled: int = Field(description="How many were cancelled or overtaken by an upload.", examples=[0])
+    collection_id: str = Field(description="The collection that is reindexed.")
+    documents: int = Field(description="Number of documents.", examples=[120])
+    documents_done: int = Field(description="Number of documents whose new version is searched.", examples=[80])
+    documents_failed: int = Field(
+        description="Number of failed documents, which are searched in their old version.", examples=[0]
+    )
+    documents_cancelled: int = Field(
+        description="Number of documents that were cancelled or replaced by an upload.", examples=[0]
+    )
     created_at: str = Field(description="RFC 3339 UTC.")
     finished_at: str | None = Field(description="RFC 3339 UTC.")
 

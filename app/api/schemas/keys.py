@@ -10,67 +10,72 @@ from app.db.keys import LONGEST_OVERLAP_S
 from app.types import ApiKey, Role
 
 _LONGEST_S = 100 * 366 * 86_400  # a hundred years
-_NAME = "For your own orientation."
-_EXPIRES_IN = "Seconds until it stops working; null is never."
-_EXPIRES_AT = "When it stops working, RFC 3339, instead of expires_in; null is never."
-_OVERLAP = "How many seconds more the secret before works beside the new one; 0 ends it at once."
+_NAME = "Name, for your own records."
+_EXPIRES_IN = "Seconds until it expires; null: never."
+_EXPIRES_AT = "When it expires, RFC 3339, instead of expires_in; null: never."
+_OVERLAP = "Seconds for which the previous secret stays valid beside the new one; 0: it ends at once."
 
 
 class Expiry(RequestBody):
-    """When a key ends, said in one of two ways."""
+    """The expiry of a key, given in one of two ways."""
 
     expires_in: float | None = Field(default=None, gt=0, le=_LONGEST_S, description=_EXPIRES_IN, examples=[86_400])
     expires_at: AwareDatetime | None = Field(default=None, description=_EXPIRES_AT)
 
 
 class NewKey(Expiry):
-    """A key to make."""
+    """A key to create."""
 
     name: str = Field(min_length=1, max_length=200, description=_NAME, examples=["ci"])
     role: Role = Field(
         default=Role.MEMBER, description="admin, member (documents and questions) or reader (questions)."
     )
     user_id: str | None = Field(
-        default=None, min_length=1, max_length=200, description="Whom its use is booked on; default: the name."
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="The user that its usage is recorded for; default: the name.",
     )
     collections: list[str] | None = Field(
-        default=None, max_length=1000, description="Collection ids the key is limited to; null is all."
+        default=None, max_length=1000, description="Ids of the collections that the key is limited to; null: all."
     )
     budget: Terms | None = Field(
-        default=None, description="A budget for this key alone, made with it; more by POST /v1/admin/budgets."
+        default=None, description="A budget for this key, created with it; create more by POST /v1/admin/budgets."
     )
 
 
 class KeyPatch(Expiry):
-    """What to change; fields left out stay."""
+    """Changes; omitted fields stay."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="A new name.")
     role: Role | None = Field(default=None, description="A new role.")
-    collections: list[str] | None = Field(default=None, max_length=1000, description="A new limit; null lifts it.")
+    collections: list[str] | None = Field(
+        default=None, max_length=1000, description="New limit to collections; null removes it."
+    )
 
 
 class Rotation(RequestBody):
-    """How to change a key's secret."""
+    """Options for rotating a key's secret."""
 
     overlap_s: float = Field(default=0, ge=0, le=LONGEST_OVERLAP_S, description=_OVERLAP, examples=[3600])
 
 
 class KeyBody(ResponseBody):
-    """A key. The secret is not here: it was shown once."""
+    """An API key, without its secret, which is shown only once."""
 
     id: str = Field(description="The key's id.", examples=["key_01k9"])
     object: Literal["api_key"] = Field(default="api_key", description="Always `api_key`.")
     name: str = Field(description="Its name.")
-    role: Role = Field(description="What it may do.")
-    user_id: str = Field(description="Whom its use is booked on.")
+    role: Role = Field(description="Its role.")
+    user_id: str = Field(description="The user that its usage is recorded for.")
     prefix: str = Field(description="The first characters of the secret.", examples=["fn_a1b2c3"])
-    collections: list[str] | None = Field(description="Collections it is limited to; null is all.")
+    collections: list[str] | None = Field(description="Collections that it is limited to; null: all.")
     created_at: str = Field(description="RFC 3339 UTC.")
-    expires_at: str | None = Field(description="RFC 3339 UTC; null is never.")
-    revoked_at: str | None = Field(description="RFC 3339 UTC; null while it works.")
-    rotated_at: str | None = Field(description="When its secret was last changed, RFC 3339 UTC; null if never.")
-    rotated_from: str | None = Field(description="The first characters of the secret before; null if there is none.")
-    previous_expires_at: str | None = Field(description="Until when the secret before works, RFC 3339 UTC.")
+    expires_at: str | None = Field(description="RFC 3339 UTC; null: never.")
+    revoked_at: str | None = Field(description="RFC 3339 UTC; null while it is not revoked.")
+    rotated_at: str | None = Field(description="When its secret was last rotated, RFC 3339 UTC; null: never.")
+    rotated_from: str | None = Field(description="The first characters of the previous secret; null without one.")
+    previous_expires_at: str | None = Field(description="When the previous secret expires, RFC 3339 UTC.")
 
     @classmethod
     def of(cls, key: ApiKey) -> "KeyBody":
@@ -79,10 +84,10 @@ class KeyBody(ResponseBody):
 
 
 class NewKeyBody(KeyBody):
-    """A key whose secret is new."""
+    """An API key with its new secret."""
 
-    secret: str = Field(description="Shown this once; store it now.", examples=["fn_…"])
-    budget: BudgetBody | None = Field(default=None, description="The budget that was made with it.")
+    secret: str = Field(description="The secret; it is shown only once, store it now.", examples=["fn_…"])
+    budget: BudgetBody | None = Field(default=None, description="The budget that was created with it.")
 
     @classmethod
     def created(cls, key: ApiKey, secret: str, budget: BudgetBody | None = None) -> "NewKeyBody":

@@ -15,17 +15,17 @@ LATEST_S = 253_402_300_800
 
 
 class NewPrice(RequestBody):
-    """A price to begin."""
+    """A price to add."""
 
     model: str = Field(
-        min_length=1, max_length=200, description="The model as reports name it.", examples=["all-MiniLM-L6-v2"]
+        min_length=1, max_length=200, description="The model, by its name in reports.", examples=["all-MiniLM-L6-v2"]
     )
     meter: Literal["input", "cached_input", "output", "embedding"] = Field(
-        description="What is counted. Cached input without a price of its own costs what input costs."
+        description="The kind of tokens. Cached input without its own price costs as much as input."
     )
     price_per_million: str = Field(
         max_length=32,
-        description='For a million tokens, a decimal string from "0" to "1000000" with at most six decimals.',
+        description='Price of a million tokens: a decimal string from "0" to "1000000" with at most six decimals.',
         examples=["0.15"],
     )
     effective_from: float | None = Field(
@@ -33,24 +33,29 @@ class NewPrice(RequestBody):
         strict=True,
         ge=0,
         le=LATEST_S,
-        description="When it begins, Unix seconds; null is now. In the past only where there was no price.",
+        description="Start of the price, Unix seconds; null: now. In the past only for times without a price.",
         examples=[None],
     )
-    source: str = Field(default="", max_length=500, description="Where the figure is from.", examples=["contract 2026"])
+    source: str = Field(
+        default="",
+        max_length=500,
+        description="Origin of the figure, for your own records.",
+        examples=["contract 2026"],
+    )
 
 
 class PriceBody(ResponseBody):
     """A price of one model and meter."""
 
-    id: str = Field(description="The price's id; ledger rows note it.", examples=["price_01k9"])
+    id: str = Field(description="The price's id, which ledger rows refer to.", examples=["price_01k9"])
     object: Literal["price"] = Field(default="price", description="Always `price`.")
     model: str = Field(description="The model.")
     meter: str = Field(description="input, cached_input, output or embedding.")
-    price_per_million: str = Field(description="For a million tokens, with six decimals.", examples=["0.150000"])
+    price_per_million: str = Field(description="Price of a million tokens, with six decimals.", examples=["0.150000"])
     currency: str = Field(description="ISO 4217, lower case.", examples=["usd"])
-    effective_from: float = Field(description="When it begins, Unix seconds, inclusive.")
-    effective_to: float | None = Field(description="When it ends, Unix seconds, exclusive; null is not yet.")
-    source: str = Field(description="Where the figure is from.")
+    effective_from: float = Field(description="Start, Unix seconds, inclusive.")
+    effective_to: float | None = Field(description="End, Unix seconds, exclusive; null: no end yet.")
+    source: str = Field(description="Origin of the figure, for your own records.")
     created_by: str = Field(description="The user who entered it.")
     created_at: float = Field(description="When it was entered, Unix seconds.")
 
@@ -72,39 +77,39 @@ class PriceBody(ResponseBody):
 
 
 class NewRerating(RequestBody):
-    """Which calls to re-rate."""
+    """The calls to re-rate."""
 
-    start_time: int = Field(ge=0, le=LATEST_S, description="Settled from, Unix seconds, inclusive.")
-    end_time: int = Field(ge=0, le=LATEST_S, description="Settled before, Unix seconds, exclusive.")
-    models: list[str] | None = Field(default=None, max_length=100, description="Only these models; null is all.")
-    tenant_id: str | None = Field(default=None, max_length=200, description="Whose; null is the caller's tenant.")
-    reason: str = Field(min_length=1, max_length=500, description="Kept with every adjustment.")
-    dry_run: bool = Field(default=True, strict=True, description="Only say what would change; nothing is written.")
+    start_time: int = Field(ge=0, le=LATEST_S, description="Start of the settlement times, Unix seconds, inclusive.")
+    end_time: int = Field(ge=0, le=LATEST_S, description="End of the settlement times, Unix seconds, exclusive.")
+    models: list[str] | None = Field(default=None, max_length=100, description="Only these models; null: all.")
+    tenant_id: str | None = Field(default=None, max_length=200, description="The tenant; null: the caller's.")
+    reason: str = Field(min_length=1, max_length=500, description="Reason, stored with every adjustment.")
+    dry_run: bool = Field(default=True, strict=True, description="Only report what would change; nothing is written.")
 
 
 class ModelReratingBody(ResponseBody):
-    """What re-rating found for one model."""
+    """The result of a re-rating for one model."""
 
     model: str = Field(description="The model.")
-    num_calls: int = Field(description="Settled calls looked at.")
-    num_adjusted: int = Field(description="Calls whose cost changes.")
-    num_newly_priced: int = Field(description="Of these, calls that had no cost.")
-    num_unpriced: int = Field(description="Calls that still have no price.")
-    difference: Money = Field(description="What the adjustments add up to; may be negative.")
+    num_calls: int = Field(description="Number of settled calls checked.")
+    num_adjusted: int = Field(description="Number of calls whose cost changes.")
+    num_newly_priced: int = Field(description="Of these, calls that had no price before.")
+    num_unpriced: int = Field(description="Number of calls that still have no price.")
+    difference: Money = Field(description="Sum of the adjustments; may be negative.")
 
 
 class ReratingBody(ResponseBody):
-    """What re-rating did, or would do."""
+    """The result of a re-rating, or of its dry run."""
 
     id: str = Field(description="The run's id, also in the audit log.", examples=["rerate_01k9"])
     object: Literal["rerating"] = Field(default="rerating", description="Always `rerating`.")
     dry_run: bool = Field(description="Whether nothing was written.")
     start_time: int = Field(description="Unix seconds, inclusive.")
     end_time: int = Field(description="Unix seconds, exclusive.")
-    num_calls: int = Field(description="Settled calls looked at.")
-    num_adjusted: int = Field(description="Calls whose cost changes.")
-    difference: Money = Field(description="What the adjustments add up to; may be negative.")
-    models: list[ModelReratingBody] = Field(description="The same by model.")
+    num_calls: int = Field(description="Number of settled calls checked.")
+    num_adjusted: int = Field(description="Number of calls whose cost changes.")
+    difference: Money = Field(description="Sum of the adjustments; may be negative.")
+    models: list[ModelReratingBody] = Field(description="The results by model.")
 
     @classmethod
     def of(cls, rerating: Rerating, *, currency: str) -> "ReratingBody":

@@ -11,24 +11,24 @@ from app.types import Principal, Role
 
 
 class NewSession(RequestBody):
-    """Who signs in, unless the Authorization header says."""
+    """The key to sign in with, when the Authorization header has none."""
 
     key: SecretStr = Field(max_length=1000, description="An API key, `fn_…`.")
 
 
 class SessionBody(ResponseBody):
-    """Who is signed in."""
+    """The signed-in user and session."""
 
     object: Literal["session"] = Field(default="session", description="Always `session`.")
     tenant_id: str = Field(description="The tenant.", examples=["default"])
     user_id: str = Field(description="The user.", examples=["ada"])
-    role: Role = Field(description="What the user may do.")
+    role: Role = Field(description="The role of the user.")
     operator: bool = Field(description="Whether this is an administrator of the whole installation.")
-    collections: list[str] | None = Field(description="Collections the session is limited to; null is all.")
+    collections: list[str] | None = Field(description="Collections that the session is limited to; null: all.")
     expires_at: str | None = Field(description="When the session ends, RFC 3339 UTC; null for a request with a key.")
     csrf_token: str | None = Field(
-        description="To be sent as `X-Footnote-CSRF` with every POST, PUT, PATCH and DELETE that comes with the "
-        "session's cookie; null for a request with a key, which needs none."
+        description="CSRF token to send as `X-Footnote-CSRF` with every POST, PUT, PATCH and DELETE that uses the "
+        "session cookie; null for a request with a key, which needs none."
     )
 
     @classmethod
@@ -47,7 +47,7 @@ class SignedOut(ResponseBody):
 
     object: Literal["session.deleted"] = Field(default="session.deleted", description="Always `session.deleted`.")
     deleted: Literal[True] = Field(default=True, description="Always true.")
-    openid: bool = Field(description="Whether people sign in through an OpenID provider, as a 401 says it.")
+    openid: bool = Field(description="Whether users sign in through an OpenID provider.")
 
 
 def _fields(principal: Principal) -> dict[str, object]:

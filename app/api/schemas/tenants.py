@@ -10,34 +10,38 @@ from app.db.tenants import Tenant
 from app.db.users import User
 from app.types import Role
 
-_NAME = "For your own orientation."
+_NAME = "Name, for your own records."
 
 
 class NewTenant(RequestBody):
-    """A tenant to make."""
+    """A tenant to create."""
 
     id: str | None = Field(
         default=None,
         pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$",
-        description="Its id for good: small letters, digits, - and _; null lets the server choose.",
+        description="Permanent id: lower-case letters, digits, - and _; null: the server chooses one.",
         examples=["acme"],
     )
     name: str = Field(min_length=1, max_length=200, description=_NAME, examples=["Acme Ltd."])
 
 
 class NewTenantKey(Expiry):
-    """A key of a tenant, to begin with."""
+    """The first key of a tenant."""
 
     name: str = Field(default="first admin key", min_length=1, max_length=200, description=_NAME)
     role: Role = Field(default=Role.ADMIN, description="admin, member or reader.")
-    user_id: str = Field(default="admin", min_length=1, max_length=200, description="Whom its use is booked on.")
+    user_id: str = Field(
+        default="admin", min_length=1, max_length=200, description="The user that its usage is recorded for."
+    )
 
 
 class TenantPatch(RequestBody):
-    """What to change; fields left out stay."""
+    """Changes; omitted fields stay."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="A new name.")
-    disabled: bool | None = Field(default=None, description="true lets nobody of it in, false lets them in again.")
+    disabled: bool | None = Field(
+        default=None, description="true refuses all its keys and sessions, false accepts them again."
+    )
 
 
 class TenantBody(ResponseBody):
@@ -45,9 +49,9 @@ class TenantBody(ResponseBody):
 
     id: str = Field(description="Its id.", examples=["acme"])
     object: Literal["tenant"] = Field(default="tenant", description="Always `tenant`.")
-    name: str = Field(description="Its name; empty where it was never given one.")
+    name: str = Field(description="Its name; empty when none was set.")
     created_at: str = Field(description="RFC 3339 UTC.")
-    disabled_at: str | None = Field(description="Since when nobody of it is let in, RFC 3339 UTC; null while they are.")
+    disabled_at: str | None = Field(description="When it was disabled, RFC 3339 UTC; null while it is not.")
 
     @classmethod
     def of(cls, tenant: Tenant) -> "TenantBody":
@@ -61,34 +65,34 @@ class TenantBody(ResponseBody):
 
 
 class NewUser(RequestBody):
-    """A user to make."""
+    """A user to create."""
 
     id: str | None = Field(
         default=None,
         pattern=r"^[^\s/][^/]{0,199}$",
-        description="Its id for good, without a slash; null lets the server choose.",
+        description="Permanent id, without a slash; null: the server chooses one.",
         examples=["ada"],
     )
     name: str = Field(default="", max_length=200, description=_NAME, examples=["Ada Lovelace"])
 
 
 class UserPatch(RequestBody):
-    """What to change; fields left out stay."""
+    """Changes; omitted fields stay."""
 
     name: str | None = Field(default=None, max_length=200, description="A new name.")
     disabled: bool | None = Field(
-        default=None, description="true refuses the user's keys and sessions, false takes them again."
+        default=None, description="true refuses the user's keys and sessions, false accepts them again."
     )
 
 
 class UserBody(ResponseBody):
     """A user."""
 
-    id: str = Field(description="Its id, which usage is booked on.", examples=["ada"])
+    id: str = Field(description="Its id, which usage is recorded for.", examples=["ada"])
     object: Literal["user"] = Field(default="user", description="Always `user`.")
-    name: str = Field(description="Its name; empty where it was never given one.")
+    name: str = Field(description="Its name; empty when none was set.")
     created_at: str = Field(description="RFC 3339 UTC.")
-    disabled_at: str | None = Field(description="Since when it is not let in, RFC 3339 UTC; null while it is.")
+    disabled_at: str | None = Field(description="When it was disabled, RFC 3339 UTC; null while it is not.")
 
     @classmethod
     def of(cls, user: User) -> "UserBody":

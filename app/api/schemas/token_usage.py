@@ -1,4 +1,4 @@
-"""The bill of an answer."""
+"""Bodies of token usage and cost."""
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ from app.usage.rollups.sums import decimal
 
 
 class PromptTokensDetails(ResponseBody):
-    """OpenAI's breakdown of the prompt."""
+    """OpenAI's breakdown of the prompt tokens."""
 
     cached_tokens: int = Field(description="Prompt tokens served from the KV cache.", examples=[0])
 
@@ -25,34 +25,36 @@ class ComponentsBody(ResponseBody):
 
 
 class AuxiliaryBody(ResponseBody):
-    """Another model call this request needed."""
+    """An auxiliary model call of the request."""
 
     purpose: str = Field(
         description="`embed_query`, `extract`, `locate`, `rerank`, `rewrite`, `summarise` or `verify`.",
         examples=["embed_query"],
     )
-    tokens: int = Field(description="Tokens it read and, for `rewrite` and `summarise`, generated.", examples=[12])
+    tokens: int = Field(description="Tokens read and, for `rewrite` and `summarise`, also generated.", examples=[12])
 
 
 class Money(ResponseBody):
-    """An amount."""
+    """An amount of money."""
 
     value: str | None = Field(description="Decimal string; null while the model has no price.", examples=[None])
     currency: str = Field(default="usd", description="ISO 4217, lower case.", examples=["usd"])
 
 
 class UsageBody(ResponseBody):
-    """The bill; equal to the ledger's rows of this request."""
+    """Token usage and cost; equal to the ledger's rows of this request."""
 
-    prompt_tokens: int = Field(description="Tokens of the whole prompt.", examples=[2191])
-    completion_tokens: int = Field(description="Tokens generated.", examples=[41])
-    total_tokens: int = Field(description="Their sum.", examples=[2232])
-    prompt_tokens_details: PromptTokensDetails = Field(description="Breakdown of the prompt.")
+    prompt_tokens: int = Field(description="Prompt tokens.", examples=[2191])
+    completion_tokens: int = Field(description="Generated tokens.", examples=[41])
+    total_tokens: int = Field(description="Sum of prompt and completion tokens.", examples=[2232])
+    prompt_tokens_details: PromptTokensDetails = Field(description="OpenAI's breakdown of the prompt tokens.")
     components: ComponentsBody = Field(description="Prompt tokens by purpose.")
     by_document: dict[str, int] = Field(description="Context tokens by document; they sum to `components.context`.")
-    auxiliary: list[AuxiliaryBody] = Field(description="Other model calls.")
-    cost: Money = Field(description="What the calls with a price cost.")
-    num_unpriced: int = Field(description="Model calls without a price, which `cost` leaves out.", examples=[0])
+    auxiliary: list[AuxiliaryBody] = Field(description="Auxiliary model calls.")
+    cost: Money = Field(description="Cost of the calls that have a price.")
+    num_unpriced: int = Field(
+        description="Number of model calls without a price, which `cost` does not include.", examples=[0]
+    )
 
     @classmethod
     def of(cls, usage: TokenUsage) -> "UsageBody":

@@ -10,23 +10,25 @@ OnDuplicate = Literal["skip", "replace", "version", "error"]
 
 
 ON_DUPLICATE = (
-    "What to do when the collection already holds these bytes, or this `external_id`. `skip` returns what is there; "
-    "`version` makes a new version and keeps the old text readable; `replace` makes a new version and removes the "
-    "old ones; `error` answers 409. Default: `skip` for identical bytes, `version` for new bytes under a known "
+    "What to do when the collection already has these bytes or this `external_id`. `skip` returns the existing "
+    "document; `version` adds a new version and keeps the old ones; `replace` adds a new version and removes the old "
+    "ones; `error` answers 409. Default: `skip` for identical bytes, `version` for new bytes with a known "
     "`external_id`."
 )
 
 
 PROTECTED = (
-    "Opens a protected file. It is held in memory until the document is indexed or failed, and written nowhere; after "
-    "a restart in between the document fails as `encrypted`, and the password is sent again with a retry."
+    "Password of an encrypted file. It is kept in memory until the document is indexed or has failed, and never "
+    "written to disk. After a restart in between, the document fails as `encrypted`; retry it with the password."
 )
 
 
 class UploadFields(RequestBody):
-    """What goes with every upload."""
+    """The fields of every upload."""
 
-    collection_id: str | None = Field(default=None, description="Where it goes; default: the `default` collection.")
+    collection_id: str | None = Field(
+        default=None, description="The collection to put it into; default: the `default` collection."
+    )
     external_id: str | None = Field(
         default=None, min_length=1, max_length=512, description="Your own id, unique in the collection."
     )
@@ -45,13 +47,13 @@ class TextDocument(UploadFields):
 
 
 class WebDocument(UploadFields):
-    """A document fetched from the web; only where `FOOTNOTE_WEB_PAGES` is on."""
+    """A document to fetch from the web; needs `FOOTNOTE_WEB_PAGES`."""
 
     url: str = Field(
         min_length=1,
         max_length=2048,
-        description="`http` or `https`, port 80 or 443, on the public internet. It becomes the metadata field `url` "
-        "where that is not given.",
+        description="`http` or `https`, port 80 or 443, on the public internet. It is stored as the metadata "
+        "field `url`, unless you set one.",
         examples=["https://example.com/report.html"],
     )
     filename: str | None = Field(
@@ -61,12 +63,12 @@ class WebDocument(UploadFields):
 
 
 class FileFields(UploadFields):
-    """The fields beside a multipart `file`."""
+    """The form fields sent with a multipart `file`."""
 
     password: SecretStr | None = Field(default=None, max_length=1024, description=PROTECTED)
 
     @model_validator(mode="before")
     @classmethod
     def of_their_kinds(cls, values: Any) -> Any:
-        """Whatever they are: a form has nothing but texts."""
+        """Skips the check of JSON types: all form fields are strings."""
         return values

@@ -1,4 +1,4 @@
-"""Bodies of the raw ledger."""
+"""Bodies of the raw usage ledger."""
 
 from typing import Literal
 
@@ -10,56 +10,60 @@ from app.api.schemas.usage import ReportComponents
 
 
 class LineBody(ResponseBody):
-    """A settled call, or an adjustment of one, whose counts are what it adds and may be negative."""
+    """A settled call, or an adjustment of one, whose numbers are differences and may be negative."""
 
     object: Literal["usage_event"] = Field(default="usage_event", description="Always `usage_event`.")
-    event_id: str = Field(description="The call; of an adjustment the one it is of.", examples=["req_01k9:1"])
-    adjustment_id: str | None = Field(description="Set where the line is an adjustment.")
-    request_id: str = Field(description="The request or ingestion job the call was made for.")
-    operation: str = Field(description="What it paid for.", examples=["chat"])
+    event_id: str = Field(description="The call, or the call that was adjusted.", examples=["req_01k9:1"])
+    adjustment_id: str | None = Field(description="Id of the adjustment; null for a call.")
+    request_id: str = Field(description="The request or ingestion job of the call.")
+    operation: str = Field(description="The operation.", examples=["chat"])
     status: str = Field(description="How the call ended, or `adjustment`.", examples=["completed"])
-    count_quality: str = Field(description="`exact`, or `checkpoint` where at least this much was generated.")
-    accepted_at: str = Field(description="When the call was accepted: its prices are of then. RFC 3339 UTC.")
-    settled_at: str = Field(description="When the line counted. RFC 3339 UTC.")
-    settled_local: str = Field(description="The same in the asked time zone.")
-    project_id: str | None = Field(description="The one collection asked; null for none or several.")
-    user_id: str = Field(description="Whose use.")
-    api_key_id: str = Field(description="The key that asked.")
+    count_quality: str = Field(
+        description="`exact`, or `checkpoint`: a lower bound, from the last checkpoint before a crash."
+    )
+    accepted_at: str = Field(description="When the call was accepted, which decides its prices. RFC 3339 UTC.")
+    settled_at: str = Field(description="When it was settled, RFC 3339 UTC.")
+    settled_local: str = Field(description="When it was settled, in the requested time zone.")
+    project_id: str | None = Field(description="The collection, of requests to exactly one; else null.")
+    user_id: str = Field(description="The user.")
+    api_key_id: str = Field(description="The key.")
     model: str = Field(description="The model.")
-    tokenizer_revision: str = Field(description="What counted the tokens.")
-    input_tokens: int = Field(description="Tokens read, cached ones included.")
-    input_cached_tokens: int = Field(description="Of these, served from the KV cache.")
-    output_tokens: int = Field(description="Tokens generated.")
-    output_delivered_tokens: int = Field(description="Of these, taken by the reader.")
-    max_output_tokens: int = Field(description="What was reserved.")
-    components: ReportComponents = Field(description="The prompt by purpose.")
-    cost: Money = Field(description="Null where there was no price.")
-    price_ids: list[str] = Field(description="The prices noted with it.")
-    first_token_us: int | None = Field(description="Microseconds to the first token.")
-    total_us: int | None = Field(description="Microseconds in all.")
-    reason: str | None = Field(description="Why an adjustment was made.")
+    tokenizer_revision: str = Field(description="Revision of the tokenizer that counted the tokens.")
+    input_tokens: int = Field(description="Input tokens, cached ones included.")
+    input_cached_tokens: int = Field(description="Input tokens served from the KV cache.")
+    output_tokens: int = Field(description="Generated tokens.")
+    output_delivered_tokens: int = Field(description="Generated tokens that the client received.")
+    max_output_tokens: int = Field(description="Output tokens that were reserved.")
+    components: ReportComponents = Field(description="Prompt tokens by purpose.")
+    cost: Money = Field(description="Cost; null without a price.")
+    price_ids: list[str] = Field(description="Ids of the prices that it was costed with.")
+    first_token_us: int | None = Field(description="Time to the first token in microseconds.")
+    total_us: int | None = Field(description="Total duration in microseconds.")
+    reason: str | None = Field(description="Reason of an adjustment.")
 
 
 class EventDocument(ResponseBody):
-    """What a document put into a prompt."""
+    """The share of a document in a prompt."""
 
-    document_id: str = Field(description="The document, which may be deleted since.")
-    chunks: int = Field(description="Passages of it.")
-    tokens: int = Field(description="Context tokens of it.")
+    document_id: str = Field(description="The document, which may have been deleted.")
+    chunks: int = Field(description="Number of its passages in the prompt.")
+    tokens: int = Field(description="Tokens of these passages.")
 
 
 class EventPrice(ResponseBody):
-    """A price a call was costed with."""
+    """A price that a call was costed with."""
 
     price_id: str = Field(description="The price.")
-    meter: str = Field(description="What of the call it is for.", examples=["input"])
-    cost_per_token: Money = Field(description="What a token costs.")
+    meter: str = Field(description="The kind of tokens.", examples=["input"])
+    cost_per_token: Money = Field(description="Price of one token.")
 
 
 class WholeEventBody(LineBody):
-    """A settled call with all that belongs to it."""
+    """A settled call with its documents, prices and adjustments."""
 
-    documents: list[EventDocument] = Field(description="What it read; their tokens sum to the context.")
+    documents: list[EventDocument] = Field(
+        description="Documents in the prompt; their tokens sum to the context tokens."
+    )
     prices: list[EventPrice] = Field(description="The prices it was costed with.")
-    adjustments: list[LineBody] = Field(description="What was corrected since.")
-    total_cost: Money = Field(description="The cost with its adjustments.")
+    adjustments: list[LineBody] = Field(description="Later adjustments.")
+    total_cost: Money = Field(description="Cost including adjustments.")
