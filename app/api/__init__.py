@@ -1,1 +1,1 @@
-"""The HTTP contract: routes, schemas, errors."""
+"""The HTTP API: routes, request and response bodies, errors, middleware."""

@@ -1,4 +1,4 @@
-"""Bodies of index generations."""
+"""Index generations, the vectors of one embedder each: their bodies and routes."""
 
 from typing import Literal
 
@@ -22,37 +22,41 @@ from app.server.serving import Building
 
 
 class GenerationProgress(ResponseBody):
-    """How far a generation is that is being built."""
+    """Progress of a generation that is being built."""
 
-    done: int = Field(description="Chunks that have their vector.", examples=[1200])
-    total: int = Field(description="Chunks that need one; 0 while they are counted.", examples=[4000])
-    error: str | None = Field(description="Why it stands still until the next start; null while it goes on.")
+    done: int = Field(description="Number of embedded chunks.", examples=[1200])
+    total: int = Field(description="Number of chunks to embed; 0 while they are counted.", examples=[4000])
+    error: str | None = Field(description="Why it stopped until the next start of the server; null while it runs.")
 
 
 class GenerationBody(ResponseBody):
-    """The vectors of one embedder, over all tenants."""
+    """An index generation: the vectors of one embedder, over all tenants."""
 
     id: int = Field(description="The generation's number.", examples=[2])
     object: Literal["generation"] = Field(default="generation", description="Always `generation`.")
     status: GenerationStatus = Field(
-        description="building, ready (the swap is next), active (searched), previous (kept until it is confirmed "
-        "that it is not needed), or retired (its vectors are gone or going)."
+        description="building, ready (next to be swapped in), active (searched), previous (kept until the active one "
+        "is confirmed), or retired (its vectors are deleted or being deleted)."
     )
     model: str = Field(description="The embedding model.", examples=["all-MiniLM-L6-v2"])
-    revision: str = Field(description="Identifies its weights.")
-    dim: int = Field(description="Dimensions.", examples=[384])
+    revision: str = Field(description="Revision of the model's weights.")
+    dim: int = Field(description="Number of dimensions.", examples=[384])
     rejected: bool = Field(
-        description="An administrator went back from it: a start that asks for its embedder does not build it again."
+        description="An administrator rolled it back: a server configured with its embedder does not build it again."
     )
-    progress: GenerationProgress | None = Field(description="Null unless it is being built by this process.")
-    created_at: str = Field(description="When its building began, RFC 3339 UTC.")
-    activated_at: str | None = Field(description="When it was first searched or searched again; null if never.")
-    replaced_at: str | None = Field(description="When another took its place; null if none did.")
-    purged: bool = Field(description="It has no vectors any more.")
+    progress: GenerationProgress | None = Field(
+        description="Progress of the building; null unless this process builds it."
+    )
+    created_at: str = Field(description="When building it began, RFC 3339 UTC.")
+    activated_at: str | None = Field(description="When it last became active, RFC 3339 UTC; null: never.")
+    replaced_at: str | None = Field(
+        description="When another generation replaced it, RFC 3339 UTC; null: it was not replaced."
+    )
+    purged: bool = Field(description="Whether its vectors were deleted.")
 
     @classmethod
     def of(cls, generation: Generation, building: Building | None) -> "GenerationBody":
-        """The body for a generation; `building` is what this process builds now."""
+        """The body for a generation; `building`: the generation this process builds now."""
         progress = None
         if building is not None and building.generation == generation.id:
             progress = GenerationProgress(done=building.done, total=building.total, error=building.error)
@@ -78,7 +82,7 @@ router = APIRouter(prefix="/v1/admin", tags=["administration"])
 def list_generations(
     corpus: CorpusDep, serving: ServingDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[GenerationBody]:
-    """Which embedders' vectors there are, the newest first: searched, being built, kept, and gone."""
+    """All index generations, newest first, including retired ones."""
     building = serving.embedder_swap.building if serving.embedder_swap is not None else None
     return page_of(
         corpus.generations.list(),
@@ -89,7 +93,11 @@ def list_generations(
     )
 
 
-@router.post("/generations/{generation_id}/confirm", summary="Keep an embedder", responses=problems(404, 409, 422, 503))
+@router.post(
+    "/generations/{generation_id}/confirm",
+    summary="Confirm an index generation",
+    responses=problems(404, 409, 422, 503),
+)
 def confirm_generation(
     generation_id: int,
     corpus: CorpusDep,
@@ -98,7 +106,7 @@ def confirm_generation(
     request_id: RequestId,
     embedder_swap: EmbedderSwapDep,
 ) -> GenerationBody:
-    """Keep the generation in use for good; the vectors and the index from before it are deleted in the background."""
+    """Keep the active generation for good; the vectors and index of the previous one are deleted in the background."""
     embedder_swap.confirm(
         generation_id, record=access.audit.recording(principal, "generation.retired", request_id=request_id)
     )
@@ -108,7 +116,7 @@ def confirm_generation(
 @router.post(
     "/generations/{generation_id}/rollback",
     status_code=202,
-    summary="Go back to the embedder before",
+    summary="Roll back to the previous embedder",
     responses=problems(404, 409, 422, 503),
 )
 def roll_back_generation(
@@ -118,10 +126,10 @@ def roll_back_generation(
     request_id: RequestId,
     embedder_swap: EmbedderSwapDep,
 ) -> GenerationBody:
-    """Go back from the generation in use to the one before, which takes in what came since and is then searched.
+    """Roll back from the active generation to the previous one, which embeds newer documents and is then searched.
 
-    The answer is the generation that will be searched. Set FOOTNOTE_EMBEDDER back as well: until then every start
-    loads the embedder it names and goes on searching by the one before.
+    Returns the generation that will be searched. Also set FOOTNOTE_EMBEDDER back: until then every start loads the
+    embedder it names, but searches with the previous one.
     """
     record = access.audit.recording(principal, "generation.rolled_back", request_id=request_id)
     return GenerationBody.of(embedder_swap.roll_back(generation_id, record=record), embedder_swap.building)

@@ -1,4 +1,4 @@
-"""Bodies of the audit log."""
+"""The audit log: its entries and their route."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,17 +12,17 @@ from app.usage.reports.instants import utc
 
 
 class AuditBody(ResponseBody):
-    """What an administrator did."""
+    """An entry of the audit log: an act of an administrator."""
 
     id: str = Field(description="The entry's id.", examples=["audit_01k9"])
     object: Literal["audit_event"] = Field(default="audit_event", description="Always `audit_event`.")
-    at: str = Field(description="When, RFC 3339 UTC.")
-    user_id: str = Field(description="Who.")
-    api_key_id: str = Field(description="With which key.")
-    request_id: str | None = Field(description="In which request; null where the act came without one.")
-    action: str = Field(description="What was done.", examples=["key.created"])
-    target: str = Field(description="What it was done to.", examples=["key_01k9"])
-    detail: dict[str, Any] = Field(description="What changed; never a secret.")
+    at: str = Field(description="Time of the act, RFC 3339 UTC.")
+    user_id: str = Field(description="The user who acted.")
+    api_key_id: str = Field(description="The key that was used.")
+    request_id: str | None = Field(description="The request; null for acts without one.")
+    action: str = Field(description="Kind of act.", examples=["key.created"])
+    target: str = Field(description="Id of the object acted on.", examples=["key_01k9"])
+    detail: dict[str, Any] = Field(description="The changes, without secrets.")
 
     @classmethod
     def of(cls, entry: AuditEntry) -> "AuditBody":
@@ -42,15 +42,17 @@ class AuditBody(ResponseBody):
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
-@router.get("/audit", summary="What administrators did", responses=problems(422, 503))
+@router.get("/audit", summary="Read the audit log", responses=problems(422, 503))
 def list_acts(
     access: AccessDep,
     principal: PrincipalDep,
-    action: Annotated[str | None, Query(max_length=200, description="Only such acts: `key.created`.")] = None,
+    action: Annotated[
+        str | None, Query(max_length=200, description="Only acts of this kind, such as `key.created`.")
+    ] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[AuditBody]:
-    """Keys, prices, budgets, corrections, generations and repairs of the caller's tenant, the newest first."""
+    """Acts of administrators of the caller's tenant, newest first: keys, prices, budgets, adjustments, repairs."""
     found, next_cursor = access.audit.list(tenant_id=principal.tenant_id, action=action, limit=limit, cursor=cursor)
     bodies = [AuditBody.of(entry) for entry in found]
     return Page(data=bodies, has_more=next_cursor is not None, next_cursor=next_cursor)

@@ -1,4 +1,4 @@
-"""Bodies of where a passage is printed."""
+"""Passage boxes: the rectangles of a passage on the pages of a PDF, and their route."""
 
 from typing import Annotated, Literal
 
@@ -12,34 +12,34 @@ from app.errors import InvalidRequest, NotFound
 
 
 class PageBoxesBody(ResponseBody):
-    """Where the passage stands on one page.
+    """The boxes of the passage on one page.
 
-    Lengths are points of 1/72 inch on the page as it is shown, turned where the file says so.
+    Lengths are points of 1/72 inch on the page as it is displayed, after the rotation that the file specifies.
     """
 
     page: int = Field(description="The page, from 1.", examples=[4])
-    width: float = Field(description="Its width.", examples=[612.0])
-    height: float = Field(description="Its height.", examples=[792.0])
+    width: float = Field(description="Width of the page.", examples=[612.0])
+    height: float = Field(description="Height of the page.", examples=[792.0])
     boxes: list[tuple[float, float, float, float]] = Field(
-        description="Left, top, right and bottom on each printed line, from the page's upper left corner.",
+        description="Left, top, right and bottom of each printed line, from the page's upper left corner.",
         examples=[[[72.0, 96.5, 540.0, 108.5]]],
     )
 
 
 class BoxesBody(ResponseBody):
-    """Where a passage is printed, page by page."""
+    """The boxes of a passage, page by page."""
 
     object: Literal["list"] = Field(default="list", description="Always `list`.")
     data: list[PageBoxesBody] = Field(
-        description="The pages it stands on; none in formats without pages, or where the file cannot be opened."
+        description="The pages of the passage; empty for formats without pages and for files that cannot be opened."
     )
     exact: bool = Field(
-        description="Whether every character was found; false where some, or all, were not (a scanned page has none).",
+        description="Whether every character has a box; false when some have none, as on scanned pages.",
         examples=[True],
     )
     coverage: float = Field(
-        description="The share of the passage's words that have a box, in [0, 1]; where it is nearly 1 a page's footer "
-        "or a label in a figure may be what has none.",
+        description="Share of the passage's words that have a box, in [0, 1]. Slightly below 1, a page's footer or a "
+        "label in a figure may be missing.",
         examples=[0.98],
     )
 
@@ -48,7 +48,7 @@ router = APIRouter(tags=["documents"])
 
 
 @router.get(
-    "/v1/documents/{document_id}/boxes", summary="Where a passage is printed", responses=problems(404, 422, 503)
+    "/v1/documents/{document_id}/boxes", summary="Find a passage on its pages", responses=problems(404, 422, 503)
 )
 def read_boxes(
     document_id: str,
@@ -58,7 +58,7 @@ def read_boxes(
     end: Annotated[int, Query(ge=0, description="Last character, exclusive.")],
     version: Version = None,
 ) -> BoxesBody:
-    """The rectangles of characters `[start, end)` of a PDF's canonical text on its pages; none for other formats."""
+    """The boxes of characters `[start, end)` of a PDF's canonical text on its pages; none for other formats."""
     document = visible_document(corpus, principal, document_id)
     if start > end:
         raise InvalidRequest("'start' must not be above 'end'.", param="start")

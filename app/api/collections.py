@@ -1,4 +1,4 @@
-"""Bodies of collections."""
+"""Collections: their bodies and routes."""
 
 from typing import Annotated, Literal
 
@@ -17,14 +17,14 @@ from app.types import Collection
 
 
 class NewCollection(RequestBody):
-    """A collection to make."""
+    """A collection to create."""
 
     name: str = Field(min_length=1, max_length=200, description="Unique per tenant.", examples=["contracts"])
     metadata: Metadata = Field(default_factory=dict, description="Your own fields.")
 
 
 class CollectionPatch(RequestBody):
-    """What to change; fields left out stay."""
+    """Changes; omitted fields stay."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="A new name.")
     metadata: Metadata | None = Field(default=None, description="Replaces the metadata.")
@@ -37,7 +37,7 @@ class CollectionBody(ResponseBody):
     object: Literal["collection"] = Field(default="collection", description="Always `collection`.")
     name: str = Field(description="Its name.", examples=["default"])
     metadata: Metadata = Field(description="Your own fields.")
-    documents: int = Field(description="Documents in it.", examples=[3])
+    documents: int = Field(description="Number of documents in it.", examples=[3])
     created_at: str = Field(description="RFC 3339 UTC.")
 
     @classmethod
@@ -55,11 +55,11 @@ class CollectionBody(ResponseBody):
 router = APIRouter(tags=["collections"])
 
 
-@router.post("/v1/collections", status_code=201, summary="Make a collection", responses=problems(409, 422))
+@router.post("/v1/collections", status_code=201, summary="Create a collection", responses=problems(409, 422))
 def create_collection(body: NewCollection, corpus: CorpusDep, principal: PrincipalDep) -> CollectionBody:
-    """A collection groups documents; keys and questions can be limited to some."""
+    """Create a group of documents. Keys and questions can be limited to collections."""
     if principal.collections is not None:
-        raise Forbidden("A key that is limited to collections cannot make new ones.")
+        raise Forbidden("A key that is limited to collections cannot create new ones.")
     made = corpus.collections.create(principal.tenant_id, body.name, metadata=checked_metadata(body.metadata))
     return CollectionBody.of(made)
 
@@ -68,12 +68,12 @@ def create_collection(body: NewCollection, corpus: CorpusDep, principal: Princip
 def list_collections(
     corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[CollectionBody]:
-    """The collections this key reaches."""
+    """The collections that this key can access."""
     found = corpus.collections.list(principal.tenant_id, allowed=principal.collections)
     return page_of(found, key=lambda item: item.id, body=CollectionBody.of, limit=limit, cursor=cursor)
 
 
-@router.get("/v1/collections/{collection_id}", summary="A collection", responses=problems(404))
+@router.get("/v1/collections/{collection_id}", summary="Read a collection", responses=problems(404))
 def read_collection(collection_id: str, corpus: CorpusDep, principal: PrincipalDep) -> CollectionBody:
     """Its name, metadata and size."""
     return CollectionBody.of(visible_collection(corpus, principal, collection_id))
@@ -98,14 +98,14 @@ def patch_collection(
 @router.post(
     "/v1/collections/{collection_id}/reindex",
     status_code=202,
-    summary="Read all documents of a collection again",
+    summary="Reindex a collection",
     responses=problems(404),
 )
 def reindex_collection(collection_id: str, corpus: CorpusDep, principal: PrincipalDep) -> ReindexBody:
-    """Extract, chunk and embed every indexed document anew, as after an upgrade or with other chunk sizes.
+    """Extract, chunk and embed every indexed document again, for example after an upgrade or a new chunk size.
 
-    Each is searched in its present version until its new one is ready. Answers 202 once all are queued; see
-    `GET /v1/jobs/{id}`. Protected files, whose passwords are not kept, fail and stay as they are.
+    The current version of each document is searched until its new one is ready. Answers 202 once all are queued; see
+    `GET /v1/jobs/{id}`. Encrypted files fail and keep their version, since passwords are not stored.
     """
     return ReindexBody.of(corpus.reindexer.begin(collection_id, principal=principal))
 
@@ -115,8 +115,10 @@ def delete_collection(
     collection_id: str,
     corpus: CorpusDep,
     principal: PrincipalDep,
-    force: Annotated[bool, Query(description="Also delete the documents in it; otherwise that is a 409.")] = False,
+    force: Annotated[
+        bool, Query(description="Also delete its documents; without it, a collection with documents is a 409.")
+    ] = False,
 ) -> DeletedBody:
-    """Remove a collection; with `force`, its documents too."""
+    """Delete a collection and, with `force`, its documents."""
     removal = corpus.intake.delete_collection(collection_id, principal=principal, force=force)
     return DeletedBody.of(removal.deleted, documents=len({document_id for document_id, _ in removal.files}))

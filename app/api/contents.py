@@ -1,4 +1,4 @@
-"""Bodies of what a document says: its text, pages and chunks."""
+"""Contents of a document: its canonical text, pages, chunks and original file."""
 
 from typing import Annotated
 
@@ -20,12 +20,12 @@ class ContentBody(ResponseBody):
     version: int = Field(description="The version the text belongs to.")
     start: int = Field(description="First character, inclusive.", examples=[0])
     end: int = Field(description="Last character, exclusive.", examples=[120])
-    total: int = Field(description="Characters of the whole text.", examples=[20123])
+    total: int = Field(description="Number of characters of the whole text.", examples=[20123])
     text: str = Field(description="The text; offsets count Unicode code points.")
 
 
 class PageBody(ResponseBody):
-    """One page's text and where it lies in the canonical text."""
+    """The text of a page and its range in the canonical text."""
 
     document_id: str = Field(description="The document.")
     version: int = Field(description="The version.")
@@ -39,13 +39,13 @@ class ChunkBody(ResponseBody):
     """A chunk of a document."""
 
     id: str = Field(description="The chunk's id.", examples=["chk_12"])
-    ordinal: int = Field(description="Its place in the document, from 0.", examples=[0])
+    ordinal: int = Field(description="Its position in the document, from 0.", examples=[0])
     version: int = Field(description="The version it belongs to.")
     start_char: int = Field(description="First character in the canonical text.")
     end_char: int = Field(description="One past its last character.")
-    page_start: int | None = Field(description="First page it touches.")
-    page_end: int | None = Field(description="Last page it touches.")
-    heading_path: list[str] = Field(description="The headings above it, outermost first.")
+    page_start: int | None = Field(description="First page of the chunk.")
+    page_end: int | None = Field(description="Last page of the chunk.")
+    heading_path: list[str] = Field(description="The headings of the sections around it, outermost first.")
     token_count: int = Field(description="Embedder tokens, heading path included.")
     text: str = Field(description="Exactly `content[start_char:end_char]`.")
 
@@ -57,7 +57,7 @@ Version = Annotated[int | None, Query(ge=1, description="A document version; def
 
 @router.get(
     "/v1/documents/{document_id}/content",
-    summary="The canonical text",
+    summary="Read the canonical text",
     response_model=None,
     responses={
         200: {
@@ -79,7 +79,7 @@ def read_content(
     end: Annotated[int | None, Query(ge=0, description="Last character, exclusive; default: the end.")] = None,
     version: Version = None,
 ) -> Response:
-    """The text every offset refers to; `text/plain`, or JSON for `Accept: application/json`."""
+    """The text that all offsets refer to, as `text/plain`, or JSON with `Accept: application/json`."""
     live, text = _content(corpus, principal, document_id, version)
     stop = len(text) if end is None else min(end, len(text))
     piece = text[start:stop]
@@ -91,11 +91,11 @@ def read_content(
     return PlainTextResponse(piece)
 
 
-@router.get("/v1/documents/{document_id}/pages/{number}", summary="One page", responses=problems(404))
+@router.get("/v1/documents/{document_id}/pages/{number}", summary="Read a page", responses=problems(404))
 def read_page(
     document_id: str, number: int, corpus: CorpusDep, principal: PrincipalDep, version: Version = None
 ) -> PageBody:
-    """A page's text and where it lies in the canonical text."""
+    """The text of a page and its range in the canonical text."""
     live, text = _content(corpus, principal, document_id, version)
     pages, _ = corpus.contents.structure(document_id, tenant_id=principal.tenant_id, version=live)
     for page in pages:
@@ -111,11 +111,11 @@ def read_page(
     raise NotFound("The document has no such page.")
 
 
-@router.get("/v1/documents/{document_id}/chunks", summary="Its chunks", responses=problems(404))
+@router.get("/v1/documents/{document_id}/chunks", summary="List chunks", responses=problems(404))
 def list_chunks(
     document_id: str, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[ChunkBody]:
-    """The live version's chunks in document order."""
+    """The chunks of the live version, in document order."""
     visible_document(corpus, principal, document_id)
     chunks, next_cursor = corpus.contents.chunks(document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
     data = [
@@ -138,12 +138,12 @@ def list_chunks(
 
 @router.get(
     "/v1/documents/{document_id}/file",
-    summary="The original file",
+    summary="Download the original file",
     response_class=FileResponse,
     responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
 )
 def read_file(document_id: str, corpus: CorpusDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
-    """The original, as an attachment."""
+    """The original file, as an attachment."""
     document = visible_document(corpus, principal, document_id)
     path = corpus.files.path(document_id, version or document.live_version or document.version)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Bodies of limits: what a key or a tenant may take in a minute, and at once."""
+"""Rate limits of keys and tenants: their bodies and routes."""
 
 from typing import Literal, cast
 
@@ -14,20 +14,20 @@ from app.server.state import Limits
 from app.types import Principal
 
 _MOST = 10**12
-_REQUESTS = "Requests in any minute; null is no limit."
-_TOKENS = "Tokens in any minute, input and output; null is no limit."
-_CONCURRENT = "Requests at work at once; null is no limit."
+_REQUESTS = "Requests in any 60 seconds; null: no limit."
+_TOKENS = "Input and output tokens in any 60 seconds; null: no limit."
+_CONCURRENT = "Concurrent requests; null: no limit."
 
 
 class NewLimits(RequestBody):
-    """Limits to set, in place of the defaults: what is left out is not limited."""
+    """Limits to set instead of the defaults; an omitted limit does not apply."""
 
     requests_per_minute: int | None = Field(default=None, ge=1, le=_MOST, description=_REQUESTS, examples=[60])
     tokens_per_minute: int | None = Field(default=None, ge=1, le=_MOST, description=_TOKENS, examples=[100_000])
     concurrent_requests: int | None = Field(default=None, ge=1, le=_MOST, description=_CONCURRENT, examples=[4])
 
     def quota(self) -> Quota:
-        """What they allow."""
+        """The limits as a quota."""
         return Quota(
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
@@ -36,22 +36,22 @@ class NewLimits(RequestBody):
 
 
 class LimitsBody(ResponseBody):
-    """What a key or a tenant may take. Both apply to a request: its key's, and its tenant's over all keys."""
+    """The limits of a key or a tenant. Both apply to a request: its key's, and its tenant's over all keys."""
 
     id: str = Field(description="Id of the key or tenant.", examples=["key_01j8x4"])
     object: Literal["limits"] = Field(default="limits", description="Always `limits`.")
-    scope_type: Literal["key", "tenant"] = Field(description="Whose limits they are.")
+    scope_type: Literal["key", "tenant"] = Field(description="Whether they are the limits of a key or of a tenant.")
     requests_per_minute: int | None = Field(description=_REQUESTS)
     tokens_per_minute: int | None = Field(description=_TOKENS)
     concurrent_requests: int | None = Field(description=_CONCURRENT)
-    is_default: bool = Field(description="Whether nothing was set for it, so that the server's defaults apply.")
+    is_default: bool = Field(description="Whether the server's defaults apply, because none were set.")
     updated_at: str | None = Field(description="When they were set, RFC 3339 UTC; null for the defaults.")
 
     @classmethod
     def of(
         cls, scope_type: Literal["key", "tenant"], scope_id: str, found: Override | None, default: Quota
     ) -> "LimitsBody":
-        """What was set, or else the default."""
+        """The body for the limits that were set, or for the defaults."""
         quota = default if found is None else found.quota
         return cls(
             id=scope_id,
@@ -73,7 +73,7 @@ Scope = Literal["key", "tenant"]
 def list_limits(
     limits: LimitsDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[LimitsBody]:
-    """Those that were set, for the tenant and its keys; all others have the server's defaults."""
+    """The limits that were set for the tenant and its keys; others have the server's defaults."""
     key, tenant = limits.admission.quotas.defaults
     return page_of(
         limits.quotas.list(tenant_id=principal.tenant_id),
@@ -86,9 +86,9 @@ def list_limits(
     )
 
 
-@router.get("/keys/{key_id}", summary="A key's limits", responses=problems(404))
+@router.get("/keys/{key_id}", summary="Read a key's limits", responses=problems(404))
 def read_key_limits(key_id: str, limits: LimitsDep, principal: PrincipalDep) -> LimitsBody:
-    """What was set for it, or the default."""
+    """The limits of a key, set or default."""
     return _read(limits, "key", key_id, tenant_id=principal.tenant_id)
 
 
@@ -96,24 +96,20 @@ def read_key_limits(key_id: str, limits: LimitsDep, principal: PrincipalDep) -> 
 def put_key_limits(
     key_id: str, body: NewLimits, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
 ) -> LimitsBody:
-    """They hold within a second. What its tenant may take holds besides."""
+    """Set the limits of a key, within one second. The limits of its tenant also apply."""
     return _put(limits, principal, "key", key_id, body, tenant_id=principal.tenant_id, request_id=request_id)
 
 
-@router.delete("/keys/{key_id}", summary="Let a key's limits be the default again", responses=problems(404))
+@router.delete("/keys/{key_id}", summary="Reset a key's limits to the default", responses=problems(404))
 def delete_key_limits(key_id: str, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId) -> LimitsBody:
-    """The answer is what applies now."""
+    """Remove the limits of a key. Returns the limits that apply now."""
     limits.quotas.delete(principal, "key", key_id, tenant_id=principal.tenant_id, request_id=request_id)
     return _read(limits, "key", key_id, tenant_id=principal.tenant_id)
 
 
-@router.get("/tenants/{tenant_id}", summary="A tenant's limits", responses=problems(404))
+@router.get("/tenants/{tenant_id}", summary="Read a tenant's limits", responses=problems(404))
 def read_tenant_limits(tenant_id: str, limits: LimitsDep, principal: PrincipalDep) -> LimitsBody:
-    """What was set for all its keys together, or the default. Administrators see their own tenant's.
-
-    Raises:
-        NotFound: It is another tenant, and the caller does not operate the installation.
-    """
+    """The limits of all keys of a tenant together, set or default. Only the operator sees other tenants' limits."""
     if tenant_id != principal.tenant_id and not principal.is_operator:
         raise NotFound("There is no such tenant.")
     return _read(limits, "tenant", tenant_id, tenant_id=tenant_id)
@@ -123,15 +119,15 @@ def read_tenant_limits(tenant_id: str, limits: LimitsDep, principal: PrincipalDe
 def put_tenant_limits(
     tenant_id: str, body: NewLimits, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
 ) -> LimitsBody:
-    """For all its keys together, within a second; only who operates the installation may."""
+    """Set the limits of all keys of a tenant together, within one second. Only for the operator."""
     return _put(limits, principal, "tenant", tenant_id, body, tenant_id=tenant_id, request_id=request_id)
 
 
-@router.delete("/tenants/{tenant_id}", summary="Let a tenant's limits be the default again", responses=problems(404))
+@router.delete("/tenants/{tenant_id}", summary="Reset a tenant's limits to the default", responses=problems(404))
 def delete_tenant_limits(
     tenant_id: str, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
 ) -> LimitsBody:
-    """The answer is what applies now; only who operates the installation may."""
+    """Remove the limits of a tenant. Returns the limits that apply now. Only for the operator."""
     limits.quotas.delete(principal, "tenant", tenant_id, tenant_id=tenant_id, request_id=request_id)
     return _read(limits, "tenant", tenant_id, tenant_id=tenant_id)
 

@@ -1,4 +1,4 @@
-"""Bodies of reconciliation."""
+"""Reconciliation of database, original files and index: its bodies and route."""
 
 from typing import Literal
 
@@ -11,19 +11,19 @@ from app.documents.consistency import Finding, Findings, Kind
 
 
 class ReconcileRequest(RequestBody):
-    """Whether to mend."""
+    """Options of a reconciliation."""
 
-    repair: bool = Field(default=False, description="Mend what can be made again from the database.")
+    repair: bool = Field(default=False, description="Repair what can be rebuilt from the database.")
 
 
 class FindingBody(ResponseBody):
-    """Things of one kind that are wrong."""
+    """Inconsistencies of one kind."""
 
-    code: Kind = Field(description="What is wrong.", examples=["stray_originals"])
-    count: int = Field(description="How many there are.", examples=[2])
-    detail: str = Field(description="The same in a sentence, and what to do where a repair does not help.")
-    mendable: bool = Field(description="Whether a repair mends it.")
-    mended: bool = Field(description="Whether this repair did.")
+    code: Kind = Field(description="Kind of inconsistency.", examples=["stray_originals"])
+    count: int = Field(description="Number of inconsistencies.", examples=[2])
+    detail: str = Field(description="Description in one sentence, with advice when a repair does not help.")
+    mendable: bool = Field(description="Whether a repair fixes it.")
+    mended: bool = Field(description="Whether this repair has fixed it.")
 
     @classmethod
     def of(cls, finding: Finding) -> "FindingBody":
@@ -38,13 +38,13 @@ class FindingBody(ResponseBody):
 
 
 class FindingsBody(ResponseBody):
-    """What a reconciliation found, over all tenants."""
+    """The result of a reconciliation, over all tenants."""
 
     object: Literal["reconciliation"] = Field(default="reconciliation", description="Always `reconciliation`.")
-    consistent: bool = Field(description="Whether nothing is wrong, or nothing any more.")
-    versions: int = Field(description="Document versions looked at.", examples=[120])
-    chunks: int = Field(description="Visible chunks looked at.", examples=[4031])
-    findings: list[FindingBody] = Field(description="What was wrong, by kind; empty when all is well.")
+    consistent: bool = Field(description="Whether there is no inconsistency, or none after the repair.")
+    versions: int = Field(description="Number of document versions checked.", examples=[120])
+    chunks: int = Field(description="Number of searchable chunks checked.", examples=[4031])
+    findings: list[FindingBody] = Field(description="Inconsistencies by kind; empty without any.")
 
     @classmethod
     def of(cls, found: Findings) -> "FindingsBody":
@@ -60,7 +60,7 @@ class FindingsBody(ResponseBody):
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
-@router.post("/reconcile", summary="Compare database, files and index", responses=problems(409, 422, 503))
+@router.post("/reconcile", summary="Reconcile database, files and index", responses=problems(409, 422, 503))
 def reconcile(
     body: ReconcileRequest,
     corpus: CorpusDep,
@@ -70,7 +70,7 @@ def reconcile(
     principal: PrincipalDep,
     request_id: RequestId,
 ) -> FindingsBody:
-    """Reads all text: minutes on a large installation. The server does the same every night, with repair."""
+    """Compare all text and vectors, which takes minutes on large installations. The server also repairs every night."""
     index = serving.models.index if serving.models is not None else None
     found = corpus.reconciler.run(index, repair=body.repair)
     if body.repair:

@@ -1,1 +1,1 @@
-"""The routes of the OpenAI protocol."""
+"""The routes of OpenAI's protocol."""

@@ -1,4 +1,4 @@
-"""Bodies of models, OpenAI-shaped."""
+"""OpenAI's protocol: models, which name collections to ask."""
 
 import hashlib
 from typing import Literal
@@ -15,22 +15,24 @@ from app.types import Principal
 
 
 class ModelBody(ResponseBody):
-    """A model that can be asked, or the one that embeds."""
+    """A model for chat completions, or the embedder."""
 
     id: str = Field(description="Pass as `model`.", examples=["footnote"])
     object: Literal["model"] = Field(default="model", description="Always `model`.")
     created: int = Field(description="Unix seconds.")
     owned_by: str = Field(default="footnote", description="Always `footnote`.")
     generator: str | None = Field(
-        description="The language model behind it; null for the embedder.", examples=["SmolLM2-135M-Instruct"]
+        description="The language model; null for the embedder.", examples=["SmolLM2-135M-Instruct"]
     )
-    embedder: str = Field(description="The embedding model behind it.", examples=["all-MiniLM-L6-v2"])
-    context_window: int = Field(description="Tokens of prompt and answer, or of one text to embed.", examples=[8192])
-    dimensions: int | None = Field(default=None, description="Of the embedder's vectors; null for others.")
+    embedder: str = Field(description="The embedding model.", examples=["all-MiniLM-L6-v2"])
+    context_window: int = Field(
+        description="Maximum tokens of prompt and answer together, or of one text to embed.", examples=[8192]
+    )
+    dimensions: int | None = Field(default=None, description="Dimensions of the embedder's vectors; null for others.")
 
 
 class ModelList(ResponseBody):
-    """Models."""
+    """A list of models."""
 
     object: Literal["list"] = Field(default="list", description="Always `list`.")
     data: list[ModelBody] = Field(description="`footnote`, one per collection, and the embedder.")
@@ -39,22 +41,22 @@ class ModelList(ResponseBody):
 router = APIRouter(tags=["openai"])
 
 NAME = "footnote"
-"""The model that asks every collection of the key."""
+"""Name of the model that asks every collection of the key."""
 
 
-@router.get("/v1/models", summary="Models that can be asked", responses=problems())
+@router.get("/v1/models", summary="List models", responses=problems())
 def list_models(corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep) -> ModelList:
-    """`footnote` asks every collection of the key, `footnote:NAME` one; the embedder makes vectors."""
+    """`footnote` asks every collection of the key, `footnote:NAME` one; the embedder makes embeddings."""
     found = corpus.collections.list(principal.tenant_id, allowed=principal.collections)
     names = [NAME, *(f"{NAME}:{collection.name}" for collection in found)]
     return ModelList(data=[*(_model(name, serving, models) for name in names), _embedder(serving, models)])
 
 
-@router.get("/v1/models/{model:path}", summary="One model", responses=problems(404))
+@router.get("/v1/models/{model:path}", summary="Read a model", responses=problems(404))
 def read_model(
     model: str, corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep
 ) -> ModelBody:
-    """Whether a model can be asked, and what is behind it."""
+    """A model, with its language model and embedder."""
     if model == models.embedder.info.model:
         return _embedder(serving, models)
     collection_of(model, corpus, principal)
@@ -62,7 +64,7 @@ def read_model(
 
 
 def collection_of(model: str, corpus: Corpus, principal: Principal) -> str | None:
-    """The collection a model name asks, None for all.
+    """The id of the collection that a model name stands for, None for all.
 
     Raises:
         NotFound: The model or its collection does not exist for this caller.
@@ -79,7 +81,7 @@ def collection_of(model: str, corpus: Corpus, principal: Principal) -> str | Non
 
 
 def fingerprint(serving: Serving, models: Models) -> str:
-    """OpenAI's `system_fingerprint`: the same seed and request give the same answer while it and the documents stay."""
+    """OpenAI's `system_fingerprint`: the same seed and request give the same answer while it stays."""
     engine, embedder = models.engine.info, models.embedder.info
     parts = (
         serving.version,

@@ -153,7 +153,7 @@ class AlertBody(ResponseBody):
     object: Literal["budget_alert"] = Field(default="budget_alert", description="Always `budget_alert`.")
     budget_id: str = Field(description="The budget.")
     scope_type: str = Field(description="tenant, user, key or collection.")
-    scope_id: str = Field(description="Whose calls count.")
+    scope_id: str = Field(description="Id of the scope whose calls count.")
     percent: int = Field(description="The threshold, in percent of the limit.")
     reason: str = Field(
         description="spent: the use passed the threshold; refused: a call was refused, which counts as 100 percent."

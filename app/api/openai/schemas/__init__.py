@@ -1,1 +1,1 @@
-"""Request and response bodies of the OpenAI protocol."""
+"""Request and response bodies of OpenAI's protocol."""

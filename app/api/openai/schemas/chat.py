@@ -1,4 +1,4 @@
-"""Bodies of chat completions, OpenAI-shaped."""
+"""Bodies of chat completions in OpenAI's protocol."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -10,31 +10,31 @@ from app.api.schemas.unsupported import refuse_content, refuse_message, refuse_p
 
 
 class TextPart(RequestBody):
-    """A part of a message."""
+    """A text part of a message."""
 
-    type: Literal["text"] = Field(description="Only text is read.")
+    type: Literal["text"] = Field(description="Only `text` is supported.")
     text: str = Field(description="The text.")
 
 
 class RefusalPart(RequestBody):
-    """A part of an assistant's message that said no."""
+    """A refusal part of an assistant's message."""
 
     type: Literal["refusal"] = Field(description="Always `refusal`.")
-    refusal: str = Field(description="What it said.")
+    refusal: str = Field(description="The text of the refusal.")
 
 
 class ChatMessage(RequestBody):
-    """A turn of the conversation, also one that came out of a completion."""
+    """A message of the conversation; a completion's message can be sent back."""
 
-    role: Literal["system", "developer", "user", "assistant"] = Field(description="Who speaks.")
+    role: Literal["system", "developer", "user", "assistant"] = Field(description="Role of the author.")
     content: str | list[TextPart | RefusalPart] | None = Field(
-        default=None, description="What is said; null only beside a `refusal`.", examples=["How did revenue develop?"]
+        default=None, description="The text; null only with a `refusal`.", examples=["How did revenue develop?"]
     )
     name: str | None = Field(default=None, description="Accepted; not used.")
-    refusal: str | None = Field(default=None, description="Of an assistant: stands for a `content` of null.")
+    refusal: str | None = Field(default=None, description="Text of an assistant's refusal, when `content` is null.")
     annotations: list[dict[str, Any]] | None = Field(
         default=None,
-        description="Of an assistant: accepted, so that a completion's message can be sent back; not used.",
+        description="Accepted, so that a completion's message can be sent back; not used.",
     )
 
     @model_validator(mode="before")
@@ -62,13 +62,13 @@ class ChatMessage(RequestBody):
 
 
 class StreamOptions(RequestBody):
-    """How to stream."""
+    """Streaming options."""
 
-    include_usage: bool = Field(default=False, description="Send a last chunk with the usage.")
+    include_usage: bool = Field(default=False, description="Send the usage in a last chunk.")
     include_obfuscation: bool = Field(
         default=False,
-        description="Give chunks with text an `obfuscation` field of random characters, so that their lengths tell "
-        "less of what they say to who sees the connection.",
+        description="Add an `obfuscation` field of random characters to chunks with text, so that the sizes of "
+        "encrypted packets reveal less of it.",
     )
 
 
@@ -78,8 +78,10 @@ class FootnoteOptions(RequestBody):
     collection_ids: list[str] | None = Field(default=None, max_length=1000, description="Only these collections.")
     document_ids: list[str] | None = Field(default=None, max_length=10_000, description="Only these documents.")
     filter: dict[str, object] | None = Field(default=None, description=FILTER)
-    top_k: int = Field(default=8, ge=1, le=200, description="Chunks to retrieve.")
-    max_context_tokens: int | None = Field(default=None, ge=1, description="Most tokens of sources.")
+    top_k: int = Field(default=8, ge=1, le=200, description="Number of chunks to retrieve.")
+    max_context_tokens: int | None = Field(
+        default=None, ge=1, description="Maximum number of source tokens in the prompt."
+    )
 
 
 class TextFormat(RequestBody):
@@ -101,14 +103,14 @@ class NamedSchema(RequestBody):
     description: str | None = Field(default=None, max_length=10_000, description="Accepted; not used.")
     json_schema: dict[str, object] = Field(
         alias="schema",
-        description="What the answer satisfies. A keyword that cannot be enforced is a 422 that names it.",
+        description="JSON Schema of the answer. A keyword that cannot be enforced is a 422 that names it.",
         examples=[{"type": "object", "properties": {"revenue": {"type": "number"}}, "required": ["revenue"]}],
     )
     strict: bool | None = Field(default=None, description="Accepted; the schema is always enforced.")
 
 
 class JsonSchemaFormat(RequestBody):
-    """JSON that satisfies a schema."""
+    """JSON that conforms to a schema."""
 
     type: Literal["json_schema"] = Field(description="Always `json_schema`.")
     json_schema: NamedSchema = Field(description="The schema and its name.")
@@ -121,7 +123,7 @@ _Bias = Annotated[float, Field(ge=-100, le=100)]
 
 
 class ChatCompletionRequest(RequestBody):
-    """OpenAI's chat completion request. What is not honoured is a 400 that names it, never ignored."""
+    """OpenAI's chat completion request. An unsupported parameter is a 400 that names it, never ignored."""
 
     model: str = Field(description="`footnote`, or `footnote:NAME` to ask one collection.", examples=["footnote"])
     messages: list[ChatMessage] = Field(
@@ -130,17 +132,22 @@ class ChatCompletionRequest(RequestBody):
         description="The last one is the question.",
         examples=[[{"role": "user", "content": "How did revenue develop?"}]],
     )
-    stream: bool | None = Field(default=None, description="Answer as server-sent events.")
-    stream_options: StreamOptions | None = Field(default=None, description="How to stream.")
-    max_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="Most tokens to generate.")
-    max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="The same, newer name.")
+    stream: bool | None = Field(default=None, description="Stream the answer as server-sent events.")
+    stream_options: StreamOptions | None = Field(default=None, description="Streaming options.")
+    max_tokens: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="Maximum number of tokens to generate."
+    )
+    max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="The same as `max_tokens`.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="Default 0: greedy and reproducible.")
     top_p: float | None = Field(default=None, gt=0, le=1, description="Nucleus sampling.")
     presence_penalty: float | None = Field(
-        default=None, ge=-2, le=2, description="Subtracted from the logits of tokens that the answer has already."
+        default=None, ge=-2, le=2, description="Subtracted from the logits of tokens that are already in the answer."
     )
     frequency_penalty: float | None = Field(
-        default=None, ge=-2, le=2, description="The same, for every time that the answer has them."
+        default=None,
+        ge=-2,
+        le=2,
+        description="Subtracted from the logits of tokens, for each of their occurrences in the answer.",
     )
     logit_bias: dict[_TokenId, _Bias] | None = Field(
         default=None,
@@ -152,30 +159,33 @@ class ChatCompletionRequest(RequestBody):
         default=None,
         ge=-(2**63),
         lt=2**63,
-        description="Makes sampled answers reproducible; choice i has `seed` + i.",
+        description="Seed of the sampler, for reproducible answers; choice i uses `seed` + i.",
     )
     stop: str | Annotated[list[Annotated[str, StringConstraints(min_length=1)]], Field(max_length=4)] | None = Field(
         default=None, description="Up to four strings that end the answer."
     )
     logprobs: bool | None = Field(
         default=None,
-        description="Give the log probability of every token as the model generated it, before footnotes are set: null "
-        "where nothing was generated. 400 where only verified sentences are shown, or nothing generates.",
+        description="Return the log probability of every generated token, before footnotes are added; null when "
+        "nothing was generated. A 400 in strict mode, and without a language model.",
     )
     top_logprobs: int | None = Field(
-        default=None, ge=0, le=20, description="And so many of the likeliest tokens in its place; needs `logprobs`."
+        default=None,
+        ge=0,
+        le=20,
+        description="Also return this many of the most likely tokens at each position; needs `logprobs`.",
     )
     n: int | None = Field(
         default=None,
         ge=1,
         le=8,
-        description="How many answers to generate from the same sources; `usage` is the sum, the prompt counted for "
+        description="Number of answers to generate from the same sources; `usage` is their sum, the prompt counted for "
         "each.",
     )
     response_format: ResponseFormat | None = Field(
         default=None,
-        description="`text`, `json_object` or `json_schema`. A JSON answer has no footnotes; where the documents hold "
-        "none, `content` is null and `refusal` says so.",
+        description="`text`, `json_object` or `json_schema`. A JSON answer has no footnotes; when the documents do not "
+        "contain an answer, `content` is null and `refusal` is set.",
     )
     modalities: list[Literal["text"]] | None = Field(default=None, description="Only `text`.")
     tools: list[dict[str, Any]] | None = Field(
@@ -190,12 +200,12 @@ class ChatCompletionRequest(RequestBody):
     store: Literal[False] | None = Field(default=None, description="Only false: completions are not stored.")
     service_tier: Literal["auto", "default"] | None = Field(default=None, description="There is one tier.")
     metadata: Annotated[dict[_Label, _Label], Field(max_length=16)] | None = Field(
-        default=None, description="Accepted; not kept."
+        default=None, description="Accepted; not stored."
     )
-    user: str | None = Field(default=None, description="Accepted; the ledger goes by the key.")
-    safety_identifier: str | None = Field(default=None, description="Accepted; the ledger goes by the key.")
+    user: str | None = Field(default=None, description="Accepted; usage is recorded for the key.")
+    safety_identifier: str | None = Field(default=None, description="Accepted; usage is recorded for the key.")
     prompt_cache_key: str | None = Field(
-        default=None, description="Accepted; prompts of one tenant find what they have in common by themselves."
+        default=None, description="Accepted; common prefixes of a tenant's prompts are always cached."
     )
     prompt_cache_retention: Literal["in_memory"] | None = Field(default=None, description="Only `in_memory`.")
     footnote: FootnoteOptions = Field(default_factory=FootnoteOptions, description="Footnote's own options.")
@@ -213,7 +223,7 @@ class ChatCompletionRequest(RequestBody):
 
     @property
     def reported_logprobs(self) -> int | None:
-        """How many of the likeliest tokens to report beside each one's log probability, None for no report."""
+        """Number of the most likely tokens to report at each position; None: no log probabilities."""
         return (self.top_logprobs or 0) if self.logprobs else None
 
 
@@ -225,13 +235,13 @@ class ChatCompletionBody(BaseModel):
     id: str = Field(description="The request's id.", examples=["req_01k9"])
     object: Literal["chat.completion"] = Field(default="chat.completion", description="Always `chat.completion`.")
     created: int = Field(description="Unix seconds.")
-    model: str = Field(description="The model that was asked.")
+    model: str = Field(description="The requested model.")
     system_fingerprint: str = Field(
-        description="Changes with what may change a seeded answer: models, tokenizer, device, arithmetic, release.",
+        description="Changes with everything that can change a seeded answer: models, device, data type, release.",
         examples=["fp_0f3a51c2d4e6"],
     )
     choices: list[dict[str, Any]] = Field(
         description="`message.content`, `message.annotations` (file_citation objects with the citation's fields), "
         "`logprobs`, `finish_reason`; `n` of them."
     )
-    usage: dict[str, Any] = Field(description="As in /v1/ask: true counts, components included, of all choices.")
+    usage: dict[str, Any] = Field(description="As in /v1/ask: exact counts of all choices, with components.")

@@ -1,4 +1,4 @@
-"""Bodies of embeddings, OpenAI-shaped."""
+"""Bodies of embeddings in OpenAI's protocol."""
 
 from typing import Annotated, Literal
 
@@ -15,8 +15,7 @@ class EmbeddingOptions(RequestBody):
 
     input_type: Literal["document", "query"] = Field(
         default="document",
-        description="What the texts are, for models that embed questions otherwise than documents; for others it is "
-        "the same.",
+        description="The kind of text, for models that embed queries and documents differently; no effect on others.",
     )
 
 
@@ -29,31 +28,33 @@ class EmbeddingRequest(RequestBody):
         | _TokenIds
         | Annotated[list[_TokenIds], Field(min_length=1, max_length=MAX_INPUTS)]
     ) = Field(
-        description="A text or up to 2048 of them, none empty, none longer than the model reads: 400 names which "
-        "is. Lists of token ids are read as the model's own tokens; 400 where they are not how it reads any text.",
+        description="A text, or up to 2048 texts, none empty or longer than the model's input; a 400 names the one "
+        "that is. Lists of token ids are tokens of the model; a 400 when no text has these tokens.",
         examples=["Revenue rose 12 % in 2025."],
     )
     model: str = Field(description="The embedder's name, or `footnote`.", examples=["all-MiniLM-L6-v2"])
     encoding_format: Literal["float", "base64"] | None = Field(
         default=None, description="`float`, the default, or `base64`: little-endian float32."
     )
-    dimensions: int | None = Field(default=None, ge=1, description="Only as many as the model's vectors have.")
-    user: str | None = Field(default=None, description="Accepted; the ledger goes by the key.")
+    dimensions: int | None = Field(default=None, ge=1, description="Only the model's own number of dimensions.")
+    user: str | None = Field(default=None, description="Accepted; usage is recorded for the key.")
     footnote: EmbeddingOptions = Field(default_factory=EmbeddingOptions, description="Footnote's own options.")
 
 
 class EmbeddingBody(ResponseBody):
-    """One text's vector."""
+    """The vector of one text."""
 
     object: Literal["embedding"] = Field(default="embedding", description="Always `embedding`.")
-    index: int = Field(description="Which input's.", examples=[0])
-    embedding: list[float] | str = Field(description="A unit vector: numbers, or base64.")
+    index: int = Field(description="Index of the input.", examples=[0])
+    embedding: list[float] | str = Field(description="A unit vector, as numbers or base64.")
 
 
 class EmbeddingUsage(ResponseBody):
-    """The bill; equal to the ledger's row of this request."""
+    """Token usage; equal to the ledger's row of this request."""
 
-    prompt_tokens: int = Field(description="Tokens the embedder read, special ones and its own prompt included.")
+    prompt_tokens: int = Field(
+        description="Tokens that the embedder read, including special tokens and its own prompt."
+    )
     total_tokens: int = Field(description="The same.")
 
 
@@ -61,6 +62,6 @@ class EmbeddingList(ResponseBody):
     """Vectors, in the order of the inputs."""
 
     object: Literal["list"] = Field(default="list", description="Always `list`.")
-    data: list[EmbeddingBody] = Field(description="One an input.")
+    data: list[EmbeddingBody] = Field(description="One vector per input.")
     model: str = Field(description="The embedder's name.", examples=["all-MiniLM-L6-v2"])
-    usage: EmbeddingUsage = Field(description="What it cost.")
+    usage: EmbeddingUsage = Field(description="Token usage.")

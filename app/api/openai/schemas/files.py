@@ -1,4 +1,4 @@
-"""Bodies of files, OpenAI-shaped."""
+"""Bodies of files in OpenAI's protocol."""
 
 from typing import Literal
 
@@ -25,9 +25,9 @@ class FileBody(NamedBody):
     bytes: int = Field(description="Size of the original.", examples=[81234])
     created_at: int = Field(description="Unix seconds.")
     filename: str = Field(description="The name it was uploaded under.", examples=["report.pdf"])
-    purpose: str = Field(description="What it was uploaded for; of a document `assistants`.", examples=["assistants"])
+    purpose: str = Field(description="The purpose of the upload; `assistants` for documents.", examples=["assistants"])
     status: Literal["uploaded", "processed", "error"] = Field(
-        description="`uploaded` while a vector store ingests it, `error` where that failed, `processed` otherwise."
+        description="`uploaded` while a vector store ingests it, `error` when that failed, else `processed`."
     )
     status_details: str | None = Field(default=None, description="Why it failed.")
     expires_at: int | None = Field(default=None, description="Always null: files do not expire.")
@@ -52,8 +52,8 @@ class FileBody(NamedBody):
 
 
 class FileDeleted(ResponseBody):
-    """What became of a file."""
+    """A deleted file."""
 
     id: str = Field(description="The file's id.")
     object: Literal["file"] = Field(default="file", description="Always `file`.")
-    deleted: Literal[True] = Field(default=True, description="Always true; it is final.")
+    deleted: Literal[True] = Field(default=True, description="Always true.")

@@ -1,4 +1,4 @@
-"""Bodies of vector stores' files and batches, OpenAI-shaped."""
+"""Bodies of files in vector stores, and of file batches, in OpenAI's protocol."""
 
 from typing import Annotated, Literal, Self
 
@@ -21,7 +21,7 @@ from retrieval.types import Metadata
 
 
 class NewStoreFile(WithChunking):
-    """A file to put into a vector store."""
+    """A file to add to a vector store."""
 
     file_id: str = Field(max_length=100, description="The file's id.", examples=["doc_01k9"])
     attributes: Attributes | None = Field(default=None, description=ATTRIBUTES)
@@ -29,13 +29,13 @@ class NewStoreFile(WithChunking):
 
 
 class StoreFilePatch(RequestBody):
-    """What to change."""
+    """Changes to a file's attributes."""
 
-    attributes: Attributes | None = Field(description=f"{ATTRIBUTES} They replace those there were; null removes them.")
+    attributes: Attributes | None = Field(description=f"{ATTRIBUTES} They replace the current ones; null removes them.")
 
 
 class NewBatch(WithChunking):
-    """Files to put into a vector store together: `file_ids`, or `files` with attributes of their own."""
+    """Files to add to a vector store together: `file_ids`, or `files` with individual attributes."""
 
     file_ids: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=500)] | None = Field(
         default=None, description="The files' ids."
@@ -43,7 +43,7 @@ class NewBatch(WithChunking):
     files: Annotated[list[NewStoreFile], Field(max_length=500)] | None = Field(
         default=None, description="The files, each with its own attributes."
     )
-    attributes: Attributes | None = Field(default=None, description=f"{ATTRIBUTES} Of all `file_ids`.")
+    attributes: Attributes | None = Field(default=None, description=f"{ATTRIBUTES} For all `file_ids`.")
     chunking_strategy: AutoChunking | None = Field(default=None, description=CHUNKING)
 
     @model_validator(mode="after")
@@ -64,11 +64,11 @@ class LastError(ResponseBody):
     """Why a file failed."""
 
     code: Literal["server_error", "unsupported_file", "invalid_file"] = Field(description="OpenAI's code.")
-    message: str = Field(description="The reason in a sentence.")
+    message: str = Field(description="The reason in one sentence.")
 
 
 class OtherChunking(ResponseBody):
-    """How a file was cut, which OpenAI's protocol has no words for."""
+    """A chunking strategy that OpenAI's protocol does not name."""
 
     type: Literal["other"] = Field(default="other", description="Always `other`.")
 
@@ -86,15 +86,15 @@ class StoreFileBody(NamedBody):
 
     id: str = Field(description="The file's id, and the document's.", examples=["doc_01k9"])
     object: Literal["vector_store.file"] = Field(default="vector_store.file", description="Always `vector_store.file`.")
-    created_at: int = Field(description="When it was put there, Unix seconds.")
+    created_at: int = Field(description="When it was added, Unix seconds.")
     vector_store_id: str = Field(description="The vector store.", examples=["col_01k9"])
-    status: FileState = Field(description="How far its ingestion is.")
-    usage_bytes: int = Field(description="Bytes of its original.")
+    status: FileState = Field(description="Status of its ingestion.")
+    usage_bytes: int = Field(description="Size of the original in bytes.")
     last_error: LastError | None = Field(description="Why it failed.")
     attributes: dict[str, str | bool | float] = Field(
-        description="The document's metadata, where they are text, numbers or booleans."
+        description="The document's metadata: strings, numbers and booleans."
     )
-    chunking_strategy: OtherChunking = Field(description="How it was cut: as the server is set.")
+    chunking_strategy: OtherChunking = Field(description="The chunking strategy: a setting of the server.")
 
     @classmethod
     def of(cls, document: Document) -> "StoreFileBody":
@@ -117,17 +117,17 @@ class StoreFileBody(NamedBody):
 
 
 class StoreFileDeleted(ResponseBody):
-    """What became of a vector store's file. The file itself is kept."""
+    """A file that was removed from a vector store. The file itself is kept."""
 
     id: str = Field(description="Its id.")
     object: Literal["vector_store.file.deleted"] = Field(
         default="vector_store.file.deleted", description="Always `vector_store.file.deleted`."
     )
-    deleted: Literal[True] = Field(default=True, description="Always true; no search sees it.")
+    deleted: Literal[True] = Field(default=True, description="Always true: no search finds it.")
 
 
 class BatchBody(ResponseBody):
-    """Files that were put into a vector store together."""
+    """Files that were added to a vector store together."""
 
     id: str = Field(description="The batch's id.", examples=["vsfb_01k9"])
     object: Literal["vector_store.files_batch"] = Field(
@@ -135,8 +135,8 @@ class BatchBody(ResponseBody):
     )
     created_at: int = Field(description="Unix seconds.")
     vector_store_id: str = Field(description="The vector store.", examples=["col_01k9"])
-    status: FileState = Field(description="`failed` where no file could be read.")
-    file_counts: FileCounts = Field(description="Those of its files that are still there, by status.")
+    status: FileState = Field(description="`failed` when no file could be read.")
+    file_counts: FileCounts = Field(description="Its files that are still in the vector store, by status.")
 
     @classmethod
     def of(cls, batch: FileBatch, size: StoreSize) -> "BatchBody":
@@ -151,11 +151,11 @@ class BatchBody(ResponseBody):
 
 
 class ContentPage(ResponseBody):
-    """The text of a file as it was read."""
+    """The extracted text of a file."""
 
     object: Literal["vector_store.file_content.page"] = Field(
         default="vector_store.file_content.page", description="Always `vector_store.file_content.page`."
     )
-    data: list[TextContent] = Field(description="All of it, as one.")
+    data: list[TextContent] = Field(description="The whole text as one item.")
     has_more: Literal[False] = Field(default=False, description="Always false.")
     next_page: None = Field(default=None, description="Always null.")

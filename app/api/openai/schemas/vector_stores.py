@@ -1,4 +1,4 @@
-"""Bodies of vector stores, OpenAI-shaped."""
+"""Bodies of vector stores in OpenAI's protocol."""
 
 from typing import Annotated, Any, Literal
 
@@ -16,18 +16,18 @@ _Text = Annotated[str, StringConstraints(max_length=512)]
 Attributes = Annotated[dict[_Key, _Text | bool | float], Field(max_length=16)]
 _Labels = Annotated[dict[_Key, _Text], Field(max_length=16)]
 
-ATTRIBUTES = "Your own fields, at most 16: text, numbers and booleans. They are the document's metadata."
-CHUNKING = "Only `auto`: how documents are cut is a setting of the server."
+ATTRIBUTES = "Your own fields, at most 16: strings, numbers and booleans. They are the document's metadata."
+CHUNKING = "Only `auto`: chunking is a setting of the server."
 
 
 class AutoChunking(RequestBody):
-    """The server decides."""
+    """Chunking by the server's settings."""
 
     type: Literal["auto"] = Field(description="Always `auto`.")
 
 
 class WithChunking(RequestBody):
-    """What asks for chunking, and to be kept for a time, where OpenAI would do it."""
+    """Base of requests with chunking and expiry options, of which only the defaults are supported."""
 
     @model_validator(mode="before")
     @classmethod
@@ -43,65 +43,63 @@ class WithChunking(RequestBody):
 
 
 class NewVectorStore(WithChunking):
-    """A vector store to make."""
+    """A vector store to create."""
 
-    name: str | None = Field(
-        default=None, max_length=200, description="Unique per tenant; one is made up where there is none."
-    )
+    name: str | None = Field(default=None, max_length=200, description="Unique per tenant; generated when omitted.")
     description: str | None = Field(
-        default=None, max_length=512, description="Kept as the metadata field of this name."
+        default=None, max_length=512, description="Stored as the metadata field `description`."
     )
     metadata: _Labels | None = Field(default=None, description="Your own fields, at most 16.")
     file_ids: Annotated[list[str], Field(max_length=500)] | None = Field(
-        default=None, description="Files to put into it."
+        default=None, description="Ids of files to add to it."
     )
     chunking_strategy: AutoChunking | None = Field(default=None, description=CHUNKING)
 
 
 class VectorStorePatch(WithChunking):
-    """What to change; fields left out stay."""
+    """Changes; omitted fields stay."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="A new name.")
     metadata: _Labels | None = Field(default=None, description="Replaces the metadata.")
 
 
 class RankingOptions(RequestBody):
-    """How results are ranked."""
+    """Ranking options."""
 
     ranker: Literal["none", "auto", "default-2024-11-15"] | None = Field(
-        default=None, description="`none`: not reranked; others: by the server's reranker, where it has one."
+        default=None, description="`none`: no reranking; others: the server's reranker, when it has one."
     )
-    score_threshold: float | None = Field(default=None, ge=0, le=1, description="The least score of a result.")
+    score_threshold: float | None = Field(default=None, ge=0, le=1, description="Minimum score of a result.")
 
 
 class StoreSearchRequest(RequestBody):
-    """What to look for in a vector store."""
+    """A search in a vector store."""
 
     query: (
         Annotated[str, Field(min_length=1)]
         | Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1, max_length=8)]
-    ) = Field(description="Words or a question, or up to 8, of which the best results of any are returned.")
+    ) = Field(description="Search words or a question, or up to 8 of them, whose best results are merged.")
     filters: dict[str, Any] | None = Field(
         default=None,
         description="Conditions on attributes: `{type, key, value}` with `eq ne gt gte lt lte in nin`, or "
-        "`{type, filters}` with `and or`. Applied inside the search.",
+        "`{type, filters}` with `and or`. Applied during the search.",
         examples=[{"type": "eq", "key": "year", "value": 2025}],
     )
-    max_num_results: int | None = Field(default=None, ge=1, le=50, description="Most results; default 10.")
-    ranking_options: RankingOptions | None = Field(default=None, description="How results are ranked.")
+    max_num_results: int | None = Field(default=None, ge=1, le=50, description="Maximum number of results; default 10.")
+    ranking_options: RankingOptions | None = Field(default=None, description="Ranking options.")
     rewrite_query: bool | None = Field(
-        default=None, description="Allowed; nothing came before a query, so it stands as it is: see `search_query`."
+        default=None, description="Accepted; queries are not rewritten, see `search_query`."
     )
 
 
 class FileCounts(ResponseBody):
     """Files by status."""
 
-    in_progress: int = Field(description="Being ingested.")
-    completed: int = Field(description="Searchable.")
-    failed: int = Field(description="Not readable.")
-    cancelled: int = Field(description="Their ingestion was cancelled.")
-    total: int = Field(description="All of them.")
+    in_progress: int = Field(description="Number of files being ingested.")
+    completed: int = Field(description="Number of searchable files.")
+    failed: int = Field(description="Number of files whose ingestion failed.")
+    cancelled: int = Field(description="Number of files whose ingestion was cancelled.")
+    total: int = Field(description="Total number of files.")
 
     @classmethod
     def of(cls, size: StoreSize) -> "FileCounts":
@@ -122,10 +120,14 @@ class VectorStoreBody(NamedBody):
     object: Literal["vector_store"] = Field(default="vector_store", description="Always `vector_store`.")
     created_at: int = Field(description="Unix seconds.")
     name: str = Field(description="The collection's name.", examples=["contracts"])
-    status: Literal["in_progress", "completed"] = Field(description="Whether a file in it is being ingested.")
-    usage_bytes: int = Field(description="Bytes of its files' originals.")
+    status: Literal["in_progress", "completed"] = Field(
+        description="`in_progress` while a file in it is being ingested."
+    )
+    usage_bytes: int = Field(description="Total size of its files in bytes.")
     file_counts: FileCounts = Field(description="Its files by status.")
-    last_active_at: int | None = Field(description="When one of its files changed, Unix seconds; null while empty.")
+    last_active_at: int | None = Field(
+        description="When one of its files last changed, Unix seconds; null while empty."
+    )
     metadata: dict[str, Any] = Field(description="Your own fields.")
     expires_after: None = Field(default=None, description="Always null: nothing expires.")
     expires_at: None = Field(default=None, description="Always null.")
@@ -146,7 +148,7 @@ class VectorStoreBody(NamedBody):
 
 
 class VectorStoreDeleted(ResponseBody):
-    """What became of a vector store. Its files are kept."""
+    """A deleted vector store. Its files are kept."""
 
     id: str = Field(description="Its id.")
     object: Literal["vector_store.deleted"] = Field(
@@ -163,13 +165,13 @@ class TextContent(ResponseBody):
 
 
 class StoreHit(ResponseBody):
-    """A passage that matches."""
+    """A passage that matches the query."""
 
     model_config = ConfigDict(extra="forbid")
 
     file_id: str = Field(description="Its file.", examples=["doc_01k9"])
     filename: str = Field(description="The file's name.", examples=["report.pdf"])
-    score: float = Field(description="The reranker's score where one read it, else the search's, in [0, 1].")
+    score: float = Field(description="The reranker's score when reranked, else the search's, in [0, 1].")
     attributes: dict[str, str | bool | float] = Field(description="The file's attributes.")
     content: list[TextContent] = Field(description="The passage.")
 
@@ -186,23 +188,23 @@ class StoreHit(ResponseBody):
 
 
 class StoreSearchPage(ResponseBody):
-    """What was found, best first."""
+    """The results of a search, best first."""
 
     object: Literal["vector_store.search_results.page"] = Field(
         default="vector_store.search_results.page", description="Always `vector_store.search_results.page`."
     )
-    search_query: list[str] = Field(description="What was searched for.")
-    data: list[StoreHit] = Field(description="The passages.")
+    search_query: list[str] = Field(description="The queries that were searched.")
+    data: list[StoreHit] = Field(description="The matching passages.")
     has_more: Literal[False] = Field(default=False, description="Always false.")
     next_page: None = Field(default=None, description="Always null.")
-    usage: SearchUsage = Field(description="What it cost.")
+    usage: SearchUsage = Field(description="Token usage.")
 
 
 def score_of(hit: Hit) -> float:
-    """What a hit is ordered by."""
+    """The score by which hits are ordered."""
     return hit.scores.fused if hit.scores.rerank is None else hit.scores.rerank
 
 
 def attributes_of(metadata: Metadata) -> dict[str, str | bool | float]:
-    """Those metadata that OpenAI's protocol can say: no lists, no null."""
+    """The metadata that OpenAI's attributes can hold: no lists, no null."""
     return {name: value for name, value in metadata.items() if isinstance(value, str | bool | int | float)}
