@@ -52,11 +52,6 @@ class BackgroundLoading:
         return self._step
 
     @property
-    def ready(self) -> bool:
-        """Whether everything is loaded."""
-        return self._ready.is_set()
-
-    @property
     def failure(self) -> BaseException | None:
         """The exception that ended the loading; None where none did."""
         return self._failure

@@ -82,16 +82,14 @@ class EmbedderSwap:
         self._folder_of = folder_of
         self._closing = threading.Event()
         self._wake = threading.Event()
-        self._lock = threading.Lock()  # guards the next four fields
+        self._lock = threading.Lock()  # guards the next three fields
         self._target: tuple[Generation, EmbedderStack | None] | None = None
         self._building: Building | None = None
-        self._rejected: Generation | None = None
         self._swapping = False
         self._thread = threading.Thread(target=self._run, name="footnote-embedder-swap", daemon=True)
 
     def start(self, standing: Standing) -> None:
         """Start the thread, with the generation to build that the start of the server found, if any."""
-        self._rejected = standing.rejected
         if standing.rejected is not None:
             logger().warning("generation.rejected", generation=standing.rejected.id, model=standing.rejected.model)
         if standing.building is not None:
@@ -108,11 +106,6 @@ class EmbedderSwap:
     def swapping(self) -> bool:
         """Whether ingestion pauses while one generation takes another's place."""
         return self._swapping
-
-    @property
-    def rejected(self) -> Generation | None:
-        """The generation of the configured embedder, where an administrator rolled it back."""
-        return self._rejected
 
     def confirm(self, generation_id: int, *, record: Record | None = None) -> None:
         """Keep the generation in use, and delete earlier ones in the background.
@@ -240,7 +233,7 @@ class EmbedderSwap:
         self._swapping = False
         logger().info("generation.swapped", generation=generation.id, before=old.index.generation)
         with self._lock:
-            self._stack, self._target, self._building, self._rejected = stack, None, None, None
+            self._stack, self._target, self._building = stack, None, None
         old.index.close()  # saved for a rollback; requests that began before can still search it
 
     def _fill(self, target: Target) -> int:

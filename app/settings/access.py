@@ -14,11 +14,11 @@ class AccessSettings(BaseModel, frozen=True):
         "when unset, one is made and printed once.",
     )
     session_hours: float = Field(
-        default=12.0, gt=0, le=720, description="How long somebody who signed in to the web page stays signed in."
+        default=12.0, gt=0, le=720, description="Hours after which a session of the web page expires."
     )
     secure_cookies: bool = Field(
         default=False,
-        description="Mark session cookies Secure also on requests that came over http, behind a proxy that ends TLS.",
+        description="Mark session cookies Secure even on http requests, behind a proxy that terminates TLS.",
     )
     oidc_issuer: str = Field(
         default="",
@@ -28,14 +28,16 @@ class AccessSettings(BaseModel, frozen=True):
     oidc_client_secret: SecretStr | None = Field(default=None, description="Our client secret at the OpenID provider.")
     oidc_redirect_url: str = Field(
         default="",
-        description="Where the provider sends people back to, …/v1/session/oidc/callback; empty takes the address that "
-        "the request came to.",
+        description="Redirect URL registered at the provider, …/v1/session/oidc/callback; empty derives it from the "
+        "address of the request.",
     )
-    oidc_tenant: str = Field(default="default", min_length=1, description="Tenant of those who sign in with OpenID.")
-    oidc_role: Literal["member", "reader"] = Field(default="reader", description="Their role.")
+    oidc_tenant: str = Field(default="default", min_length=1, description="Tenant of users who sign in with OpenID.")
+    oidc_role: Literal["member", "reader"] = Field(
+        default="reader", description="Role of users who sign in with OpenID."
+    )
     oidc_admins: str = Field(
         default="",
-        description="Who of them are administrators: subjects or verified e-mail addresses, comma-separated.",
+        description="Administrators among them: subjects or verified e-mail addresses, comma-separated.",
     )
 
     @field_validator("admin_key")

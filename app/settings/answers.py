@@ -18,19 +18,20 @@ class AnswerSettings(BaseModel, frozen=True):
     )
     abstention_threshold: Literal["model"] | Annotated[float, Field(gt=0, le=1)] = Field(
         default="model",
-        description="Probability of refusing, by the model's own reckoning before its first word, from which on it "
-        "refuses and below which it answers; model leaves it to the model.",
+        description="Probability of a refusal, estimated by the model before its first token: at or above the "
+        "threshold it refuses, below it answers; model leaves the decision to the model.",
     )
     strict: bool = Field(
-        default=False, description="Leave out of answers what no passage is found to support, unless a request says no."
+        default=False,
+        description="Remove sentences from answers that no passage supports, unless the request sets strict to false.",
     )
     unconfirmed: Literal["auto", "keep", "quote"] = Field(
         default="auto",
-        description="Answers of which nothing could be verified: keep them as they are, or quote what the documents "
-        "say behind them; auto quotes where the generator is the default one.",
+        description="What happens to answers of which nothing could be verified: keep leaves them as they are, quote "
+        "appends quotes from the documents; auto quotes where the generator is the default one.",
     )
     prompt_file: str = Field(
-        default="", description="TOML file with your own wording of the prompt; what it leaves out stays."
+        default="", description="TOML file with your own wording of the prompt; missing keys keep the default."
     )
     max_context_tokens: int = Field(
         default=3000, ge=64, description="Default token budget of the sources in a prompt (generator tokens)."
@@ -38,22 +39,22 @@ class AnswerSettings(BaseModel, frozen=True):
     highlight_tokens: int = Field(
         default=120,
         ge=0,
-        description="Tokens of the context that repeat its most fitting sentences behind the question; 0 is off.",
+        description="Tokens of the prompt that repeat the most relevant sentences after the question; 0 is off.",
     )
     overflow: Literal["drop", "summarise"] = Field(
         default="drop",
-        description="What becomes of passages the token budget has no room for: left out, or summarised by the "
-        "generator, which takes its time and is on the bill.",
+        description="What happens to passages that exceed the token budget: dropped, or summarised by the "
+        "generator, which takes time and is billed.",
     )
     history_tokens: int = Field(
         default=500,
         ge=0,
         le=1_000_000,
-        description="Most tokens of earlier turns that a question in a conversation brings along (generator tokens).",
+        description="Most tokens of earlier turns in the prompt of a question in a conversation (generator tokens).",
     )
     followup: Literal["rules", "model"] = Field(
         default="rules",
-        description="What rewrites follow-up questions to stand alone: rules, or the generator where the rules find "
-        "something to rewrite, which takes its time and is on the bill.",
+        description="How follow-up questions are rewritten to stand alone: by rules, or by the generator where "
+        "the rules find something to rewrite, which takes time and is billed.",
     )
     max_output_tokens: int = Field(default=512, ge=1, description="Default limit of generated tokens per answer.")

@@ -6,7 +6,12 @@ from pydantic import BaseModel, Field, SecretStr, model_validator
 
 
 class EngineSettings(BaseModel, frozen=True):
-    """How text is generated."""
+    """Memory, batch sizes and queue of the engine, speculation, and the remote server.
+
+    Example:
+        >>> load_settings(remote_url="http://gpu:8080/v1", remote_model="m").remote_model
+        "m"
+    """
 
     remote_url: str = Field(
         default="",
@@ -29,20 +34,23 @@ class EngineSettings(BaseModel, frozen=True):
         default=None, ge=1, description="Most memory of keys and values, in MiB; unset, half of what is free."
     )
     max_waiting: int = Field(
-        default=64, ge=1, le=100_000, description="Requests that may wait; more are refused (503)."
+        default=64, ge=1, le=100_000, description="Most requests in the queue; further ones are refused (503)."
     )
     max_waiting_tokens: int = Field(
         default=131_072,
         ge=1,
         le=1_000_000_000,
-        description="Prompt tokens that may wait for the generator; more are refused (503).",
+        description="Most prompt tokens in the queue of the generator; further requests are refused (503).",
     )
     speculation: bool = Field(
-        default=True, description="Draft tokens and verify several in one step where that pays; answers stay the same."
+        default=True,
+        description="Speculative decoding: draft tokens and verify several in one step where that is faster; "
+        "answers stay the same.",
     )
     draft_model: str = Field(
         default="",
-        description="A smaller model with the generator's tokenizer that drafts; empty drafts from the sources' text.",
+        description="Smaller model with the generator's tokenizer that drafts tokens; empty drafts from the "
+        "sources' text.",
     )
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class IngestionSettings(BaseModel, frozen=True):
-    """Limits and options of reading documents and indexing them."""
+    """Limits and options of parsing documents and indexing them."""
 
     max_upload_mb: int = Field(default=100, ge=1, le=10_000, description="Largest accepted upload, in MiB.")
     archive_members: int = Field(
@@ -21,13 +21,13 @@ class IngestionSettings(BaseModel, frozen=True):
         default="auto",
         description="Whether scanned pages of PDFs are recognised: auto, when the extra `ocr` is installed, or off.",
     )
-    parse_seconds: float = Field(default=120.0, gt=0, description="Longest a file may take to parse, in seconds.")
+    parse_seconds: float = Field(default=120.0, gt=0, description="Longest time to parse a file, in seconds.")
     parse_memory_mb: int = Field(default=2048, ge=512, description="Most memory a parser process may hold, in MiB.")
     parsers: int | None = Field(
         default=None,
         ge=1,
         le=64,
-        description="Files read at once, each by a parser process of its own; unset, two, or one on a single core.",
+        description="Files parsed at once, each in a process of its own; unset is two, or one on a single core.",
     )
     chunk_tokens: int = Field(
         default=256,
@@ -42,11 +42,11 @@ class IngestionSettings(BaseModel, frozen=True):
     )
     lexical: Literal["auto", "sql", "tantivy"] = Field(
         default="auto",
-        description="Which index ranks by words: the database's own, one beside it that is faster when large, "
-        "or by size.",
+        description="Index for keyword search: sql is the database's own, tantivy one beside it that is faster when "
+        "large, auto decides by size.",
     )
     reconcile_hour: Literal["off"] | Annotated[int, Field(ge=0, le=23)] = Field(
         default=3,
         description="Hour of the day, in the machine's time zone, at which database, files and index are compared and "
-        "what is safe to mend is mended; off leaves that to `footnote check --repair`.",
+        "safe repairs are made; off leaves that to `footnote check --repair`.",
     )

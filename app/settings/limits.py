@@ -13,7 +13,7 @@ class LimitSettings(BaseModel, frozen=True):
         default=None, ge=1, description="Tokens, input and output, a key may use in any minute; unset is no limit."
     )
     concurrent_requests: int | None = Field(
-        default=None, ge=1, description="Requests of a key at work at once; unset is no limit."
+        default=None, ge=1, description="Concurrent requests of a key; unset is no limit."
     )
     tenant_requests_per_minute: int | None = Field(
         default=None, ge=1, description="As requests_per_minute, of all keys of a tenant together."
@@ -34,11 +34,11 @@ class LimitSettings(BaseModel, frozen=True):
         default=600.0,
         gt=0,
         le=86_400,
-        description="Longest an answer may take, in seconds from the request's arrival; then it ends with 504.",
+        description="Longest time for an answer, in seconds from the request's arrival; then it ends with 504.",
     )
     write_timeout_s: float = Field(
         default=60.0,
         gt=0,
         le=86_400,
-        description="Longest a reader may take nothing of a response, in seconds; then the connection is closed.",
+        description="Seconds a client may leave a response unread; then the connection is closed.",
     )

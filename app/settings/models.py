@@ -13,7 +13,12 @@ EXTRACTIVE = "extractive"
 
 
 class ModelSettings(BaseModel, frozen=True):
-    """The embedder, the generator and the smaller models beside them."""
+    """The embedder, the generator, the reranker, the verifier and the span reader.
+
+    Example:
+        >>> load_settings(generator="extractive").extractive
+        True
+    """
 
     models_dir: Path = Field(
         default_factory=lambda: user_cache_path("footnote") / "models",
@@ -39,12 +44,12 @@ class ModelSettings(BaseModel, frozen=True):
     )
     reranker: str = Field(
         default="",
-        description="Cross-encoder that puts the best hits in order: a folder or a Hugging Face id; empty is off.",
+        description="Cross-encoder that reorders the best hits: a folder or a Hugging Face id; empty is off.",
     )
     verifier: str = Field(
         default="",
         description="Cross-encoder that judges whether passages support an answer: a folder or a Hugging Face id; "
-        "empty leaves that to words and the embedder.",
+        "empty uses words and the embedder instead.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where the models run.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
@@ -58,7 +63,7 @@ class ModelSettings(BaseModel, frozen=True):
     embedder_dimensions: int | None = Field(
         default=None,
         ge=8,
-        description="Keep only so many of the embedder's dimensions, for models trained to allow it (Matryoshka); "
+        description="Number of leading dimensions kept of each vector, for models trained for it (Matryoshka); "
         "needs an index of its own.",
     )
     weights: Literal["native", "int8", "int4"] = Field(

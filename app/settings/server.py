@@ -28,15 +28,18 @@ class ServerSettings(BaseModel, frozen=True):
     forwarded_allow_ips: str = Field(
         default="127.0.0.1",
         description="Addresses or networks of reverse proxies, comma-separated, whose X-Forwarded-For and "
-        "X-Forwarded-Proto are believed; * believes everyone.",
+        "X-Forwarded-Proto are trusted; * trusts every address.",
     )
     root_path: str = Field(
         default="",
         pattern=r"^(/[A-Za-z0-9._~-]+)*$",
-        description="Path under which a reverse proxy serves Footnote, and which it takes off; such as /footnote.",
+        description="Path prefix that a reverse proxy strips, such as /footnote.",
     )
     keep_alive_s: int = Field(
-        default=75, ge=1, le=3600, description="Seconds an idle connection is kept open; more than your proxy keeps it."
+        default=75,
+        ge=1,
+        le=3600,
+        description="Seconds an idle connection is kept open; should exceed the timeout of your proxy.",
     )
     tls_cert: Path | None = Field(
         default=None, description="PEM file of the certificate and its chain, to serve HTTPS without a proxy."
@@ -49,15 +52,16 @@ class ServerSettings(BaseModel, frozen=True):
         description="Seconds that running requests have to finish after SIGTERM; then their streams end with an error.",
     )
     reporting_zone: str = Field(
-        default="UTC", description="IANA time zone in which usage reports and budgets begin their days unless told."
+        default="UTC",
+        description="IANA time zone of days and months in usage reports and budgets, unless a request names one.",
     )
     currency: str = Field(
         default="usd", pattern=r"^[a-z]{3}$", description="Currency of all prices and costs, ISO 4217 in lower case."
     )
     webhook_hosts: str = Field(
         default="",
-        description="Hosts, or host:port, comma-separated, to which budget alerts may be posted although they are not "
-        "public addresses.",
+        description="Hosts, or host:port, comma-separated, that may receive budget alerts although their addresses are "
+        "not public.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."
@@ -72,7 +76,7 @@ class ServerSettings(BaseModel, frozen=True):
         default=1.0,
         ge=0,
         le=1,
-        description="Share of requests that are traced, in [0, 1]; a caller's own decision (traceparent) is followed.",
+        description="Share of requests that are traced, in [0, 1]; the decision in a caller's traceparent wins.",
     )
 
     @field_validator("reporting_zone")

@@ -20,7 +20,7 @@ from app.db.tables.ledger import usage_event
 from app.documents.vector_index import LiveVectorIndex
 from app.errors import SetupError
 from tests.app.db.samples import EMBEDDER, Library
-from tests.app.server.lines import GatedEmbedder, served, wait_until
+from tests.app.server.embedder_swaps import GatedEmbedder, served, wait_until
 from tests.databases import migrated_file, sqlite_database
 from tests.faults.forked import exit_status_of
 

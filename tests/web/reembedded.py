@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.server.state import State
-from tests.app.server.lines import GatedEmbedder, running
+from tests.app.server.embedder_swaps import GatedEmbedder, running
 
 _LOOK_SECONDS = 0.01
 
@@ -31,7 +31,7 @@ def during(data_dir: Path) -> Iterator[State]:
 
 
 def allow(data_dir: Path, blocks: int) -> None:
-    """Let the new embedder embed so many blocks in all, of `tests.app.server.lines.BLOCK` passages each."""
+    """Let the new embedder embed so many blocks in all, of `tests.app.server.embedder_swaps.BLOCK` passages each."""
     path = _allowance(data_dir)
     written = path.with_suffix(".tmp")
     written.write_text(str(blocks))

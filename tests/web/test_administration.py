@@ -5,7 +5,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tests.app.server.lines import wait_until
+from tests.app.server.embedder_swaps import wait_until
 from tests.web.administering import secret_shown, works
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.app.server.lines import wait_until
+from tests.app.server.embedder_swaps import wait_until
 from tests.faults.forked import ForkedServer
 from tests.web.asking import ask, begin
 from tests.web.conftest import Opening, Tenant

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from tests.app.server.lines import BLOCK, wait_until
+from tests.app.server.embedder_swaps import BLOCK, wait_until
 from tests.faults.forked import ForkedServer
 from tests.installation import installed
 from tests.web.administering import secret_shown, works

@@ -4,7 +4,7 @@ import pytest
 
 from app.types import Role
 from tests.app.api.test_access_matrix import key_of
-from tests.app.server.lines import GatedEmbedder, served
+from tests.app.server.embedder_swaps import GatedEmbedder, served
 
 
 def acts(client, **params):

@@ -10,7 +10,7 @@ from rich.console import Console
 from app.cli.reembed import watch
 from app.client import Client
 from app.errors import SetupError
-from tests.app.server.lines import GatedEmbedder, Served, served
+from tests.app.server.embedder_swaps import GatedEmbedder, Served, served
 
 
 def client_of(application: Served) -> Client:

@@ -1,1 +1,1 @@
-"""Tests of app.server.http_server."""
+"""Tests of app.server."""

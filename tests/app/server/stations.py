@@ -1,4 +1,4 @@
-"""The stations that need model weights, assembled over a state without: real ones around a small embedder."""
+"""Real models assembled around a small embedder and a given engine, for a state without models."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ def stations(
     limits: Limits = LIMITS,
     passwords: Passwords | None = None,
 ) -> Models:
-    """What the composition root would build around `engine`; nothing is started.
+    """The models the composition root would build around `engine`; nothing is started.
 
     Args:
         state: Without models; index files go into its data dir.

@@ -1,4 +1,4 @@
-"""app.server.assembly: real embedders take each other's place in a real application, and one that is gone is told."""
+"""app.server.assembly: real embedders replace each other in a running application, and a missing one is reported."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.server.lines import wait_until
+from tests.app.server.embedder_swaps import wait_until
 from tests.retrieval.encoder_folder import build_tiny_model
 
 TEXT = b"acme revenue rose in spring"

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 
 from app.errors import SetupError
 from app.server.background_loading import BackgroundLoading, Step
@@ -10,11 +11,11 @@ from app.server.background_loading import BackgroundLoading, Step
 STEPS = ("embedder", "generator")
 
 
-class Story:
-    """What happened, and a loader that stops at its second step until it may go on."""
+class Recorded:
+    """A loader that waits before its second step until `go` is set, and a record of what was called."""
 
     def __init__(self, failure: Exception | None = None) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self.reached, self.go, self.heard = threading.Event(), threading.Event(), threading.Event()
         self._failure = failure
 
@@ -27,60 +28,70 @@ class Story:
         if self._failure is not None:
             raise self._failure
         yield
-        self.told.append("closed")
+        self.calls.append("closed")
 
-    def tell(self, what: str) -> Callable[[], None]:
-        def tell() -> None:
-            self.told.append(what)
+    def record(self, name: str) -> Callable[[], None]:
+        def called() -> None:
+            self.calls.append(name)
             self.heard.set()
 
-        return tell
+        return called
 
     def loading(self) -> BackgroundLoading:
-        return BackgroundLoading(self.load, steps=STEPS, on_ready=self.tell("ready"), on_failure=self.tell("failed"))
+        return BackgroundLoading(
+            self.load, steps=STEPS, on_ready=self.record("ready"), on_failure=self.record("failed")
+        )
 
 
-def test_it_says_what_it_loads_and_closes_it_at_the_end() -> None:
-    story = Story()
-    loading = story.loading()
+def test_the_step_is_shown_and_the_models_are_closed_at_the_end() -> None:
+    recorded = Recorded()
+    loading = recorded.loading()
     loading.start()
-    assert story.reached.wait(10)
-    assert (loading.step, loading.ready) == (Step("embedder", 0, 2), False)
-    story.go.set()
-    assert story.heard.wait(10)
-    assert (loading.step, loading.ready, loading.failure) == (Step("generator", 1, 2), True, None)
+    assert recorded.reached.wait(10)
+    assert loading.step == Step("embedder", 0, 2)
+    assert recorded.calls == []
+    recorded.go.set()
+    assert recorded.heard.wait(10)
+    assert (loading.step, loading.failure) == (Step("generator", 1, 2), None)
+    assert recorded.calls == ["ready"]
 
     assert loading.close()
 
-    assert story.told == ["ready", "closed"]
+    assert recorded.calls == ["ready", "closed"]
 
 
-def test_a_failure_is_kept_and_told() -> None:
-    story = Story(SetupError("There is no model."))
-    loading = story.loading()
+def test_a_failure_is_kept_and_reported() -> None:
+    recorded = Recorded(SetupError("There is no model."))
+    loading = recorded.loading()
     loading.start()
-    story.go.set()
-    assert story.heard.wait(10)
+    recorded.go.set()
+    assert recorded.heard.wait(10)
 
     assert loading.close()
 
-    assert (str(loading.failure), story.told, loading.ready) == ("There is no model.", ["failed"], False)
+    assert (str(loading.failure), recorded.calls) == ("There is no model.", ["failed"])
 
 
-def test_what_is_closed_while_it_loads_begins_no_further_step_and_has_not_failed() -> None:
-    story = Story()
-    loading = story.loading()
+def test_closing_ends_the_loading_at_its_next_step_without_a_failure() -> None:
+    recorded = Recorded()
+
+    @contextmanager
+    def endless(begin: Callable[[str], None]) -> Iterator[None]:
+        for _ in count():
+            begin("embedder")
+            recorded.reached.set()
+        yield
+
+    loading = BackgroundLoading(
+        endless, steps=STEPS, on_ready=recorded.record("ready"), on_failure=recorded.record("failed")
+    )
     loading.start()
-    assert story.reached.wait(10)
-    closing = threading.Thread(target=loading.close)
-    closing.start()
-    while closing.is_alive() and not loading._closing.is_set():
-        pass
-    story.go.set()
-    closing.join(10)
+    assert recorded.reached.wait(10)
 
-    assert (story.told, loading.failure, loading.ready) == ([], None, False)
+    assert loading.close()
+
+    assert (recorded.calls, loading.failure) == ([], None)
 
 
-def test_one_that_was_never_begun_is_closed() -> None:
-    assert Story().loading().close()
+def test_a_loading_that_was_never_started_can_be_closed() -> None:
+    assert Recorded().loading().close()

@@ -1,4 +1,4 @@
-"""app.server.bootstrap hands every setting of the engine on."""
+"""app.server.bootstrap: every engine setting reaches the engine, and currencies must match."""
 
 from pathlib import Path
 

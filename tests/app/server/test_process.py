@@ -1,4 +1,4 @@
-"""app.server.process speaks systemd's notification protocol, and to nobody where nobody listens."""
+"""app.server.process sends systemd's notifications, and ignores a missing socket."""
 
 import socket
 from pathlib import Path
@@ -9,7 +9,7 @@ from app.server.process import notify
 
 
 @pytest.mark.parametrize("abstract", [False, True])
-def test_the_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, abstract: bool) -> None:
+def test_the_service_manager_is_notified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, abstract: bool) -> None:
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(f"\0{path}" if abstract else path)
@@ -22,7 +22,7 @@ def test_the_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ab
 
 
 @pytest.mark.parametrize("address", ["", "/no/such/socket", "not-a-path"])
-def test_a_manager_that_does_not_listen_is_no_failure(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_a_socket_without_a_listener_is_no_failure(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", address)
 
     notify("READY=1")

@@ -1,4 +1,4 @@
-"""The application with embedders that can take each other's place: real stations around small hashing embedders."""
+"""A running application whose embedder can be swapped: everything is real but the small hashing embedders."""
 
 import threading
 import time
@@ -61,13 +61,13 @@ class GatedEmbedder(HashingEmbedder):
 
 
 class Served:
-    """One running application, spoken to over HTTP."""
+    """A running application and an HTTP client of it."""
 
     def __init__(self, state: State, serving: Serving, client: TestClient, embedder_swap: EmbedderSwap) -> None:
         self.state, self.serving, self.http, self.embedder_swap = state, serving, client, embedder_swap
 
     def upload(self, *texts: str) -> list[str]:
-        """Ids of documents, one a text, once all of them are indexed."""
+        """Upload each text as a document, and return the ids once all of them are indexed."""
         ids = [
             self.http.post("/v1/documents", files={"file": (f"{hash(text)}.txt", text.encode())}).json()["id"]
             for text in texts
@@ -80,13 +80,13 @@ class Served:
         return body
 
     def found(self, query: str, *, top_k: int = 1) -> list[str]:
-        """Documents found by meaning alone, best first."""
+        """Ids of documents that vector search finds, best first."""
         response = self.http.post("/v1/search", json={"query": query, "mode": "dense", "top_k": top_k})
         assert response.status_code == 200, response.text
         return [hit["document_id"] for hit in response.json()["data"]]
 
     def serves(self, embedder: Embedder) -> bool:
-        """Whether requests are answered with it."""
+        """Whether requests are answered with this embedder."""
         return self.serving.current().embedder is embedder
 
     def generations(self) -> dict[int, str]:
@@ -95,7 +95,7 @@ class Served:
         return {generation["id"]: generation["status"] for generation in listed}
 
     def swapped(self) -> None:
-        """Wait until nothing is being built."""
+        """Wait until no generation is being built."""
         wait_until(lambda: self.embedder_swap.building is None)
 
 
@@ -115,7 +115,7 @@ def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[
 def running(
     data_dir: Path, configured: Embedder, *others: Embedder, **settings_of_its_own: Any
 ) -> Iterator[tuple[State, Serving, EmbedderSwap]]:
-    """As `served`, spoken to by nobody yet."""
+    """As `served`, without a client."""
     settings = Settings(data_dir=installed(data_dir), admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with ExitStack() as stack:
         state = stack.enter_context(build(settings, with_models=False))
