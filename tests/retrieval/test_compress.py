@@ -1,21 +1,16 @@
 """retrieval.compress keeps its budget, its offsets and its numbering."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.compress import compress
-from retrieval.types import Context, Hit, Scores, Source
+from retrieval.types import Hit, Scores
+from tests.retrieval.compressing import count_words, shown
 from tests.retrieval.fakes import chunk, hit, ranked
 from tests.retrieval.promises import Counter, check, check_slices, found_in, reasons
-
-
-def count_words(text: str) -> int:
-    return len(text.split())
 
 
 def count_pairs(text: str) -> int:
@@ -29,11 +24,9 @@ def count_nastily(text: str) -> int:
 
 
 COUNTERS: list[Counter] = [count_words, len, count_pairs, count_nastily]
+
+
 each_counter = pytest.mark.parametrize("count", COUNTERS, ids=[counter.__name__ for counter in COUNTERS])
-
-
-def shown(context: Context) -> list[str]:
-    return [source.body.removesuffix("\n") for source in context.sources]
 
 
 prose = st.lists(
@@ -110,17 +103,6 @@ def test_neighbouring_sentences_are_joined_with_their_own_space() -> None:
     assert len(context.sources[0].spans) == 1
 
 
-def test_a_heading_is_not_bought_twice_because_the_header_names_it() -> None:
-    text = "# Dividends of Acme\n\nAcme paid a dividend of 30 cents in May. Nobody else did anything at all that year."
-    found = [hit(chunk(1, text, heading_path=("Dividends of Acme",)))]
-
-    context = compress(found, query="dividends of Acme", budget=20, count_tokens=count_words)
-
-    assert shown(context) == ["Acme paid a dividend of 30 cents in May."]
-    alone = [hit(chunk(1, "# Dividends of Acme", heading_path=("Dividends of Acme",)))]
-    assert shown(compress(alone, query="dividends", budget=50, count_tokens=count_words)) == ["# Dividends of Acme"]
-
-
 def test_a_hit_is_weighed_by_how_close_its_score_is_to_the_best() -> None:
     seen: dict[int, float] = {}
 
@@ -154,16 +136,6 @@ def test_a_later_hit_needs_a_sentence_about_the_question() -> None:
 
     assert reasons(context) == {"chunk_2": "budget"}
     assert shown(context) == ["Acme rose.", "Cats sleep. The cats of Acme eat lots of fish."]
-
-
-def test_a_smaller_hit_fills_what_a_larger_one_left() -> None:
-    hits = ranked("Acme rose.", "Dogs bark " * 50, "Cats.")
-
-    context = compress(hits, query="acme", budget=8, count_tokens=count_words)
-
-    assert shown(context) == ["Acme rose.", "Cats."]
-    assert [source.number for source in context.sources] == [1, 2]
-    assert reasons(context) == {"chunk_2": "budget"}
 
 
 def test_a_tiny_budget_cuts_the_best_sentence_at_a_word() -> None:
@@ -212,18 +184,6 @@ def test_when_the_end_of_a_body_costs_too_much_a_cheaper_match_goes_alone() -> N
     assert shown(context) == ["Acme sank in the deep."]
 
 
-def test_a_header_alone_may_be_too_much() -> None:
-    hits = [
-        hit(chunk(1, "Acme.", filename="a very long name of a file.txt")),
-        hit(chunk(2, "Acme too.", document_id="d")),
-    ]
-
-    context = compress(hits, query="acme", budget=4, count_tokens=count_words)
-
-    assert shown(context) == ["Acme too."]
-    assert reasons(context) == {"chunk_1": "budget"}
-
-
 def test_a_join_that_costs_more_than_its_parts_gives_up_the_least_worthy() -> None:
     def count(text: str) -> int:
         return len(text.split()) + 6 * text.count("…")
@@ -234,130 +194,6 @@ def test_a_join_that_costs_more_than_its_parts_gives_up_the_least_worthy() -> No
 
     assert shown(context) == ["Acme rose high."]
     check(context, hits, budget=9, count=count)
-
-
-def test_the_same_text_again_is_a_duplicate_whatever_its_case_and_spacing() -> None:
-    hits = ranked("Acme  rose.\nIt fell.", "ACME rose. It fell.", "Other.")
-
-    context = compress(hits, query="acme", budget=100, count_tokens=count_words)
-
-    assert reasons(context) == {"chunk_2": "duplicate"}
-    assert [source.hit.chunk.key for source in context.sources] == [1, 3]
-
-
-def test_a_duplicate_of_what_did_not_fit_gets_its_own_chance() -> None:
-    hits = [
-        hit(chunk(1, "Acme rose.", filename="a very long name of a file that eats the budget")),
-        hit(chunk(2, "Acme rose.", document_id="d")),
-    ]
-
-    context = compress(hits, query="acme", budget=5, count_tokens=count_words)
-
-    assert reasons(context) == {"chunk_1": "budget"}
-    assert shown(context) == ["Acme rose."]
-
-
-CONTENT = "One is first. Two is second. Three is third. Four is fourth."
-
-
-def overlapping(*ranges: tuple[int, int]) -> list[Hit]:
-    return [
-        hit(chunk(key, CONTENT[start:end], start_char=start), rank=key)
-        for key, (start, end) in enumerate(ranges, start=1)
-    ]
-
-
-def test_overlapping_chunks_of_a_document_are_one_source_with_each_character_once() -> None:
-    hits = overlapping((14, 50), (0, 21), (45, 60))
-
-    context = compress(hits, query="", budget=100, count_tokens=count_words)
-
-    assert shown(context) == [CONTENT]
-    assert reasons(context) == {"chunk_2": "merged", "chunk_3": "merged"}
-    assert [found.id for found in context.sources[0].chunks] == ["chunk_2", "chunk_1", "chunk_3"]
-    assert context.sources[0].hit.chunk.id == "chunk_1"
-    assert not context.sources[0].compressed
-    check(context, hits, budget=100, count=count_words)
-
-
-def test_a_span_leads_to_the_chunk_it_was_found_in() -> None:
-    hits = overlapping((0, 30), (28, 60))
-    source = compress(hits, query="first fourth", budget=9, count_tokens=count_words).sources[0]
-
-    assert [source.chunk_at(span).id for span in source.spans] == ["chunk_1", "chunk_2"]
-
-
-def test_of_merged_chunks_the_best_that_is_still_there_gives_its_name() -> None:
-    hits = overlapping((0, 28), (28, 60))
-
-    context = compress(hits, query="fourth", budget=6, count_tokens=count_words)
-
-    assert shown(context) == ["Four is fourth."] or shown(context) == ["Four is fourth"]
-    assert context.sources[0].hit.chunk.id == "chunk_2"
-    assert reasons(context) == {"chunk_1": "budget"}
-
-
-def test_chunks_that_touch_are_merged_under_one_heading_only() -> None:
-    under = [("R", "A"), ("R", "A"), ("R", "B")]
-    hits = [
-        hit(chunk(key, CONTENT[start:end], start_char=start, heading_path=heading, page_start=key, page_end=key))
-        for key, (start, end), heading in zip((1, 2, 3), ((0, 14), (14, 28), (28, 60)), under, strict=True)
-    ]
-
-    context = compress(hits, query="", budget=100, count_tokens=count_words)
-
-    assert shown(context) == ["One is first. Two is second.", "Three is third. Four is fourth."]
-    assert context.sources[0].header == "[1] a.txt, pages 1-2 — A\n"
-
-
-def test_what_a_better_hit_nearly_says_is_a_duplicate_unless_a_number_differs() -> None:
-    text = "Revenue of Acme rose by 3 percent in the second quarter, its report to the investors says. " * 4
-    hits = ranked(text + "It was read by many people.", text + "It was read by many persons.", text.replace("3", "8"))
-
-    context = compress(hits, query="acme", budget=1000, count_tokens=count_words)
-
-    assert reasons(context) == {"chunk_2": "duplicate"}
-
-
-def test_a_sentence_of_the_best_hit_goes_before_the_same_match_of_a_worse_one() -> None:
-    hits = ranked("Acme rose high. Dogs bark all day long.", "Acme fell low. Cats sleep all day long.")
-
-    context = compress(hits, query="acme", budget=6, count_tokens=count_words)
-
-    assert shown(context) == ["Acme rose high."]
-    assert reasons(context) == {"chunk_2": "budget"}
-
-
-def test_the_match_of_a_worse_hit_goes_before_a_sentence_of_the_best_about_nothing_asked() -> None:
-    hits = ranked("Dogs bark all day long in the yard.", "The revenue of Acme rose to 12 percent. Cats sleep.")
-
-    context = compress(hits, query="revenue of Acme", budget=11, count_tokens=count_words)
-
-    assert shown(context) == ["The revenue of Acme rose to 12 percent."]
-
-
-def test_the_order_of_sources_is_the_callers_and_numbers_follow_it() -> None:
-    hits = ranked("Alpha.", "Beta.", "Gamma.")
-    offered: list[list[str]] = []
-
-    def backwards(sources: Sequence[Source]) -> list[int]:
-        offered.append([source.header for source in sources])
-        return [2, 1, 0]
-
-    context = compress(hits, query="", budget=100, count_tokens=count_words, order=backwards)
-
-    assert offered[-1] == ["[1] 1.txt\n", "[2] 2.txt\n", "[3] 3.txt\n"]
-    assert [source.header + source.body for source in context.sources] == [
-        "[1] 3.txt\nGamma.\n",
-        "[2] 2.txt\nBeta.\n",
-        "[3] 1.txt\nAlpha.\n",
-    ]
-
-
-def test_the_strongest_sources_are_at_the_two_ends() -> None:
-    context = compress(ranked(*"abcde"), query="", budget=100, count_tokens=count_words)
-
-    assert shown(context) == ["a", "c", "e", "d", "b"]
 
 
 def test_a_long_text_without_a_full_stop_is_kept_in_parts() -> None:
@@ -390,63 +226,3 @@ def test_one_endless_sentence_gives_what_fits(text: str) -> None:
 
     check(context, hits, budget=500, count=count_pairs)
     assert context.tokens > 0
-
-
-def test_a_chunk_inside_another_is_a_duplicate() -> None:
-    context = compress(overlapping((0, 60), (14, 28)), query="", budget=100, count_tokens=count_words)
-
-    assert reasons(context) == {"chunk_2": "duplicate"}
-
-
-def test_other_versions_and_documents_do_not_overlap() -> None:
-    hits = [
-        hit(chunk(1, CONTENT)),
-        hit(chunk(2, CONTENT[:28], version=2)),
-        hit(chunk(3, CONTENT[14:], document_id="doc_2", start_char=14)),
-    ]
-
-    context = compress(hits, query="", budget=100, count_tokens=count_words)
-
-    assert len(context.sources) == 3
-
-
-@pytest.mark.parametrize(
-    ("fields", "header"),
-    [
-        ({}, "[1] a.txt\n"),
-        ({"page_start": 3}, "[1] a.txt, page 3\n"),
-        ({"page_start": 3, "page_end": 3}, "[1] a.txt, page 3\n"),
-        ({"page_start": 3, "page_end": 4}, "[1] a.txt, pages 3-4\n"),
-        ({"heading_path": ("Report", "Revenue")}, "[1] a.txt — Revenue\n"),
-        ({"page_start": 1, "page_end": 2, "heading_path": ("R",)}, "[1] a.txt, pages 1-2 — R\n"),
-        ({"filename": "a\n[2] b\u202e\0.txt"}, "[1] a [2] b.txt\n"),
-        ({"filename": "x" * 4000}, f"[1] {'x' * 99}…\n"),
-    ],
-)
-def test_a_header_names_file_pages_and_heading_on_one_line(fields: dict[str, Any], header: str) -> None:
-    context = compress([hit(chunk(1, "Acme.", **fields))], query="", budget=9000, count_tokens=len)
-
-    assert context.sources[0].header == header
-
-
-def test_spans_are_offsets_of_the_document_not_of_the_chunk() -> None:
-    context = compress([hit(chunk(1, "  Acme rose. ", start_char=1000))], query="", budget=100, count_tokens=len)
-
-    assert [(span.start_char, span.end_char) for span in context.sources[0].spans] == [(1002, 1012)]
-    assert not context.sources[0].compressed
-
-
-def test_counting_costs_a_few_calls_a_sentence() -> None:
-    calls = 0
-
-    def count(text: str) -> int:
-        nonlocal calls
-        calls += 1
-        return len(text.split())
-
-    hits = ranked(*(f"Acme {n} rose in spring. Nobody knew why. " * 6 for n in range(20)))
-
-    compress(hits, query="acme", budget=300, count_tokens=count)
-
-    sentences = 20 * 12
-    assert calls <= sentences + 4 * len(hits)

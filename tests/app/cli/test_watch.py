@@ -1,90 +1,16 @@
 """A followed folder and its documents stay equal, whatever happens to the folder and to the news of it."""
 
-import os
 import tempfile
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.cli.folder import Folder
-from app.cli.mirror import Mirror
-from app.cli.retries import Patience
-from app.cli.tally import Outcome, Tally
-from app.cli.watch import SETTLE_S, Follower, follow, watched
+from app.cli.tally import Outcome
+from app.cli.watch import SETTLE_S
 from app.client import Refused
-from tests.app.cli.memory_collection import MemoryCollection, Notes
-
-
-class Followed:
-    """A folder, a collection, and the follower between them, with a clock of its own."""
-
-    def __init__(
-        self,
-        root: Path,
-        collection: MemoryCollection | None = None,
-        *,
-        keep_removed: bool = False,
-        prefix: str = "",
-    ) -> None:
-        self.root = root
-        root.mkdir(exist_ok=True)
-        self.collection = collection or MemoryCollection()
-        self.notes = Notes()
-        self.now = 1000.0
-        self.folder = Folder(root, prefix=prefix)
-        self.mirror = Mirror(
-            self.collection,
-            scope="col_1",
-            patience=Patience(limit_s=None, say=self.notes.say, sleep=self.pass_time),
-            tally=Tally(clock=self.clock),
-            observer=self.notes,
-            sleep=self.pass_time,
-        )
-        self.follower = Follower(
-            self.folder, self.mirror, keep_removed=keep_removed, say=self.notes.say, clock=self.clock
-        )
-        self.writes = 0
-
-    def clock(self) -> float:
-        return self.now
-
-    def pass_time(self, seconds: float) -> None:
-        self.now += seconds
-
-    def write(self, name: str, content: str) -> Path:
-        """Write with a time of its own: a test writes faster than the file system's clock ticks."""
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-        self.writes += 1
-        os.utime(path, ns=(self.writes * 10**9, self.writes * 10**9))
-        return path
-
-    def touch(self, *names: str) -> None:
-        self.follower.touch(self.root / name for name in names)
-
-    def settle(self) -> None:
-        """Ticks until nothing moves."""
-        for _ in range(4):
-            self.follower.tick()
-            self.now += SETTLE_S
-        assert self.follower.idle
-        self.mirror.drain()
-
-    def start(self) -> "Followed":
-        self.follower.rescan()
-        self.settle()
-        return self
-
-    def files(self) -> dict[str, bytes]:
-        return {
-            path.relative_to(self.root).as_posix(): path.read_bytes() for path in self.root.rglob("*") if path.is_file()
-        }
+from tests.app.cli.followed import Followed
+from tests.app.cli.memory_collection import MemoryCollection
 
 
 def test_what_is_added_changed_and_removed_happens_to_the_documents(tmp_path: Path) -> None:
@@ -219,31 +145,6 @@ def test_removed_files_keep_their_documents_when_that_is_asked_for(tmp_path: Pat
     assert followed.collection.named() == {"a": b"1", "b": b"2"}
 
 
-def test_a_folder_that_is_empty_at_the_start_deletes_nothing(tmp_path: Path) -> None:
-    before = Followed(tmp_path / "law", prefix="law")
-    before.write("a", "1")
-    before.start()
-    after = Followed(tmp_path / "mountpoint", before.collection, prefix="law").start()
-
-    assert after.collection.named() == {"law/a": b"1"}
-    assert "are left as they are" in after.notes.lines[0]
-
-
-def test_a_folder_that_goes_away_deletes_nothing(tmp_path: Path) -> None:
-    followed = Followed(tmp_path / "law")
-    followed.write("a", "1")
-    followed.start()
-    followed.root.rename(tmp_path / "elsewhere")
-    followed.root.mkdir()  # the mount point, now that the share is gone
-    followed.touch("a", ".")
-    followed.follower.rescan()
-    followed.now += 10 * SETTLE_S
-    followed.follower.tick()
-
-    assert followed.collection.named() == {"a": b"1"}
-    assert "nothing is removed" in followed.notes.lines[0]
-
-
 def test_the_members_of_an_archive_come_change_and_go_with_it(tmp_path: Path) -> None:
     followed = Followed(tmp_path / "law")
     followed.write("a.zip", "zip:x=1\ny=2")
@@ -265,43 +166,6 @@ def test_the_members_of_an_archive_come_change_and_go_with_it(tmp_path: Path) ->
     assert followed.collection.named() == {}
 
 
-def test_a_file_the_server_does_not_take_is_offered_once_until_it_changes(tmp_path: Path) -> None:
-    followed = Followed(tmp_path / "law")
-    followed.write("a", "refused")
-    followed.start()
-    followed.follower.rescan()
-    followed.settle()
-    assert len(followed.collection.keys) == 1
-    assert followed.mirror.tally.failures == {"a": "Not a type we read."}
-
-    followed.write("a", "text")
-    followed.touch("a")
-    followed.settle()
-    assert followed.collection.named() == {"a": b"text"}
-    assert not followed.mirror.tally.failures
-
-
-def test_a_document_deleted_on_the_server_returns_with_the_next_rescan(tmp_path: Path) -> None:
-    followed = Followed(tmp_path / "law")
-    followed.write("a", "1")
-    followed.start()
-    followed.collection.documents.clear()
-    followed.follower.rescan()
-    followed.settle()
-
-    assert followed.collection.named() == {"a": b"1"}
-
-
-def test_a_server_that_is_away_is_waited_for(tmp_path: Path) -> None:
-    followed = Followed(tmp_path / "law")
-    followed.collection.troubles = [Refused("The server cannot be reached.")] * 100
-    followed.write("a", "1")
-    followed.start()
-
-    assert followed.collection.named() == {"a": b"1"}
-    assert followed.now > 5000, "an hour and a half, in its own time"
-
-
 def test_hidden_files_change_unnoticed(tmp_path: Path) -> None:
     followed = Followed(tmp_path / "law").start()
     followed.touch(".git/index", ".git", "~$a.docx")
@@ -309,29 +173,15 @@ def test_hidden_files_change_unnoticed(tmp_path: Path) -> None:
     assert followed.follower.idle
 
 
-def test_the_loop_rescans_at_the_start_and_when_it_is_due(tmp_path: Path) -> None:
-    followed = Followed(tmp_path / "law")
-    followed.write("a", "1")
-
-    def changes() -> Iterator[set[Path]]:
-        for second in range(60):
-            if second == 10:
-                followed.write("b", "2")  # and nobody is told
-            if second == 40:
-                followed.write("c", "3")
-                yield {followed.root / "c"}
-            followed.now += 1
-            yield set()
-
-    follow(followed.follower, followed.mirror, changes(), rescan_s=20, clock=followed.clock)
-
-    assert followed.collection.uploads == ["a", "b", "c"]
-    assert followed.mirror.tally.outcomes == {Outcome.INDEXED: 3}
-
-
 NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/c", "z.zip", ".hidden"])
+
+
 CONTENTS = st.sampled_from(["1", "2", "3\n"])
+
+
 ARCHIVES = {"1": "zip:x=1", "2": "zip:x=2\ny=1", "3\n": "zip:y=1\nz=4"}
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), NAMES, CONTENTS),
@@ -391,57 +241,3 @@ def test_after_any_history_the_documents_are_the_files(
         assert followed.collection.named() == wanted
         assert {document.status for document in followed.collection.list()} <= {"indexed"}
         assert followed.mirror.in_flight == 0
-
-
-def test_a_real_folder_is_followed_through_the_systems_own_notifications(tmp_path: Path) -> None:
-    collection, notes, root = MemoryCollection(), Notes(), tmp_path / "law"
-    root.mkdir()
-    tally, stop = Tally(), threading.Event()
-    mirror = Mirror(collection, scope="c", patience=Patience(limit_s=None, say=notes.say), tally=tally, observer=notes)
-    follower = Follower(Folder(root), mirror, keep_removed=False, say=notes.say, settle_s=0.05)
-
-    def changes() -> Iterator[set[Path]]:
-        for paths in watched(root.resolve()):
-            if stop.is_set():
-                return
-            yield set(paths)
-
-    following = threading.Thread(target=follow, args=(follower, mirror, changes()), kwargs={"rescan_s": 3600.0})
-    following.start()
-
-    def wait_for(wanted: dict[str, bytes]) -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and collection.named() != wanted:
-            time.sleep(0.05)
-        assert collection.named() == wanted
-
-    try:
-        (root / "a").write_text("1")
-        wait_for({"a": b"1"})
-        (root / "deep").mkdir()
-        (root / "deep" / "b").write_text("2")
-        wait_for({"a": b"1", "deep/b": b"2"})
-        (root / "a").write_text("changed")
-        (root / "deep" / "b").rename(root / "b")
-        wait_for({"a": b"changed", "b": b"2"})
-        (root / "a").unlink()
-        wait_for({"b": b"2"})
-    finally:
-        stop.set()
-        following.join(timeout=30)
-    assert not following.is_alive()
-
-
-@pytest.mark.parametrize("status", [401, 404])
-def test_a_server_that_wants_nothing_more_ends_the_following(tmp_path: Path, status: int) -> None:
-    followed = Followed(tmp_path / "law")
-    followed.write("a", "1")
-    followed.collection.troubles = [Refused("No.", status=status)]
-
-    def changes() -> Iterator[set[Path]]:
-        while True:
-            followed.now += 1
-            yield set()
-
-    with pytest.raises(Refused):
-        follow(followed.follower, followed.mirror, changes(), rescan_s=300, clock=followed.clock)

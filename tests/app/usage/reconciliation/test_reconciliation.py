@@ -1,8 +1,6 @@
 """app.usage.reconciliation.reconciliation: books that agree are told apart from books that do not."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from zoneinfo import ZoneInfo
+from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
@@ -11,112 +9,22 @@ from prometheus_client import generate_latest
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_hold, budget_window
 from app.db.tables.rollups import (
-    engine_counter,
     usage_rollup_15m,
     usage_rollup_day,
     usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
-from app.errors import Conflict
-from app.telemetry.metrics import Metrics
 from app.types import DocumentShare, Operation, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from app.usage.reconciliation.checks import Check
 from app.usage.reconciliation.engine_counters import EngineCounters
-from app.usage.reconciliation.reconciliation import LedgerReconciliation, Reconciliation
+from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.rollups.rollups import Rollups
-from generation.types import EngineStats, ModelInfo
-from tests.app.usage.samples import Clock, reservation
+from generation.types import EngineStats
+from tests.app.usage.reconciliation.installation import BERLIN, Installation, installation
+from tests.app.usage.samples import reservation
 
-BERLIN = ZoneInfo("Europe/Berlin")
-MODEL = "m1"
-
-
-class CountedEngine:
-    """An engine that did what a test says it did."""
-
-    def __init__(self) -> None:
-        self.counts = EngineStats(
-            waiting=0, running=0, capacity=1, prefill_tokens=0, decode_tokens=0, requests=0, cancelled=0
-        )
-
-    @property
-    def info(self) -> ModelInfo:
-        return ModelInfo(model=MODEL, revision="0", context_window=100, device="cpu", dtype="float32")
-
-    def stats(self) -> EngineStats:
-        return self.counts
-
-
-class Installation:
-    """A ledger with sums, an engine's counters, and what reconciles them."""
-
-    def __init__(self, database: Database, boot_id: str = "boot_1", *, clock: Clock | None = None) -> None:
-        self.database = database
-        self.clock = clock or Clock()
-        self.engine = CountedEngine()
-        self.metrics = Metrics()
-        self.ledger = Ledger(database, boot_id, self.clock, observers=(Rollups(BERLIN),))
-        self.counters = EngineCounters(database, self.engine, boot_id=boot_id, clock=self.clock)
-        self.counters.flush()
-        self.reconciliation = LedgerReconciliation(
-            database, boot_id=boot_id, zone=BERLIN, metrics=self.metrics, counters=self.counters, clock=self.clock
-        )
-        self._number = 0
-
-    def begin(self, operation: Operation = Operation.CHAT) -> str:
-        self._number += 1
-        event_id = f"{self.ledger.boot_id}-{self._number}:1"
-        documents = (DocumentShare("doc_1", 1, 2), DocumentShare("doc_2", 1, 4)) if operation.generates else ()
-        self.ledger.reserve(
-            reservation(
-                event_id,
-                operation=operation,
-                input_tokens=None if operation.generates else 9,
-                max_output_tokens=50 if operation.generates else 0,
-                documents=documents,
-            )
-        )
-        return event_id
-
-    def end(self, event_id: str, *, output: int = 10, cached: int = 5, counted: bool = True) -> None:
-        """Settle a call of 20 tokens; the engine counts it too, unless it forgets."""
-        if counted:
-            self.count(prefill=20 - cached, decode=output)
-        self.ledger.settle(
-            event_id, Settlement(status=UsageStatus.COMPLETED, cached_tokens=cached, output_tokens=output)
-        )
-
-    def count(self, *, prefill: int, decode: int) -> None:
-        before = self.engine.counts
-        self.engine.counts = EngineStats(
-            waiting=0,
-            running=0,
-            capacity=1,
-            prefill_tokens=before.prefill_tokens + prefill,
-            decode_tokens=before.decode_tokens + decode,
-            requests=before.requests + 1,
-            cancelled=0,
-        )
-
-    def look(self, **options: int) -> Reconciliation:
-        return self.reconciliation.run(**options)
-
-    def check(self, name: str, **options: int) -> Check:
-        (found,) = [check for check in self.look(**options).checks if check.name == name]
-        return found
-
-    @contextmanager
-    def changed(self) -> Iterator[sa.Connection]:
-        """Behind everybody's back."""
-        with self.database.write() as connection:
-            yield connection
-
-
-@pytest.fixture
-def installation(database: Database) -> Installation:
-    return Installation(database)
+__all__ = ["installation"]
 
 
 def spend(installation: Installation) -> None:
@@ -341,82 +249,6 @@ def test_spending_that_no_call_spent_is_found_where_all_is_asked_for(installatio
     assert installation.check("budget_settled", since=0).expected == 31
 
 
-def test_while_calls_run_there_are_bounds(installation: Installation) -> None:
-    """Invariant 4, of a process that runs."""
-    installation.end(installation.begin())
-    event_id = installation.begin()
-    for prefill, decode, ok in ((0, 0, True), (20, 50, True), (1, 0, False), (0, 1, False)):
-        installation.count(prefill=prefill, decode=decode)
-        assert installation.look().ok == ok, (prefill, decode)
-    installation.ledger.settle(event_id, Settlement(status=UsageStatus.COMPLETED, output_tokens=50))
-    assert not installation.look().ok, "now it is exact"
-
-
-def test_an_engine_that_has_counted_less_than_was_billed_is_found_also_while_calls_run(
-    installation: Installation,
-) -> None:
-    installation.end(installation.begin(), counted=False)
-    installation.begin()
-
-    assert set(installation.look().mismatches) == {"engine_prefill", "engine_decode"}
-
-
-def test_a_process_that_ended_cleanly_must_agree_exactly(database: Database) -> None:
-    """Invariant 4, of a process that was stopped."""
-    first = Installation(database)
-    first.end(first.begin())
-    first.counters.close()
-    second = Installation(database, "boot_2", clock=first.clock)
-    assert second.look().ok
-    assert "boot_1" in second.look().checks[0].detail
-    with second.changed() as connection:
-        mine = engine_counter.c.boot_id == "boot_1"
-        connection.execute(sa.update(engine_counter).where(mine).values(decode_tokens=11))
-
-    assert set(second.look(since=0).mismatches) == {"engine_decode"}
-
-
-@pytest.mark.parametrize(("generated", "ok"), [(0, True), (8, True), (50, True), (51, False)])
-def test_a_process_that_was_killed_may_have_generated_what_no_checkpoint_noted(
-    database: Database, generated: int, ok: bool
-) -> None:
-    """Invariant 4, after kill -9."""
-    first = Installation(database)
-    first.end(first.begin())
-    event_id = first.begin()
-    first.ledger.checkpoint(event_id, 8)
-    first.count(prefill=20, decode=generated)
-    first.counters.flush()
-    second = Installation(database, "boot_2", clock=first.clock)
-    second.ledger.recover()
-
-    assert second.look().ok == ok
-    assert second.look(since=0).ok == ok
-
-
-def test_a_call_that_was_left_open_by_a_process_that_ended_is_compared_in_bounds(database: Database) -> None:
-    first = Installation(database)
-    first.end(first.begin())
-    first.begin()
-    first.counters.close()
-    second = Installation(database, "boot_2", clock=first.clock)
-    waiting = [check for check in second.look().checks if "boot_1" in check.detail]
-    assert [(check.ok, check.expected) for check in waiting] == [(True, None)] * 2
-    second.ledger.recover()
-
-    assert second.look().ok
-
-
-def test_calls_of_engines_that_count_elsewhere_are_said_to_be_left_out(database: Database) -> None:
-    installation = Installation(database)
-    installation.ledger.reserve(reservation("x:1", model="elsewhere"))
-    installation.ledger.settle("x:1", Settlement(status=UsageStatus.COMPLETED, output_tokens=3))
-    check = installation.check("engine_uncounted")
-
-    assert (check.ok, check.expected, check.found) == (True, None, None)
-    assert check.detail.startswith("Not compared: 1 calls")
-
-
 def test_days_of_another_zone_are_not_compared(installation: Installation) -> None:
     spend(installation)
     with installation.changed() as connection:
@@ -446,45 +278,6 @@ def test_costs_above_64_bits_are_summed_exactly(sqlite_database: Database) -> No
     assert installation.look(since=0).ok
     more(usage_rollup_15m, "cost_high")(installation)
     assert not installation.look(since=0).ok
-
-
-def test_the_cheap_look_goes_on_with_its_sums_and_agrees_with_the_whole_one(installation: Installation) -> None:
-    for _ in range(6):
-        installation.end(installation.begin())
-        cheap, whole = installation.look(), installation.look(since=0)
-        assert cheap.checks[:2] == whole.checks[:2]
-        installation.clock.now += 45
-
-
-def test_a_clock_set_back_is_no_mismatch(installation: Installation) -> None:
-    installation.end(installation.begin())
-    installation.clock.now += 3000
-    assert installation.look().ok
-    installation.clock.now -= 2000
-    installation.end(installation.begin())
-
-    assert installation.look().ok
-
-
-def test_one_look_at_a_time(installation: Installation) -> None:
-    seen: list[type[BaseException]] = []
-
-    class Meanwhile(CountedEngine):
-        def stats(self) -> EngineStats:
-            try:
-                installation.look()
-            except Conflict as conflict:
-                seen.append(type(conflict))
-            return self.counts
-
-    meanwhile = EngineCounters(installation.database, Meanwhile(), boot_id="boot_1")
-    installation.reconciliation = LedgerReconciliation(
-        installation.database, boot_id="boot_1", zone=BERLIN, metrics=installation.metrics, counters=meanwhile
-    )
-    installation.look()
-
-    assert seen
-    assert installation.reconciliation.last is not None
 
 
 def test_the_periodic_look_gives_way_to_an_administrators(installation: Installation) -> None:

@@ -1,0 +1,145 @@
+"""A server whose engine follows a script, for tests of conversations."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.followup.model import Rewriter
+from app.answering.question import Limits
+from app.api.application import create_app
+from app.db.conversations import ConversationRepository
+from app.server.state import State
+from app.usage.ledger.ledger import Ledger
+from generation.ports import Engine, Observer
+from generation.types import FinishReason, GenerationRequest, ModelInfo
+from retrieval.search import Search
+from retrieval.types import Scope, SearchMode, SearchResult
+from tests.app.answering.answerers import make_answerer
+from tests.app.answering.idle_engine import IdleEngine
+from tests.app.answering.test_prompt import CharacterTokenizer
+from tests.app.answering.test_summaries import HITS, FinishedStream
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.server.stations import state_with, stations
+from tests.retrieval.fakes import HashingEmbedder
+
+ANSWER = "Every ship of the northern line was painted blue."
+
+
+FIRST = "What colour were the ships of the Northern Line?"
+
+
+SECOND = "How large were they?"
+
+
+STANDALONE = "How large were the ships of the Northern Line?"
+
+
+class TalkingEngine(IdleEngine):
+    """Implements `Engine`: says one thing to questions, another to rewritings."""
+
+    def __init__(
+        self, *, says: str = ANSWER, reason: FinishReason = FinishReason.STOP, rewrites: str = STANDALONE
+    ) -> None:
+        self.info = ModelInfo(model="scripted", revision="0", context_window=9000, device="cpu", dtype="float32")
+        self.says, self.reason, self.rewrites = says, reason, rewrites
+        self.requests: list[GenerationRequest] = []
+
+    def submit(self, request: GenerationRequest, *, observer: Observer) -> FinishedStream:
+        self.requests.append(request)
+        if request.id.endswith(":0"):
+            cut = len(self.rewrites) > request.sampling.max_tokens
+            reason = FinishReason.LENGTH if cut else FinishReason.STOP
+            return FinishedStream(request, self.rewrites[: request.sampling.max_tokens], reason, observer)
+        return FinishedStream(request, self.says, self.reason, observer)
+
+
+class RecordingSearch:
+    """Finds the same hits whatever is asked, and remembers that."""
+
+    def __init__(self) -> None:
+        self.questions: list[str] = []
+
+    def remembered(self, query: str, *, tenant_id: str) -> None:
+        """Nothing is."""
+
+    def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
+        self.questions.append(question)
+        return SearchResult(tuple(HITS), embedding_tokens=3)
+
+
+class Served:
+    """An application over a scripted engine."""
+
+    def __init__(
+        self,
+        state: State,
+        engine: TalkingEngine,
+        *,
+        history_tokens: int,
+        model: bool,
+        repository: ConversationRepository | None = None,
+    ) -> None:
+        tokenizer, ledger = CharacterTokenizer(), Ledger(state.database, boot_id="boot")
+        self.engine, self.search, self.ledger, self.state = engine, RecordingSearch(), ledger, state
+        rewriter = Rewriter(engine=cast(Engine, engine), tokenizer=tokenizer, tokenizer_revision="0", ledger=ledger)
+        self.answerer = make_answerer(
+            finder=Finder(search=cast(Search, self.search), embedder=HashingEmbedder(max_tokens=64), ledger=ledger),
+            engine=cast(Engine, engine),
+            tokenizer=tokenizer,
+            contents=state.corpus.contents,
+            ledger=ledger,
+            limits=Limits(max_context_tokens=900, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
+            conversations=Conversations(
+                repository or state.history.conversations, count_tokens=tokenizer.count, history_tokens=history_tokens
+            ),
+            rewriter=rewriter if model else None,
+        )
+        models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
+        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
+        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+
+    def begin(self, **body: object) -> str:
+        response = self.client.post("/v1/conversations", json=body)
+        assert response.status_code == 201
+        return str(response.json()["id"])
+
+    def ask(self, question: str, conversation_id: str | None, **fields: object) -> dict[str, Any]:
+        body = {"question": question, "conversation_id": conversation_id, **fields}
+        response = self.client.post("/v1/ask", json=body)
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def turns(self, conversation_id: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.client.get(f"/v1/conversations/{conversation_id}").json()["data"]
+        return found
+
+
+@pytest.fixture
+def serve(state: State) -> Iterator[Callable[..., Served]]:
+    with ExitStack() as stack:
+
+        def start(
+            engine: TalkingEngine | None = None,
+            *,
+            history_tokens: int = 500,
+            model: bool = False,
+            repository: ConversationRepository | None = None,
+        ) -> Served:
+            served = Served(
+                state,
+                engine or TalkingEngine(),
+                history_tokens=history_tokens,
+                model=model,
+                repository=repository,
+            )
+            stack.enter_context(served.client)
+            return served
+
+        yield start
