@@ -31,7 +31,7 @@ from app.telemetry.stations import Instruments
 from generation.ports import Engine, Observer
 from generation.types import GenerationRequest
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.api.test_conversations import TalkingEngine
+from tests.app.api.conversing import TalkingEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 
 CANARY = "canary7f3a"

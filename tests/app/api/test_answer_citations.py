@@ -31,9 +31,9 @@ from retrieval.types import Scope
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conversing import TalkingEngine
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_access_matrix import key_of
-from tests.app.api.test_conversations import TalkingEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import HashingEmbedder, ranked
 

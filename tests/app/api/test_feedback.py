@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from app.server.state import State
 from app.types import Role
+from tests.app.api.conversing import FIRST, SECOND, Served, TalkingEngine
 from tests.app.api.test_access_matrix import key_of, session_of
-from tests.app.api.test_conversations import FIRST, SECOND, Served, TalkingEngine
 
 BAD = {"score": -1, "comment": "It names the wrong line."}
 NOBODY = "/v1/requests/req_nowhere/feedback"

@@ -29,7 +29,7 @@ from generation.remote import RemoteEngine
 from generation.remote_config import RemoteConfig
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
-from tests.app.api.test_conversations import TalkingEngine
+from tests.app.api.conversing import TalkingEngine
 from tests.app.outbound.test_web_pages import PUBLIC, Names, Wire
 from tests.app.outbound.test_web_pages import answer as reply
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
