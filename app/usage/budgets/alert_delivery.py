@@ -1,4 +1,4 @@
-"""Tells people of budgets that run out: a line in the log, and a POST to the budget's webhook until it is taken."""
+"""Delivers budget alerts: a line in the log, and a POST to the budget's webhook with retries."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -9,48 +9,54 @@ from app.usage.budgets.alert_rows import Alert, AlertRepository
 from app.usage.budgets.alerts import Crossing
 from app.usage.rollups.sums import decimal
 
-_AT_ONCE = 20
-_FIRST_SECONDS = 10.0
-_LONGEST_SECONDS = 3600.0
-MOST_ATTEMPTS = 12
-"""After so many the webhook is given up: in about three and a half hours, the delays doubling up to one."""
+_BATCH = 20
+_FIRST_DELAY_S = 10.0
+_MAX_DELAY_S = 3600.0
+MAX_ATTEMPTS = 12
+"""Attempts before a webhook is given up: about three and a half hours, with delays that double up to one hour."""
 
 Post = Callable[[str, Mapping[str, object]], None]
 """Delivers a body to an address, or raises `NotDelivered`."""
 
 
 class AlertDelivery:
-    """Notes refusals and delivers alerts, at least once each: a process may die before a delivery is noted.
+    """Records refusals and delivers alerts at least once each: a crash after a delivery may repeat it.
 
     The composition root calls `work` every few seconds.
+
+    Example:
+        >>> delivery = AlertDelivery(alerts, webhooks.post, currency="usd")
+        >>> budgets = Budgets(on_refusal=delivery.refused)
+        >>> delivery.work()
+        0
     """
 
     def __init__(self, alerts: AlertRepository, post: Post, *, currency: str) -> None:
-        """`currency` is that of the installation."""
+        """`post` delivers a body to an address; `currency` is that of the installation."""
         self._alerts = alerts
         self._post = post
         self._currency = currency
         self._lock = threading.Lock()
         self._refused: dict[tuple[object, ...], Crossing] = {}
-        self._noted: set[tuple[object, ...]] = set()
+        self._recorded: set[tuple[object, ...]] = set()
 
     def refused(self, crossing: Crossing) -> None:
-        """A call was refused; noted soon, once a window. Never blocks on the database."""
+        """Queue a refusal to be recorded once for its window. Never blocks on the database."""
         if not crossing.passed:
             return
         key = crossing.budget_id, crossing.series, crossing.window_start, crossing.thresholds
         with self._lock:
-            if key not in self._noted:
+            if key not in self._recorded:
                 self._refused.setdefault(key, crossing)
 
     def work(self, *, stopping: Callable[[], bool] = lambda: False) -> int:
-        """Note what was refused and try once to deliver what is due; how many alerts are due.
+        """Record queued refusals and try once to deliver each due alert; returns how many were due.
 
         Args:
-            stopping: Asked before each delivery; once it is true, what is not delivered waits for the next start.
+            stopping: Checked before each delivery; once true, the remaining alerts wait for the next start.
 
         Raises:
-            StoreUnavailable, StorageFull: What is not noted is looked at again.
+            StoreUnavailable, StorageFull: The remaining refusals stay queued.
         """
         with self._lock:
             refused = dict(self._refused)
@@ -58,10 +64,10 @@ class AlertDelivery:
             self._alerts.fire(crossing)
             with self._lock:
                 del self._refused[key]
-                self._noted.add(key)
-                if len(self._noted) > 10_000:  # of windows long past; noting one again changes nothing
-                    self._noted.clear()
-        due = self._alerts.due(limit=_AT_ONCE)
+                self._recorded.add(key)
+                if len(self._recorded) > 10_000:  # most are of past windows; recording one again changes nothing
+                    self._recorded.clear()
+        due = self._alerts.due(limit=_BATCH)
         for alert in due:
             if stopping():
                 break
@@ -79,7 +85,7 @@ class AlertDelivery:
             self._post(alert.webhook_url, message(alert, currency=self._currency))
         except NotDelivered as error:
             log.warning("budget.alert_not_delivered", attempt=alert.attempts + 1, error=str(error))
-            if alert.attempts + 1 >= MOST_ATTEMPTS:
+            if alert.attempts + 1 >= MAX_ATTEMPTS:
                 self._alerts.delivered(alert, "failed")
             else:
                 self._alerts.put_off(alert, seconds=delay_after(alert.attempts + 1))
@@ -89,12 +95,12 @@ class AlertDelivery:
 
 def delay_after(attempts: int) -> float:
     """Seconds from the `attempts`th failed attempt to the next."""
-    assert attempts >= 1, "it was tried"
-    return float(min(_FIRST_SECONDS * 2 ** (attempts - 1), _LONGEST_SECONDS))
+    assert attempts >= 1, "at least one attempt has failed"
+    return float(min(_FIRST_DELAY_S * 2 ** (attempts - 1), _MAX_DELAY_S))
 
 
 def message(alert: Alert, *, currency: str) -> dict[str, object]:
-    """The body of an alert, in the log's and the API's words; `id` is the same in every attempt."""
+    """The body of an alert with the field names of the API; `id` is the same in every attempt."""
     money = alert.unit == "cost"
     return {
         "id": f"{alert.budget_id}:{alert.series}:{alert.window_start}:{alert.percent}",

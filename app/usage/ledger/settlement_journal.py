@@ -1,8 +1,7 @@
-"""Settlements the database could not take, kept in a file of their own until it does.
+"""A write-ahead journal for settlements that the database cannot take.
 
-What a model has spent is known once, when it ends; a database that is away at that moment must not lose it. A line
-is on the disk, fsynced, before the caller goes on. Settling is idempotent, so a line that is replayed after it had
-been settled changes nothing.
+The counts of a call are known only when it ends, so a settlement must survive an unreachable database. Each line is
+fsynced before the caller continues. Settling is idempotent, so replaying a line twice changes nothing.
 """
 
 import json
@@ -17,16 +16,22 @@ from app.types import Settlement, UsageStatus
 
 
 class SettlementJournal:
-    """An append-only file of JSON lines, one settlement each. Safe to use from any thread; one process at a time.
+    """An append-only file of JSON lines, one for each settlement. Safe to use from any thread, but by one process.
 
-    Where the file cannot be written either, settlements are kept in memory, which the log says.
+    If the file cannot be written either, settlements are kept in memory and the failure is logged.
+
+    Example:
+        >>> journal = SettlementJournal(data_dir / "settlements.jsonl")
+        >>> journal.append(event_id, settlement)
+        >>> for event_id, settlement in journal.pending():
+        ...     journal.remove(event_id)  # after the database has taken it
     """
 
     def __init__(self, path: Path) -> None:
-        """Read what a process before this one left; a last line that was torn was never acknowledged, and is cut off.
+        """Load the settlements of an earlier process. An incomplete last line was not acknowledged and is cut off.
 
         Raises:
-            OSError: The file is there and cannot be read or mended.
+            OSError: The file exists and cannot be read or repaired.
         """
         self._path = path
         self._lock = threading.Lock()
@@ -38,7 +43,7 @@ class SettlementJournal:
         return len(self._pending)
 
     def append(self, event_id: str, settlement: Settlement) -> None:
-        """Keep a settlement, durably; the first one of a row stands."""
+        """Store a settlement durably; a second one for the same row is ignored."""
         with self._lock:
             if event_id in self._pending:
                 return
@@ -52,12 +57,12 @@ class SettlementJournal:
                 logger().warning("settlement.journaled", row=event_id, waiting=len(self._pending))
 
     def pending(self) -> tuple[tuple[str, Settlement], ...]:
-        """What waits, oldest first."""
+        """The waiting settlements, oldest first."""
         with self._lock:
             return tuple(self._pending.items())
 
     def remove(self, event_id: str) -> None:
-        """The database has it. The file is emptied with its last line."""
+        """Remove a settlement that the database has taken. The file is truncated when none is left."""
         with self._lock:
             self._pending.pop(event_id, None)
             if not self._pending and self._path.exists():
@@ -77,7 +82,7 @@ class SettlementJournal:
                     raise OSError("a line was cut short")
                 os.fsync(descriptor)
             except OSError:
-                os.ftruncate(descriptor, before)  # the next line must not follow half of one
+                os.ftruncate(descriptor, before)  # the next line must not follow a partial one
                 raise
         finally:
             os.close(descriptor)

@@ -1,4 +1,4 @@
-"""One comparison of the books with what they must agree with."""
+"""Checks within the database: the parts of calls, calls left open, and the amounts of budgets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ from app.types import Operation, UsageStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was compared, and how it came out.
+    """The result of one comparison of two counts, `expected` and `found`.
 
-    `expected` is what one side says and `found` what the other does, as counts; None where nothing could be
-    compared, which is no mismatch: `detail` says why, as it says what a mismatch is about.
+    They are None if nothing could be compared, which is no mismatch. `detail` describes the comparison or the reason.
     """
 
     name: str
@@ -27,7 +26,7 @@ class Check:
 
 
 def none_expected(name: str, found: int, detail: str) -> Check:
-    """A check that a count of what must not be is 0."""
+    """A check that a number of errors is 0."""
     return Check(name=name, ok=found == 0, expected=0, found=found, detail=detail)
 
 
@@ -42,7 +41,7 @@ _GENERATING = tuple(operation.value for operation in Operation if operation.gene
 
 
 def row_checks(connection: sa.Connection, *, since: int) -> Iterator[Check]:
-    """Whether the parts of every generating call settled after `since` (Unix microseconds) make up the whole."""
+    """Check that the parts of every generating call settled after `since` (Unix microseconds) sum to its input."""
     event, share = usage_event.c, usage_event_document.c
     settled = event.settled_at >= since, event.operation.in_(_GENERATING)
     parts = event.tok_system + event.tok_history + event.tok_context + event.tok_question + event.tok_template
@@ -61,7 +60,7 @@ def row_checks(connection: sa.Connection, *, since: int) -> Iterator[Check]:
 
 
 def open_checks(connection: sa.Connection, *, boot_id: str) -> Iterator[Check]:
-    """Whether anything is still open that nobody works on any more; `boot_id` is the process that may."""
+    """Check that only the process `boot_id` has open calls, and that only open calls hold budgets."""
     event, hold = usage_event.c, budget_hold.c
     is_open = event.status == UsageStatus.RESERVED.value
     others = sa.select(sa.func.count()).where(is_open, event.boot_id != boot_id)
@@ -75,12 +74,12 @@ def open_checks(connection: sa.Connection, *, boot_id: str) -> Iterator[Check]:
 
 
 def budget_checks(connection: sa.Connection, *, since: int, totals: bool) -> Iterator[Check]:
-    """Whether budgets have what their calls hold and have spent.
+    """Check that the windows of budgets have the amounts that their calls hold and have used.
 
     Args:
         connection: A read transaction.
-        since: Windows that ended before are left out (Unix microseconds).
-        totals: Look also at windows that never end, whose calls are all there ever were.
+        since: Unix microseconds; windows that ended before are left out.
+        totals: Check windows that never end too, which reads all calls of their budgets.
     """
     window, hold = budget_window.c, budget_hold.c
     same = sa.and_(
@@ -105,7 +104,7 @@ def _pair(
     same: sa.ColumnElement[bool],
     wanted: sa.ColumnElement[bool],
 ) -> tuple[list[int], list[int]]:
-    """What each window says, and what its holds add up to, in the same order."""
+    """The amount of each window and the sum of its holds, in the same order."""
     keys = list(table.primary_key)
     sums = sa.func.coalesce(sa.func.sum(held), 0)
     query = (

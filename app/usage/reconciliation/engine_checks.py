@@ -1,7 +1,8 @@
-"""The ledger against the engine's own counters, by process and model.
+"""Compares the ledger with the engine's own counters, by process and model.
 
-Exact for a process that ended cleanly and for one that rests. While calls run there are bounds, and where a process was
-killed too: its last calls are billed what their checkpoints noted, and its counters are as old as their last flush.
+The comparison is exact for a process that ended cleanly and for an idle one. While calls run, or after a process was
+killed, it checks bounds: the last calls of a killed process are billed as of their checkpoints, and its counters are as
+old as their last flush.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,8 @@ PREFILL = "engine_prefill"
 DECODE = "engine_decode"
 
 _GENERATING = tuple(operation.value for operation in Operation if operation.generates)
-_LAG = 60_000_000  # rows settled within the last minute may still be committed: they are summed anew each time
-_STEP = 3_600_000_000  # the clock may have been set back since a process noted its start
+_LAG = 60_000_000  # rows of the last minute may still be uncommitted: they are summed again in each run
+_STEP = 3_600_000_000  # the clock may have been set back since a process recorded its start
 
 Key = tuple[str, str]
 """Process and model."""
@@ -29,10 +30,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Billed:
-    """What the settled calls of a process and model add up to, in tokens.
+    """The sums over the settled calls of a process and model, in tokens.
 
-    `recovered_input` of `prefill` is of calls whose process died, billed as reserved; `unnoted` is what those may
-    have generated beyond their last checkpoint, at most.
+    `recovered_input` is the part of `prefill` of calls whose process died, billed as reserved. `unnoted` is the most
+    that these calls can have generated after their last checkpoint.
     """
 
     calls: int = 0
@@ -56,7 +57,7 @@ class Billed:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """What the calls of a process and model that still run have reserved, in tokens."""
+    """The tokens that the running calls of a process and model have reserved."""
 
     calls: int = 0
     prefill: int = 0
@@ -65,7 +66,7 @@ class Open:
 
 @dataclass(slots=True)
 class Tally:
-    """Sums of the ledger by process and model that are kept between two looks, up to `until` (Unix microseconds)."""
+    """Sums of the ledger by process and model, kept between runs, up to `until` (Unix microseconds)."""
 
     until: int | None = None
     sums: dict[Key, Billed] = field(default_factory=dict)
@@ -80,16 +81,16 @@ def engine_checks(
     current: EngineCounters | None,
     before: EngineStats,
 ) -> Iterator[Check]:
-    """Two checks for every process that ran after `since`, and one that counts what cannot be compared.
+    """Two checks for every process that ran after `since`, and one for calls that cannot be compared.
 
     Args:
         connection: A read transaction, begun after `before` was read.
         since: Unix microseconds.
         now: Unix microseconds.
-        tally: What earlier looks have summed, which is gone on with; an empty one reads all calls since the first of
-            those processes began.
-        current: This process's counters; None where its engine has none.
-        before: What its engine said before the transaction began; anything where it has none.
+        tally: The sums of earlier runs, which are continued; an empty one reads all calls since the first of those
+            processes began.
+        current: The counters of this process; None if its engine has none.
+        before: The stats of its engine before the transaction began; ignored if it has none.
     """
     rows = counters_of(connection, since=since)
     begin = tally.until
@@ -128,7 +129,7 @@ def engine_checks(
 
 
 def _of_this_process(key: Key, billed: Billed, still: Open, before: EngineStats, after: EngineStats) -> Iterator[Check]:
-    """What was settled had been counted before, and what was counted before had been reserved: exact when it rests."""
+    """Check the bounds: settled calls are counted before, and counted ones reserved. They meet when the engine is idle."""
     detail = f"{_named(key)}, which runs: {still.calls} calls are open."
     for name, low, engine, ledger, reserved in (
         (PREFILL, before.prompt_tokens, after.prompt_tokens, billed.prefill, still.prefill),
@@ -177,7 +178,7 @@ def _named(key: Key) -> str:
 
 
 def _billed(connection: sa.Connection, start: int, end: int | None) -> Mapping[Key, Billed]:
-    """Sums of the generating calls settled in `[start, end)`."""
+    """The sums over the generating calls settled in `[start, end)`."""
     event = usage_event.c
     fresh = event.input_tokens - event.input_cached_tokens
     recovered = event.status == UsageStatus.RECOVERED

@@ -1,7 +1,7 @@
-"""What the engine says it has done, written down beside the ledger and never derived from it.
+"""Stores the engine's own counters next to the ledger, independent of it, for reconciliation.
 
-One row a process and model: prompt tokens computed, found and generated, and requests taken, of every call there was,
-an answer's or another's. What the ledger bills must add up to it (`app.usage.reconciliation.reconciliation`).
+There is one row for each process and model: tokens prefilled, cached and generated, and requests, of every call. The
+calls in the ledger must add up to them (`app.usage.reconciliation.reconciliation`).
 """
 
 import time
@@ -22,7 +22,14 @@ _PUT = upsert(engine_counter, keys=("boot_id", "model_id"), change=lambda new: {
 
 
 class CountingEngine(Protocol):
-    """What an engine says of itself; see `generation.ports.Engine`."""
+    """Port: the part of `generation.ports.Engine` that counts.
+
+    Example:
+        >>> class Idle:
+        ...     info = model_info
+        ...     def stats(self) -> EngineStats:
+        ...         return EngineStats(waiting=0, running=0, capacity=1, requests=0, cancelled=0, ...)
+    """
 
     @property
     def info(self) -> ModelInfo:
@@ -30,12 +37,18 @@ class CountingEngine(Protocol):
         ...
 
     def stats(self) -> EngineStats:
-        """What was done since start."""
+        """The counters since the engine was started."""
         ...
 
 
 class EngineCounters:
-    """Keeps one engine's row. The engine must count for itself, as one in this process does."""
+    """Writes the row of one engine, which must run in this process and count for itself.
+
+    Example:
+        >>> counters = EngineCounters(database, engine, boot_id=boot_id)
+        >>> counters.flush()
+        >>> counters.close()  # after the engine has stopped
+    """
 
     def __init__(
         self,
@@ -49,7 +62,7 @@ class EngineCounters:
 
         Args:
             database: Where the row is.
-            engine: Whose counters they are, from its first request on.
+            engine: The engine; no request must have reached it yet.
             boot_id: The process.
             clock: Unix seconds.
         """
@@ -62,22 +75,22 @@ class EngineCounters:
 
     @property
     def boot_id(self) -> str:
-        """The process whose engine it is."""
+        """The process of the engine."""
         return self._boot_id
 
     @property
     def model(self) -> str:
-        """The engine's model, as the ledger has it."""
+        """The engine's model, as the ledger names it."""
         return self._engine.info.model
 
     def stats(self) -> EngineStats:
-        """What the engine says now."""
+        """The engine's counters now."""
         return self._engine.stats()
 
     def close(self) -> None:
-        """Write the last of it, for good. To be called when the engine has stopped and told every observer.
+        """Write the final counters. Call it after the engine has stopped and notified every observer.
 
-        Where the database is away the row stays open, and is compared as that of a process that died.
+        If the database is unreachable, the row stays open and is compared like that of a crashed process.
         """
         try:
             self.flush(closed=True)
@@ -85,10 +98,10 @@ class EngineCounters:
             logger().warning("engine_counters.unwritten", error=type(error).__name__)
 
     def flush(self, *, closed: bool = False) -> None:
-        """Write what the engine says now; `closed` once it will say no more.
+        """Write the current counters; `closed` marks them as final.
 
         Raises:
-            StoreUnavailable, StorageFull: It cannot be written.
+            StoreUnavailable, StorageFull: They cannot be written.
         """
         stats = self._engine.stats()
         counts = {
@@ -105,7 +118,7 @@ class EngineCounters:
         self._written = stats
 
     def flush_if_changed(self) -> None:
-        """Write what the engine says now, unless it has done nothing since; a database that is away is logged."""
+        """Write the current counters if they have changed; an unreachable database is logged."""
         stats = self._engine.stats()
         if self._written is not None and _totals(stats) == _totals(self._written):
             return
@@ -123,6 +136,6 @@ def _totals(stats: EngineStats) -> tuple[int, ...]:
 
 
 def counters_of(connection: sa.Connection, *, since: int) -> list[sa.Row[tuple[object, ...]]]:
-    """The rows of processes that still ran at `since` (Unix microseconds), oldest first."""
+    """The rows of processes that were running at `since` (Unix microseconds) or later, oldest first."""
     query = sa.select(engine_counter).where(engine_counter.c.updated_at >= since)
     return list(connection.execute(query.order_by(engine_counter.c.started_at, engine_counter.c.model_id)))

@@ -1,4 +1,4 @@
-"""Reconciliation of the ledger: with the engine's counters, its own sums, and the budgets."""
+"""Reconciles the ledger with the counters of the engine, the rollups and the budgets."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ _DAY = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """One look, over all tenants. `as_of` is the Unix second at which it ended."""
+    """The result of one reconciliation over all tenants. `as_of` is the Unix second at which it ended."""
 
     as_of: int
     checks: tuple[Check, ...]
@@ -40,7 +40,13 @@ class Reconciliation:
 
 
 class LedgerReconciliation:
-    """Looks at one installation's books, one look at a time, and reports to the log and the metrics."""
+    """Reconciles one installation, one run at a time, and reports to the log and the metrics.
+
+    Example:
+        >>> reconciliation = LedgerReconciliation(database, boot_id=boot_id, zone=zone, metrics=metrics)
+        >>> reconciliation.run().mismatches
+        ()
+    """
 
     def __init__(
         self,
@@ -52,14 +58,14 @@ class LedgerReconciliation:
         counters: EngineCounters | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Take collaborators.
+        """Compare nothing yet.
 
         Args:
-            database: All tenants'.
+            database: Of all tenants.
             boot_id: This process.
-            zone: The reporting zone, whose days are compared.
-            metrics: Told of every look.
-            counters: This process's engine's; None where there is none that counts for itself.
+            zone: The reporting zone of the rollups.
+            metrics: Updated by every run.
+            counters: Of the engine in this process; None if there is none, or it counts elsewhere.
             clock: Unix seconds.
         """
         self._database = database
@@ -69,39 +75,39 @@ class LedgerReconciliation:
         self._counters = counters
         self._clock = clock
         self._tally = Tally()
-        self._looking = threading.Lock()
+        self._running = threading.Lock()
         self._last: Reconciliation | None = None
 
     def watch_engine(self, counters: EngineCounters) -> None:
-        """Compare with an engine's counters from now on."""
+        """Include the counters of an engine from now on."""
         self._counters = counters
 
     @property
     def last(self) -> Reconciliation | None:
-        """The last look; None before the first."""
+        """The last result; None before the first run."""
         return self._last
 
     def run(self, *, since: int | None = None) -> Reconciliation:
-        """Compare everything that happened after `since`, Unix microseconds; None: the cheap look at two days.
+        """Compare everything after `since`, Unix microseconds; None compares the last two days at a low cost.
 
-        The cheap one goes on with sums of the look before, and leaves out budgets that never end.
+        The low-cost run continues the sums of the previous one, and leaves out budgets that never end.
 
         Raises:
-            Conflict: Another look is being taken.
+            Conflict: Another run is in progress.
             StoreUnavailable: The database cannot be read.
         """
-        if not self._looking.acquire(blocking=False):
+        if not self._running.acquire(blocking=False):
             raise Conflict("The ledger is being reconciled already; try again in a moment.")
         try:
             checks = self._checks(since)
         finally:
-            self._looking.release()
+            self._running.release()
         found = self._last = Reconciliation(int(self._clock()), checks)
-        self._tell(found)
+        self._report(found)
         return found
 
     def run_unless_busy(self) -> None:
-        """Take the cheap look, unless an administrator takes one just now.
+        """Compare the last two days, unless another run is in progress.
 
         Raises:
             StoreUnavailable: The database cannot be read.
@@ -115,16 +121,16 @@ class LedgerReconciliation:
         now = round(self._clock() * 1_000_000)
         begin = max(0, now - _DAYS * _DAY) if since is None else since
         engine = self._engine_checks(begin, now, self._tally if since is None else Tally())
-        if not all(check.ok for check in engine):  # a clock set back may have kept calls from being summed
+        if not all(check.ok for check in engine):  # after a clock was set back, the kept sums may lack calls
             self._tally = Tally()
             engine = self._engine_checks(begin, now, self._tally)
         with self._database.read() as connection:
-            books = (
+            rows = (
                 *row_checks(connection, since=begin),
                 *open_checks(connection, boot_id=self._boot_id),
                 *budget_checks(connection, since=begin, totals=since is not None),
             )
-        return (*engine, *rollup_checks(self._database, self._zone, since=begin, now=now), *books)
+        return (*engine, *rollup_checks(self._database, self._zone, since=begin, now=now), *rows)
 
     def _engine_checks(self, since: int, now: int, tally: Tally) -> tuple[Check, ...]:
         before = self._counters.stats() if self._counters is not None else _NOTHING
@@ -133,7 +139,7 @@ class LedgerReconciliation:
                 engine_checks(connection, since=since, now=now, tally=tally, current=self._counters, before=before)
             )
 
-    def _tell(self, found: Reconciliation) -> None:
+    def _report(self, found: Reconciliation) -> None:
         failed: dict[str, int] = {check.name: 0 for check in found.checks}
         for check in found.checks:
             failed[check.name] += not check.ok

@@ -1,7 +1,7 @@
-"""The sums of the ledger against its rows, and days and months against what they are made of, dimension by dimension.
+"""Compares rollups with what they sum: quarter hours with the ledger, days with quarter hours, months with days.
 
-Sums by one dimension alone are compared with the days and months that they are sums of. A local day, or month, is
-compared in one read transaction, in which rows and sums are of one moment.
+Facets are compared with the days and months they are built from. Each local day or month is compared in one read
+transaction, so that both sides are of one snapshot.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ _KEYS = ("tenant_id", *DIMENSIONS)
 _COUNTS = MEASURES[:-2]  # the last two are the halves of the cost, in whose sums no 64 bits overflow
 
 Group = tuple[Any, ...]
-"""When it begins, whose it is, and its dimensions."""
+"""The beginning of a bucket, the tenant, and the dimensions."""
 Sums = Mapping[Group, tuple[int, ...]]
 """The counts and the cost in pico-units by group."""
 
@@ -49,8 +49,8 @@ Sums = Mapping[Group, tuple[int, ...]]
 def rollup_checks(database: Database, zone: ZoneInfo, *, since: int, now: int) -> Iterator[Check]:
     """The four checks, over all local days from that of `since` (Unix microseconds) to that of `now`.
 
-    Numbers of the checks are tokens, input and output; of the last, which has everything four times, by user and by
-    model in days and in months. Memory is a month's groups; time is a scan of the range's rows.
+    Their numbers are input and output tokens; the last counts all tokens four times, by user and by model in days and
+    in months. They need memory for the groups of a month, and time for a scan of the rows in the range.
 
     Raises:
         StoreUnavailable: The database cannot be read.
@@ -88,7 +88,7 @@ def rollup_checks(database: Database, zone: ZoneInfo, *, since: int, now: int) -
 
 
 class _Comparison:
-    """Of two ways to sum, over several days."""
+    """A comparison of two ways to sum, over several days."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -99,7 +99,7 @@ class _Comparison:
         self._first: Group | None = None
 
     def add(self, expected: Sums, found: Sums) -> None:
-        """Another day's. A sum of nothing is as good as none."""
+        """Compare one more day; a sum of zeros equals a missing one."""
         expected, found = _not_empty(expected), _not_empty(found)
         self._expected += sum(map(_tokens, expected.values()))
         self._found += sum(map(_tokens, found.values()))
@@ -111,7 +111,7 @@ class _Comparison:
             self._first = wrong[0]
 
     def check(self) -> Check:
-        """How it came out."""
+        """The result."""
         detail = f"{self._groups} sums compared."
         if self._first is not None:
             at = datetime.fromtimestamp(self._first[0] / 1_000_000, UTC).isoformat()
@@ -120,7 +120,7 @@ class _Comparison:
         return Check(name=self._name, ok=ok, expected=self._expected, found=self._found, detail=detail)
 
     def check_nothing(self, why: str) -> Check:
-        """That the two ways have nothing to do with each other."""
+        """The result if the two cannot be compared."""
         return Check(name=self._name, ok=True, expected=None, found=None, detail=why)
 
 
@@ -133,7 +133,7 @@ def _tokens(measures: tuple[int, ...]) -> int:
 
 
 def _first(connection: sa.Connection) -> int | None:
-    """When the oldest row, adjustment or sum is of."""
+    """The time of the oldest row, adjustment or rollup."""
     moments = (
         connection.execute(sa.select(sa.func.min(column))).scalar()
         for column in (
@@ -146,7 +146,7 @@ def _first(connection: sa.Connection) -> int | None:
 
 
 def _raw(connection: sa.Connection, start: int, end: int) -> Sums:
-    """Settled rows and adjustments of `[start, end)` by quarter hour."""
+    """The sums over settled rows and adjustments of `[start, end)`, by quarter hour."""
     event, adjustment = usage_event.c, usage_adjustment.c
     calls = {"num_calls": sa.func.count(), "num_unpriced": sa.func.count() - sa.func.count(event.cost_pico)}
     none = {name: sa.literal(0) for name in calls}
@@ -173,7 +173,7 @@ def _grouped(
 
 
 def _sums(connection: sa.Connection, table: sa.Table, start: int, end: int, zone: str | None = None) -> Sums:
-    """The sums kept of `[start, end)`, as they are."""
+    """The rollups of `[start, end)`."""
     columns = [table.c.bucket_start, *(table.c[name] for name in (*_KEYS, *MEASURES))]
     query = sa.select(*columns).where(table.c.bucket_start >= start, table.c.bucket_start < end)
     if zone is not None:
@@ -182,7 +182,7 @@ def _sums(connection: sa.Connection, table: sa.Table, start: int, end: int, zone
 
 
 def _facets(connection: sa.Connection, width: str, start: int, end: int, zone: str) -> Sums:
-    """The sums kept by one dimension alone of `[start, end)`, as they are."""
+    """The facets of `[start, end)`."""
     columns = usage_rollup_facet.c
     group = (columns.bucket_start, columns.tenant_id, columns.facet, columns.operation, columns.value)
     counts = (columns[name] for name in (*MEASURES[:-2], *STATUS_COUNTS, *MEASURES[-2:]))
@@ -193,7 +193,7 @@ def _facets(connection: sa.Connection, width: str, start: int, end: int, zone: s
 
 
 def _by_facet(wide: Sums) -> Sums:
-    """Sums by all dimensions, by one alone; before the cost come `STATUS_COUNTS`."""
+    """Facets summed from rollups by all dimensions; `STATUS_COUNTS` come before the cost."""
     groups: dict[Group, tuple[int, ...]] = {}
     for (start, tenant_id, *dimensions), (*counts, cost) in wide.items():
         of = dict(zip(DIMENSIONS, dimensions, strict=True))
@@ -208,7 +208,7 @@ def _by_facet(wide: Sums) -> Sums:
 
 
 def _summed(rows: Iterable[sa.Row[Any]], *, split: int = 1 + len(_KEYS)) -> Sums:
-    """Rows that are a group of `split` columns, its counts, and its cost in two halves."""
+    """Sum rows of `split` columns for the group, then counts, then the cost in two halves."""
     groups: dict[Group, tuple[int, ...]] = {}
     for row in rows:
         *measures, high, low = (int(value or 0) for value in row[split:])
@@ -217,7 +217,7 @@ def _summed(rows: Iterable[sa.Row[Any]], *, split: int = 1 + len(_KEYS)) -> Sums
 
 
 def _as_one(parts: Sums, start: int) -> Sums:
-    """Sums of parts of what begins at `start`, as its own."""
+    """Sum groups of several buckets into the one that begins at `start`."""
     groups: dict[Group, tuple[int, ...]] = {}
     for group, measures in parts.items():
         whole = (start, *group[1:])

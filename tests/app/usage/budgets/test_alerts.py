@@ -15,7 +15,7 @@ from app.db.tables.budgets import budget
 from app.errors import BudgetExceeded
 from app.outbound.webhooks import NotDelivered
 from app.types import Settlement, UsageStatus
-from app.usage.budgets.alert_delivery import MOST_ATTEMPTS, AlertDelivery, delay_after
+from app.usage.budgets.alert_delivery import MAX_ATTEMPTS, AlertDelivery, delay_after
 from app.usage.budgets.alert_rows import Alert, AlertRepository
 from app.usage.budgets.alerts import Crossing
 from app.usage.budgets.budgets import Budgets
@@ -232,11 +232,11 @@ def test_a_webhook_that_stays_down_is_given_up(bench: Bench) -> None:
     set_budget(bench.budgets, limit=100, thresholds=(80,), webhook_url=URL)
     bench.spend(90)
     bench.receiver.down = True
-    for _ in range(MOST_ATTEMPTS + 3):
+    for _ in range(MAX_ATTEMPTS + 3):
         bench.delivery.work()
         bench.clock.now += 3600
 
-    assert len(bench.receiver.tried) == MOST_ATTEMPTS
+    assert len(bench.receiver.tried) == MAX_ATTEMPTS
     assert bench.listed()[0].delivery == "failed"
 
 

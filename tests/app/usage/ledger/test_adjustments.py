@@ -219,7 +219,7 @@ def test_an_embedding_has_no_parts_to_correct(books: Books) -> None:
     books.ledger.reserve(reservation(operation=Operation.EMBED_DOC, input_tokens=9, max_output_tokens=0))
     books.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED))
 
-    with pytest.raises(InvalidRequest, match="parts"):
+    with pytest.raises(InvalidRequest, match="components"):
         books.correct(Counts(context=1, input_tokens=1))
     assert books.correct(Counts(input_tokens=-9)).change.input_tokens == -9
 
