@@ -30,7 +30,7 @@ def give_feedback(
 ) -> FeedbackBody:
     """Of an own answer, by its `id`; administrators of any of their tenant's. Everybody says one thing, the last."""
     said, new = history.feedback.put(id, principal=principal, score=body.score, comment=body.comment)
-    telemetry.metrics.said(said.score)
+    telemetry.metrics.count_feedback(said.score)
     if not new:
         response.status_code = 200
     return FeedbackBody.of(said)

@@ -1,1 +1,1 @@
-"""Logs, traces and metrics of a running server. Knows no SQL."""
+"""Logs, traces and metrics of a running server. Imports no SQL."""

@@ -1,7 +1,7 @@
-"""Structured logs. No document text, prompt, file name or secret goes into them, whatever the level.
+"""Structured logs without document text, prompts, file names or secrets, at any level.
 
-An exception is logged by its type and its frames: messages may quote what was asked, and those of libraries are not
-ours to vouch for. Libraries' lines below a warning are dropped for the same reason.
+An exception is logged by its type and its stack frames, since messages, those of libraries too, may quote user text.
+Lines of libraries below the level of a warning are dropped for the same reason.
 """
 
 import logging
@@ -15,11 +15,11 @@ from typing import Any
 import structlog
 
 _OURS = ("footnote", "uvicorn.error")
-_CHAIN = 5  # exceptions that led to one another, at most
+_CHAIN = 5  # exceptions of a chain of causes, at most
 
 
 def configure_logging(*, level: str, json: bool) -> None:
-    """Write structured log lines to standard error, our own and the libraries'."""
+    """Write our log lines and those of libraries to standard error, structured, as JSON or as text."""
     renderer: Any = structlog.processors.JSONRenderer() if json else structlog.dev.ConsoleRenderer(colors=False)
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -49,9 +49,9 @@ def configure_logging(*, level: str, json: bool) -> None:
 
 @contextmanager
 def warnings_alone() -> Iterator[None]:
-    """Within a command, the application says no more than warnings, on standard error: the output is the command's.
+    """Log only warnings, to standard error, so that a command's standard output is its own.
 
-    Logging that is configured already stays as it is.
+    Logging that is already configured is left unchanged.
     """
     if structlog.is_configured():
         yield
@@ -78,12 +78,12 @@ def logger() -> Any:
 
 
 def _is_fit(record: logging.LogRecord) -> bool:
-    """Whether a line may be shown: ours at any level, a library's from a warning on."""
+    """Whether to log a line: ours at any level, those of libraries from warnings on."""
     return record.levelno >= logging.WARNING or record.name in _OURS
 
 
 def _frames_alone(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Put types and frames in an exception's place."""
+    """Replace an exception by the types and frames of its chain of causes."""
     given = event.pop("exc_info", None)
     record = event.get("_record")
     if given is None and isinstance(record, logging.LogRecord):
@@ -103,7 +103,7 @@ def _exception(given: object) -> BaseException | None:
 
 
 def described(error: BaseException) -> list[dict[str, object]]:
-    """An exception and what led to it, without messages: `error`, its type, and `frames`, `module:line function`."""
+    """An exception and its causes without messages: `error` is the type, `frames` are `module:line function`."""
     chain: list[dict[str, object]] = []
     at: BaseException | None = error
     while at is not None and len(chain) < _CHAIN:

@@ -1,4 +1,4 @@
-"""Prometheus metrics of one application instance. Labels are small closed sets: no tenant, no document, no text."""
+"""The Prometheus metrics of one application. Labels are small closed sets: never a tenant, a document or a text."""
 
 import platform
 import threading
@@ -14,7 +14,13 @@ _LAG = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 
 
 class Metrics:
-    """Prometheus metrics, in a registry of their own. Counting is safe from any thread."""
+    """The metrics of one application, in a registry of their own. Safe to use from any thread.
+
+    Example:
+        >>> metrics = Metrics()
+        >>> metrics.station("rerank", 0.02)
+        >>> prometheus_client.generate_latest(metrics.registry)
+    """
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -90,36 +96,36 @@ class Metrics:
         ProcessCollector(registry=registry)  # memory, processor time, open files
 
     def station(self, name: str, seconds: float) -> None:
-        """A request was at a station for so long."""
+        """Observe the seconds of a request's station."""
         self._stations.observe(name, seconds)
 
     def ingestion_station(self, name: str, seconds: float) -> None:
-        """One or several documents were at a station for so long."""
+        """Observe the seconds of an ingestion station, for one document or several together."""
         self._ingestion.observe(name, seconds)
 
     def refused(self, problem: str, *, unit: str | None = None) -> None:
-        """A request ended with a problem; `unit` is that of the budget that refused it."""
+        """Count a request that ended with a problem; `unit` is that of the budget that refused it."""
         self.problems.labels(problem).inc()
         if unit is not None:
             self.budget_refusals.labels(unit).inc()
 
-    def said(self, score: float) -> None:
-        """Somebody said what an answer was worth, from -1 to 1."""
+    def count_feedback(self, score: float) -> None:
+        """Count feedback on an answer, a score from -1 to 1."""
         self.feedback.labels("good" if score > 0 else "bad" if score < 0 else "neutral").inc()
 
     def describe_build(self, version: str) -> None:
-        """Say what runs here."""
+        """Publish the version of Footnote and of Python."""
         Gauge("footnote_build_info", "Always 1; what runs here.", ["version", "python"], registry=self.registry).labels(
             version, platform.python_version()
         ).set(1)
 
     def register(self, collector: Collector) -> None:
-        """Adds a collector, whose metrics are read at each scrape."""
+        """Add a collector, whose metrics are read at each scrape."""
         self.registry.register(collector)
 
 
 class _ByStation:
-    """A histogram by station whose series are looked up once."""
+    """A histogram by station that caches its labelled series."""
 
     def __init__(self, histogram: Histogram) -> None:
         self._histogram = histogram
@@ -136,5 +142,5 @@ class _ThreadCollector(Collector):
     """Counts the threads of the process, which prometheus_client's own collector leaves out."""
 
     def collect(self) -> Iterable[Metric]:
-        """Count."""
+        """Count the threads now."""
         yield GaugeMetricFamily("footnote_threads", "Threads of the process.", value=threading.active_count())

@@ -1,4 +1,4 @@
-"""Traces to an OpenTelemetry collector, by OTLP over HTTP. Imported only where an endpoint is set."""
+"""Sends traces to an OpenTelemetry collector with OTLP over HTTP. The SDK is imported only if an endpoint is set."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span as SdkSpan
 
 _SAMPLED = 1  # W3C Trace Context, 3.2.2.5
-_PATH = "/v1/traces"  # where OTLP/HTTP takes traces, behind a collector's base address
+_PATH = "/v1/traces"  # the path for traces in OTLP/HTTP, after the base address
 
 
 def open_tracer(endpoint: str, *, ratio: float, version: str) -> Tracer:
-    """The tracer the settings ask for; the one that does nothing where `endpoint` is empty.
+    """The tracer for the settings; one that does nothing if `endpoint` is empty.
 
     Args:
         endpoint: Base address of a collector, such as `http://127.0.0.1:4318`.
-        ratio: Share of the traces begun here that are kept, in [0, 1]; a caller's own decision is followed.
-        version: Footnote's.
+        ratio: Share of the traces begun here that are kept, in [0, 1]; the decision of a parent trace is followed.
+        version: Of Footnote.
 
     Raises:
-        SetupError: The extra is not installed.
+        SetupError: The extra `otel` is not installed.
     """
     if not endpoint:
         return NO_TRACES
@@ -74,7 +74,7 @@ class OtelTracer:
         attributes: Mapping[str, Attribute] | None = None,
         start_ns: int | None = None,
     ) -> Span:
-        """A span that runs; see the port."""
+        """See `Tracer.start`."""
         linked = [self._api.get_current_span(self._remote(link)).get_span_context() for link in links]
         span = self._tracer.start_span(
             name,
@@ -87,7 +87,7 @@ class OtelTracer:
         return OtelSpan(span)
 
     def close(self) -> None:
-        """Send what has ended."""
+        """See `Tracer.close`."""
         self._provider.shutdown()
 
     def _context(self, parent: Span | str | None) -> "Context":
@@ -102,19 +102,19 @@ class OtelTracer:
 
 
 class OtelSpan:
-    """Implements `Span`; `sdk` is the SDK's."""
+    """Implements `Span` with `sdk`, a span of the OpenTelemetry SDK."""
 
     def __init__(self, sdk: "SdkSpan") -> None:
         self.sdk = sdk
 
     @property
     def traceparent(self) -> str | None:
-        """W3C Trace Context, version 00."""
+        """The header of W3C Trace Context, version 00."""
         context = self.sdk.get_span_context()
         return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & _SAMPLED:02x}"
 
     def rename(self, name: str) -> None:
-        """Its name is known by now."""
+        """See `Span.rename`."""
         self.sdk.update_name(name)
 
     def note(self, attributes: Mapping[str, Attribute]) -> None:
@@ -122,7 +122,7 @@ class OtelSpan:
         self.sdk.set_attributes(attributes)
 
     def end(self, *, error: str | None = None, at_ns: int | None = None) -> None:
-        """It is done; an error is its type alone, since messages may quote what was asked."""
+        """See `Span.end`. Of an error only the type is sent, since messages may quote user text."""
         from opentelemetry.trace import Status, StatusCode
 
         if not self.sdk.is_recording():

@@ -1,4 +1,8 @@
-"""Where work that is timed begins: requests and jobs, over the metrics and the tracer of one application."""
+"""Times the stations of requests and jobs: each goes to a Prometheus histogram and, if traced, becomes a span.
+
+A station is one stage of a request or of ingestion, such as `rerank` or `prefill`. `with station("rerank"):` times a
+block for the current request or job, which a context variable holds. `Instruments` begins requests and jobs.
+"""
 
 import time
 from collections import OrderedDict
@@ -11,11 +15,18 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import NO_SPAN, NO_TRACES, Attribute, Span, Tracer
 from generation.types import Completion
 
-_ORIGINS = 10_000  # jobs whose upload's trace is remembered until they begin
+_ORIGINS = 10_000  # queued jobs whose uploading trace is remembered
 
 
 class Instruments:
-    """Where work is begun: the metrics and the tracer of one application."""
+    """Begins the requests and jobs of one application, with its metrics and its tracer.
+
+    Example:
+        >>> work = instruments.request("POST /v1/answers", parent=None, attributes={})
+        >>> with work.active(), station("rerank"):
+        ...     rerank()
+        >>> work.span.end()
+    """
 
     def __init__(self, metrics: Metrics, tracer: Tracer = NO_TRACES) -> None:
         self.metrics = metrics
@@ -23,14 +34,14 @@ class Instruments:
         self._origins: OrderedDict[str, str] = OrderedDict()
 
     def request(self, name: str, *, parent: str | None, attributes: Mapping[str, Attribute]) -> "Work":
-        """An HTTP request, its span a child of `parent` (a `traceparent`). Whoever begins it ends the span."""
+        """Begin an HTTP request, whose span is a child of `parent` (a `traceparent`). The caller ends the span."""
         span = NO_SPAN
         if self.tracer.on:
             span = self.tracer.start(name, kind="server", parent=parent, attributes=attributes)
         return Work(self.metrics.station, tracer=self.tracer, span=span)
 
     def queued(self, job_id: str) -> None:
-        """The request at hand queued a job; kept in this process alone, so a job of an earlier one has no link."""
+        """Remember that the current request queued a job, in this process only, so that the job's trace links to it."""
         if (origin := traceparent()) is None:
             return
         self._origins[job_id] = origin
@@ -38,7 +49,7 @@ class Instruments:
             self._origins.popitem(last=False)
 
     def job(self, job_id: str) -> "Work":
-        """A job: a trace of its own, linked to the request that queued it. Whoever begins it ends the span."""
+        """Begin a job: a trace of its own, linked to the request that queued it. The caller ends the span."""
         origin = self._origins.pop(job_id, None)
         span = NO_SPAN
         if self.tracer.on:
@@ -48,7 +59,7 @@ class Instruments:
 
     @contextmanager
     def together(self, name: str, works: "Sequence[Work]") -> Iterator[None]:
-        """A station that several jobs go through at once: counted once, a span in each one's trace."""
+        """Time a station of several jobs at once: one observation, and a span in the trace of each job."""
         started = time.perf_counter()
         with ExitStack() as spans:
             for work in works if self.tracer.on else ():
@@ -59,14 +70,14 @@ class Instruments:
 
 
 def _unmeasured(name: str, seconds: float) -> None:
-    """Nobody counts."""
+    """The observer of work that nobody measures; it does nothing."""
 
 
 class Work:
-    """One request or job under way.
+    """A running request or job. Its `span` is the parent of the spans of its stations.
 
-    `problem` is the slug of the problem it ended with, None without one; `refused_by` the unit of the budget that
-    refused it. `span` is its own; stations are its children.
+    `problem` is the slug of the problem it ended with, None without one; `refused_by` is the unit of the budget that
+    refused it.
     """
 
     __slots__ = ("_observe", "_tracer", "problem", "refused_by", "span")
@@ -78,7 +89,7 @@ class Work:
         tracer: Tracer = NO_TRACES,
         span: Span = NO_SPAN,
     ) -> None:
-        """`observe(station, seconds)` counts."""
+        """`observe(station, seconds)` is called for each station."""
         self._observe = observe
         self._tracer = tracer
         self.span = span
@@ -87,7 +98,7 @@ class Work:
 
     @contextmanager
     def active(self) -> Iterator["Work"]:
-        """Stations in the block are its own, in this thread or task."""
+        """Make this the current work of the thread or task: stations in the block belong to it."""
         work, span = _work.set(self), _span.set(self.span)
         try:
             yield self
@@ -96,19 +107,19 @@ class Work:
             _work.reset(work)
 
     def begin(self, name: str, attributes: Mapping[str, Attribute] | None) -> Span | None:
-        """A span for a station, None where nobody traces."""
+        """Start the span of a station; None if traces are off."""
         if not self._tracer.on:
             return None
         return self._tracer.start(name, parent=_span.get() or self.span, attributes=attributes)
 
-    def passed(self, name: str, seconds: float) -> None:
-        """A station took so long."""
+    def observe(self, name: str, seconds: float) -> None:
+        """Observe the seconds of a station."""
         self._observe(name, seconds)
 
     def record(
         self, name: str, *, seconds: float, ended_ns: int, attributes: Mapping[str, Attribute] | None = None
     ) -> None:
-        """A station that somebody else timed took `seconds` until `ended_ns` (Unix nanoseconds)."""
+        """Record a station that was timed elsewhere: it took `seconds` until `ended_ns` (Unix nanoseconds)."""
         self._observe(name, seconds)
         if self._tracer.on:
             started = ended_ns - round(seconds * 1e9)
@@ -117,30 +128,30 @@ class Work:
 
 _work: ContextVar[Work | None] = ContextVar("footnote_work", default=None)
 _span: ContextVar[Span | None] = ContextVar("footnote_span", default=None)
-_NOBODY = Work()  # never written to: who notes a problem looks first
+_NOBODY = Work()  # shared, so never written to: `note_problem` skips it
 
 
 def current() -> "Work":
-    """What this thread or task works on; a nameless one where nothing was begun."""
+    """The current work of this thread or task; an unmeasured one if none was begun."""
     return _work.get() or _NOBODY
 
 
 def note_problem(slug: str, *, refused_by: str | None = None) -> None:
-    """The request at hand ends with a problem; `refused_by` is the unit of the budget that refused it."""
+    """Record the problem that the current request ends with; `refused_by` is the unit of the budget that refused it."""
     if (work := _work.get()) is not None:
         work.problem, work.refused_by = slug, refused_by
 
 
 def traceparent() -> str | None:
-    """The header that carries the trace at hand on to another server, None where nobody traces."""
+    """The W3C `traceparent` header for requests to other servers; None if traces are off."""
     span = _span.get()
     return span.traceparent if span is not None else None
 
 
-class station:  # noqa: N801 - read as the verb it is: `with station("rerank"):`
-    """Times a block as a station of the work at hand. `seconds` is what it took, once it is over.
+class station:  # noqa: N801 - used like a function: `with station("rerank"):`
+    """A context manager that times its block as a station of the current work; `seconds` is the result.
 
-    Under 20 µs without traces, `tests/app/api/test_monitoring.py` sees to that.
+    It costs less than 20 µs without traces, which `tests/app/api/test_monitoring.py` checks.
     """
 
     __slots__ = ("_name", "_note", "_reset", "_span", "_started", "_work", "seconds")
@@ -164,19 +175,19 @@ class station:  # noqa: N801 - read as the verb it is: `with station("rerank"):`
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.seconds = time.perf_counter() - self._started
-        self._work.passed(self._name, self.seconds)
+        self._work.observe(self._name, self.seconds)
         if self._span is not None and self._reset is not None:
             _span.reset(self._reset)
             self._span.end(error=kind.__name__ if kind is not None else None)
 
     def note(self, attributes: Mapping[str, Attribute]) -> None:
-        """Say more of it in the trace."""
+        """Add attributes to its span."""
         if self._span is not None:
             self._span.note(attributes)
 
 
 def record_generation(work: Work, completion: Completion, *, ended_ns: int | None = None) -> None:
-    """Record the stations of a completion that ended at `ended_ns` (Unix nanoseconds; None is now)."""
+    """Record the stations of a completion from its timings; it ended at `ended_ns` (Unix nanoseconds; None: now)."""
     timings, end = completion.timings, ended_ns or time.time_ns()
     began = end - round(timings.total_ms * 1e6)
     attributes: dict[str, str | int] = {

@@ -1,7 +1,7 @@
-"""What the application says to a tracing system, and the one that listens to nothing: nothing else is imported then.
+"""The ports to a tracing system, `Tracer` and `Span`, and implementations that do nothing and import nothing.
 
-Names follow OpenTelemetry: a span is one piece of work with a beginning, an end and a parent; W3C Trace Context
-carries its identity across processes as a `traceparent` header. Attributes are counts and names of ours, never text.
+Names follow OpenTelemetry: a span is one piece of work with a beginning, an end and a parent. Its identity crosses
+processes in the `traceparent` header of W3C Trace Context. Attributes are counts and our own names, never user text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,33 +12,44 @@ Kind: TypeAlias = Literal["internal", "server", "client", "producer", "consumer"
 
 
 class Span(Protocol):
-    """One piece of work. Safe to use from any thread; whatever comes after `end` is ignored."""
+    """Port: one piece of work. Safe to use from any thread; calls after `end` are ignored.
+
+    Example:
+        >>> span = tracer.start("rerank")
+        >>> span.note({"footnote.passages": 40})
+        >>> span.end()
+    """
 
     @property
     def traceparent(self) -> str | None:
-        """Its identity as W3C's header; None where nobody traces."""
+        """Its identity as a W3C header; None if traces are off."""
 
     def rename(self, name: str) -> None:
-        """Its name is known by now: a request's route is found after it has begun."""
+        """Change its name; a request's route is known only after its span has begun."""
 
     def note(self, attributes: Mapping[str, Attribute]) -> None:
         """Add attributes."""
 
     def end(self, *, error: str | None = None, at_ns: int | None = None) -> None:
-        """It is done.
+        """End the span.
 
         Args:
-            error: A name for what went wrong: a type or a code, never a message.
-            at_ns: When, in Unix nanoseconds; None is now.
+            error: The type or code of an error, never its message.
+            at_ns: The time in Unix nanoseconds; None is now.
         """
 
 
 class Tracer(Protocol):
-    """Starts spans. Safe to use from any thread."""
+    """Port: starts spans. Safe to use from any thread.
+
+    Example:
+        >>> span = tracer.start("GET /v1/models", kind="server", parent=headers.get("traceparent"))
+        >>> span.end()
+    """
 
     @property
     def on(self) -> bool:
-        """Whether anybody listens."""
+        """Whether traces are on."""
 
     def start(
         self,
@@ -50,19 +61,19 @@ class Tracer(Protocol):
         attributes: Mapping[str, Attribute] | None = None,
         start_ns: int | None = None,
     ) -> Span:
-        """A span that runs.
+        """Start a span.
 
         Args:
-            name: Of few different ones: a route's template, a station.
-            kind: Which side of a call it is.
-            parent: A span of this process or the `traceparent` of another; one that cannot be read counts as none.
-            links: `traceparent`s of other traces that led to it.
-            attributes: What is known already.
-            start_ns: When it began, in Unix nanoseconds; None is now.
+            name: One of few, such as a route's template or a station.
+            kind: The side of a call it is on.
+            parent: A span of this process, or the `traceparent` of another; an invalid one counts as none.
+            links: The `traceparent`s of other traces that led to it.
+            attributes: Its first attributes.
+            start_ns: Its beginning in Unix nanoseconds; None is now.
         """
 
     def close(self) -> None:
-        """Send what has ended; nothing is traced any more."""
+        """Send the ended spans and stop tracing."""
 
 
 class _NoSpan:

@@ -1,1 +1,1 @@
-"""What was spent: the ledger of model calls and the reports read from it."""
+"""Token usage and its cost: the ledger of model calls, budgets, rollups, reports and reconciliation."""

@@ -1,1 +1,1 @@
-"""Budgets: what keys, users and tenants may spend in a window, and the alerts when they spend it."""
+"""Budgets: limits on the tokens or the cost of a tenant, user, key or collection in a period, and their alerts."""

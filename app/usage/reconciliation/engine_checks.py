@@ -129,7 +129,7 @@ def engine_checks(
 
 
 def _of_this_process(key: Key, billed: Billed, still: Open, before: EngineStats, after: EngineStats) -> Iterator[Check]:
-    """Check the bounds: settled calls are counted before, and counted ones reserved. They meet when the engine is idle."""
+    """Check bounds that meet when the engine is idle: it counts a call after it is reserved and before it settles."""
     detail = f"{_named(key)}, which runs: {still.calls} calls are open."
     for name, low, engine, ledger, reserved in (
         (PREFILL, before.prompt_tokens, after.prompt_tokens, billed.prefill, still.prefill),

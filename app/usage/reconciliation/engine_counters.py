@@ -28,7 +28,7 @@ class CountingEngine(Protocol):
         >>> class Idle:
         ...     info = model_info
         ...     def stats(self) -> EngineStats:
-        ...         return EngineStats(waiting=0, running=0, capacity=1, requests=0, cancelled=0, ...)
+        ...         return stats_of_a_remote_server()
     """
 
     @property
