@@ -9,7 +9,7 @@ from collections.abc import Callable
 from app.admission.sliding_windows import WINDOW_S, RateLimitState, SlidingWindows
 from app.errors import RateLimited
 
-_TRUSTED_S = 3600  # credentials are exempt for so long after they were valid
+_TRUSTED_S = 3600  # how long valid credentials stay exempt
 _MAX_NAMES = 10_000
 
 
@@ -47,7 +47,7 @@ class FailedLogins:
             return
         wait = self._failures.seconds_until(network, limit=self._limit)
         raise RateLimited(
-            "Too many requests with a wrong key came from this address.",
+            "Too many requests with an invalid key came from this address.",
             name=self.NAME,
             limit=self._limit,
             window_s=WINDOW_S,

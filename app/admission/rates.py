@@ -18,9 +18,9 @@ from app.usage.ledger.entry import ADJUSTMENT, Entry
 
 _REQUESTS, _TOKENS, _CONCURRENT = "requests", "tokens", "concurrent-requests"
 _MESSAGES = {
-    _REQUESTS: "{subject} may make {limit} requests a minute, and has.",
-    _TOKENS: "{subject} may use {limit} tokens a minute, and has no room for this request.",
-    _CONCURRENT: "{subject} may have {limit} requests at work at once, and has.",
+    _REQUESTS: "{subject} has reached its limit of {limit} requests a minute.",
+    _TOKENS: "{subject} has a limit of {limit} tokens a minute, with too few left for this request.",
+    _CONCURRENT: "{subject} has reached its limit of {limit} concurrent requests.",
 }
 _SUBJECTS = {"key": "This key", "tenant": "Your tenant"}
 _MAX_OPEN = 100_000  # calls that are reserved and not settled

@@ -184,9 +184,9 @@ class Budgets:
         reset_at = None if claim.edges.end is None else claim.edges.end // 1_000_000
         message = "A budget has no room for this request."
         if amount is None:
-            reset_at, message = None, "The model has no price, and a budget in money admits no call without one."
+            reset_at, message = None, "The model has no price, so a budget in money refuses the call."
         elif amount > row.limit_value:
-            reset_at, message = None, "This request alone could take more than a budget allows in all."
+            reset_at, message = None, "This request alone could use more than the whole limit of a budget."
         raise BudgetExceeded(
             budget_id=row.budget_id,
             unit=row.unit,

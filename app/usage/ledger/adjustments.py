@@ -4,7 +4,6 @@ An adjustment counts at the time it was made, so past buckets of reports do not 
 count the cost at settlement.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -191,27 +190,6 @@ class Adjustments:
         for observer in self._observers:
             observer.settle_in(connection, entry)
         return adjustment
-
-
-def adjustments_of(connection: sa.Connection, event_id: str) -> tuple[Adjustment, ...]:
-    """The adjustments of a call in the order they were made."""
-    query = sa.select(usage_adjustment).where(usage_adjustment.c.event_id == event_id)
-    query = query.order_by(usage_adjustment.c.created_at, usage_adjustment.c.adjustment_id)
-    return tuple(
-        Adjustment(
-            adjustment_id=row["adjustment_id"],
-            event_id=row["event_id"],
-            kind=row["kind"],
-            change=Counts.of(row),
-            cost_pico=row["cost_pico"],
-            currency=row["currency"],
-            price_ids=tuple(json.loads(row["price_ids"])),
-            reason=row["reason"],
-            created_by=row["created_by"],
-            created_at=row["created_at"],
-        )
-        for row in connection.execute(query).mappings()
-    )
 
 
 def adjusted_calls(connection: sa.Connection, events: sa.Select[Any]) -> tuple[AdjustedCall, ...]:

@@ -124,7 +124,7 @@ def engine_checks(
             ok=True,
             expected=None,
             found=None,
-            detail=f"Not compared: {uncounted} calls of engines that count elsewhere, or of before counters were kept.",
+            detail=f"Not compared: {uncounted} calls of engines that count elsewhere, or before counters existed.",
         )
 
 

@@ -55,7 +55,7 @@ def test_a_tenants_keys_share_its_limit_and_other_tenants_have_their_own():
     limited, _ = rates(tenant=Quota(requests_per_minute=2))
     limited.begin(ALICE)()
     limited.begin(BOB)()
-    with pytest.raises(RateLimited, match="Your tenant may make 2 requests a minute") as refused:
+    with pytest.raises(RateLimited, match="Your tenant has reached its limit of 2 requests a minute") as refused:
         limited.begin(ALICE)
 
     assert refused.value.name == "tenant-requests"
@@ -149,7 +149,7 @@ def test_who_has_used_up_its_tokens_is_refused_at_the_door():
     limited, clock = rates(Quota(tokens_per_minute=20))
     book = TokenLimiter(limited)
     book.reserve_in(UNUSED, reservation("req_1:1", max_output_tokens=0), at=0, most_pico=None)
-    with pytest.raises(RateLimited, match="may use 20 tokens a minute"):
+    with pytest.raises(RateLimited, match="a limit of 20 tokens a minute"):
         limited.begin(ALICE)
     clock.now += 61
 

@@ -1,5 +1,6 @@
-"""A settled row never changes: what is wrong about it is said by rows of their own."""
+"""app.usage.ledger.adjustments: changes of settled calls are rows of their own."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from zoneinfo import ZoneInfo
@@ -10,10 +11,11 @@ import sqlalchemy as sa
 from app.db.audit import AuditLog
 from app.db.session import Database
 from app.db.tables.ledger import usage_event
+from app.db.tables.prices import usage_adjustment
 from app.db.tables.rollups import usage_rollup_15m
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.types import Operation, Principal, Role, Settlement, UsageStatus
-from app.usage.ledger.adjustments import Adjustment, Adjustments, adjusted_calls, adjustments_of
+from app.usage.ledger.adjustments import Adjustment, Adjustments, adjusted_calls
 from app.usage.ledger.entry import COUNTS, Counts
 from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.prices import PriceRepository
@@ -24,6 +26,27 @@ from tests.app.usage.samples import Clock, reservation
 ADMIN = Principal("t1", "root", "k0", Role.ADMIN)
 DONE = Settlement(status=UsageStatus.COMPLETED, cached_tokens=7, output_tokens=41, delivered_tokens=40)
 MORE = Counts(question=2, context=-1, input_tokens=1, output_tokens=3, delivered_tokens=2)
+
+
+def adjustments_of(connection: sa.Connection, event_id: str) -> tuple[Adjustment, ...]:
+    """The adjustments of a call in the order they were made."""
+    query = sa.select(usage_adjustment).where(usage_adjustment.c.event_id == event_id)
+    query = query.order_by(usage_adjustment.c.created_at, usage_adjustment.c.adjustment_id)
+    return tuple(
+        Adjustment(
+            adjustment_id=row["adjustment_id"],
+            event_id=row["event_id"],
+            kind=row["kind"],
+            change=Counts.of(row),
+            cost_pico=row["cost_pico"],
+            currency=row["currency"],
+            price_ids=tuple(json.loads(row["price_ids"])),
+            reason=row["reason"],
+            created_by=row["created_by"],
+            created_at=row["created_at"],
+        )
+        for row in connection.execute(query).mappings()
+    )
 
 
 class Books:
