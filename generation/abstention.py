@@ -1,4 +1,4 @@
-"""Giving the refusal when the model finds it probable enough, and not giving it otherwise.
+"""Decides at the first token whether to refuse, by the model's own probability of the refusal.
 
 A classifier with a reject option (Chow 1970, doi:10.1109/TIT.1970.1054406): the score is the model's
 own probability of beginning the refusal, and the caller sets from where on it is given. Since the
@@ -52,7 +52,7 @@ def decide(logits: Tensor, token: int, *, probability: Tensor, threshold: float)
 
 
 class RefusalConstraint:
-    """A `constraints.TokenConstraint`: who begins with the refusal says it whole and nothing after it.
+    """A `constraints.TokenConstraint`: an output that begins with the refusal is the whole refusal and nothing else.
 
     Any other beginning leaves the sequence to the constraint it had. The first position is left to
     `decide`: which token begins is a matter of logits.

@@ -1,4 +1,4 @@
-"""The books of the key-value cache: which block is free, used or cached. Counts and keys, no tensors."""
+"""Tracks the blocks of the KV cache: free, used or cached. Holds counts and keys, no tensors."""
 
 from collections import OrderedDict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which tokens may follow so that every citation marker names a presented source.
+"""A token grammar that allows only citation markers of presented sources.
 
 Text is free until it opens a bracket. From there on only a marker can be written: numbers from 1 to
 the number of sources, with `,` or `;` between them, spaces around them, then `]`: `[1]`, `[1, 3]`,
@@ -28,7 +28,7 @@ _MASKS = 256  # kept at a time; one is as many bytes as the vocabulary has token
 
 
 class Place(NamedTuple):
-    """Where the text stands.
+    """The state of the automaton.
 
     Attributes:
         length: Bytes of the unclosed marker, `[` included; 0 outside.

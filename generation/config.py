@@ -1,4 +1,4 @@
-"""How to run the engine: frozen values with units."""
+"""The engine's configuration, and the shape of a model's KV cache: frozen values with units."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -86,7 +86,7 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """What keys and values are made of. `context_window` is in tokens, prompt and output together."""
+    """The dimensions of a model's keys and values. `context_window` is in tokens, prompt and output together."""
 
     layers: int
     kv_heads: int

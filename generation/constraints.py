@@ -1,4 +1,4 @@
-"""What the output must look like, as a state machine over token ids."""
+"""Constraints on the output, as state machines over token ids."""
 
 import threading
 from typing import TYPE_CHECKING, Protocol

@@ -1,4 +1,4 @@
-"""Counts of durations by size, cheap enough to keep for every token."""
+"""The engine's counters, and latency histograms that are cheap enough for every token."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ class Latencies:
 
 
 class Counters:
-    """Totals since the engine was made, and what waits and runs now."""
+    """Totals since the engine started, and the sequences that wait and run now."""
 
     def __init__(self, *, capacity: int) -> None:
         self._lock = threading.Lock()

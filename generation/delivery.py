@@ -1,4 +1,4 @@
-"""The reader's end of a sequence: deltas cross from the engine's threads into any asyncio loop."""
+"""The stream of a sequence: passes deltas from the engine's threads to any asyncio loop."""
 
 import asyncio
 import threading

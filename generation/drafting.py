@@ -17,7 +17,7 @@ _SKIPPED = 1  # tokens of the source that an edit may leave out
 
 
 class SourceDrafter:
-    """Follows one sequence and says where it seems to be copying from.
+    """Follows one sequence and finds the text that it is copying.
 
     A copy under way goes on while it is right. Otherwise the longest match wins, then a match within
     a source, then the latest. A copy that broke is taken up again when one of its next tokens is

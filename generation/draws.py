@@ -1,4 +1,4 @@
-"""Drawing one token for each row of a step's logits."""
+"""Draws one token for each row of a step's logits."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from generation.types import Abstention, SamplingParams, TokenLogprob
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SamplingRow:
-    """How to draw for one row of logits.
+    """The sampling parameters of one row of logits.
 
     Attributes:
         params: How tokens are chosen.
@@ -39,7 +39,7 @@ class SamplingRow:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What was drawn for a row; `token` is None when its logits were not numbers or nothing is allowed.
+    """The result of drawing for a row; `token` is None when its logits were not numbers or nothing is allowed.
 
     `logprob` is there when `SamplingParams.logprobs` asked for it and a token was drawn, `abstention`
     (how probable the refusal was) when the row watched for it and a token was drawn.

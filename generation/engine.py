@@ -1,4 +1,4 @@
-"""The engine over a model in this process: what comes in, and what is known of it."""
+"""The engine over a model in this process: validates and accepts requests."""
 
 import math
 import secrets
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Constraints(Protocol):
-    """Makes state machines of constraints; see `generation.constraints.ConstraintCompiler`."""
+    """Compiles constraints to state machines; see `generation.constraints.ConstraintCompiler`."""
 
     def compile(self, constraint: Constraint) -> "TokenConstraint":
         """Raises ConstraintInvalid."""

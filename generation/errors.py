@@ -1,8 +1,8 @@
-"""What can go wrong in generation, in domain words."""
+"""The errors of generation."""
 
 
 class GenerationError(Exception):
-    """Anything generation raises on purpose. The message is fit to show to a caller."""
+    """The base of generation's errors. The message may be shown to a caller."""
 
 
 class ModelUnavailable(GenerationError):
@@ -23,7 +23,7 @@ class ContextLengthExceeded(GenerationError):
 
 
 class EngineFull(GenerationError):
-    """Too many sequences wait already; come back after `retry_after_s` seconds."""
+    """Too many sequences wait already; retry after `retry_after_s` seconds."""
 
     def __init__(self, *, retry_after_s: int) -> None:
         super().__init__("The generation queue is full.")
@@ -45,7 +45,7 @@ class EngineStopped(GenerationError):
 
 
 class ConstraintInvalid(GenerationError):
-    """What a request asks of its output cannot be compiled; the message says why."""
+    """A request's constraint on its output cannot be compiled; the message says why."""
 
 
 def failure(error: str) -> GenerationError:

@@ -1,4 +1,4 @@
-"""Closes the books of sequences: observers may be slow (SQL), so the thread that runs the model never calls them."""
+"""Reports finished sequences to their observers in a separate thread, because observers may be slow (SQL)."""
 
 import logging
 import threading
@@ -26,7 +26,7 @@ class Ending:
 
 
 class Finisher:
-    """A thread that tells observers, then lets streams yield their completion."""
+    """A thread that notifies observers and then lets streams yield their completion."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

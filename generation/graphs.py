@@ -34,7 +34,7 @@ _WARM_UPS = 2  # kernels are compiled and workspaces allocated before the captur
 
 
 class Recording(Protocol):
-    """What was recorded."""
+    """A recorded graph."""
 
     def replay(self) -> Tensor:
         """Do it again, with what is now in the memory it read; the same tensor each time, filled anew."""
@@ -42,10 +42,10 @@ class Recording(Protocol):
 
 
 class Capture(Protocol):
-    """Records work on the device. One for a process: what it has come to be worth outlives an engine.
+    """Records device work as graphs. One instance per process: its trust outlives an engine.
 
     Attributes:
-        trusted: Whether it has worked so far.
+        trusted: Whether captured graphs gave correct results so far.
     """
 
     trusted: bool
@@ -149,7 +149,7 @@ class _DecodeGraph:
 
 
 class DecodeGraphs:
-    """One graph for each shape of decode step that has come up, captured when it first does."""
+    """Captures and replays one graph per shape of decode step."""
 
     def __init__(
         self,

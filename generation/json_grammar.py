@@ -1,4 +1,4 @@
-"""Which tokens may follow so that the output is one JSON document that satisfies a schema.
+"""A token grammar that allows only one JSON document that satisfies a schema.
 
 The grammar is llguidance's; what this module adds are bounds, so that a hostile schema costs
 milliseconds a step at most, and the refusal of what llguidance would only promise.

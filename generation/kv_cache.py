@@ -1,4 +1,4 @@
-"""Keys and values on a CPU: a contiguous slab for each sequence, and copies of blocks that may be wanted again."""
+"""The KV cache on a CPU: a contiguous slab for each sequence, and copies of blocks for reuse."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class _Held:
 
 
 class SlabCache:
-    """Slabs and cached blocks within one bound, booked in blocks.
+    """Slabs and cached blocks within one memory limit, counted in blocks.
 
     On a CPU attention reads a contiguous slab 2.4 times faster than gathered pages, so a running
     sequence has one of its own, and what is worth finding again is copied: 2,000 tokens of the

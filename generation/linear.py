@@ -1,4 +1,4 @@
-"""Linear layers packed for the processor: half the bytes where that changes nothing, fewer and larger products.
+"""Linear layers packed for the processor: fewer bytes per weight and fewer, larger matrix products.
 
 A decode step on a CPU reads every weight once and computes little, so bytes are time. Checkpoints mostly
 hold bfloat16 numbers; run as float32 on a processor without bfloat16 instructions, half of every weight

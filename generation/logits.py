@@ -1,4 +1,4 @@
-"""Changing one row of logits before a token is chosen: bias, masks and penalties.
+"""Changes one row of logits before sampling: bias, masks and penalties.
 
 Free functions over [V] float32 that leave their argument alone and return a row of the same shape.
 Ids at or beyond V name no token and are passed over.

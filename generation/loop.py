@@ -30,7 +30,7 @@ _STOPPED = str(EngineStopped())
 
 
 class Speculating(Drafter[SequenceState], Protocol):
-    """Drafts tokens and learns what that costs; see `speculator.Speculator`."""
+    """Drafts tokens and measures their cost; see `speculator.Speculator`."""
 
     def observe(self, *, rows: int, seconds: float) -> None:
         """A step that only decoded took so long for so many rows."""

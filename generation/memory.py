@@ -1,4 +1,4 @@
-"""The cache's layout: slabs that a CPU reads in one go, or pages that sequences on a GPU share."""
+"""The memory layout of the KV cache: contiguous slabs on a CPU, shared pages on a GPU."""
 
 import logging
 from collections.abc import Hashable, Sequence
@@ -28,7 +28,7 @@ Span = tuple[SequenceState, int, int]
 
 
 class Cache(Protocol):
-    """What the two layouts have in common; `kv_cache.SlabCache` says what each method does."""
+    """The interface of both layouts; see `kv_cache.SlabCache` for each method."""
 
     pool: "BlockPool"
 
@@ -63,7 +63,7 @@ class Cache(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepInputs:
-    """What the model is fed in a step, on its device.
+    """The model's input tensors in a step, on its device.
 
     Attributes:
         ids: [1, T] int64 token ids, the rows' packed one after the other.
@@ -79,7 +79,7 @@ class StepInputs:
 
 
 class Memory(Protocol):
-    """A cache, and how attention reads it in a step."""
+    """A KV cache and its attention batches."""
 
     @property
     def cache(self) -> Cache:

@@ -1,4 +1,4 @@
-"""What a decode step costs by the number of rows it is fed."""
+"""Learns the cost of decode steps and the pace of prefill, to size the prefill chunks."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Keys and values of all sequences in blocks of one size, so that sequences can share them."""
+"""The paged KV cache: blocks of equal size that sequences can share."""
 
 from array import array
 from collections.abc import Hashable, Sequence

@@ -1,4 +1,4 @@
-"""Where the tokens of a step live in the paged cache: index tensors on the device, from one copy.
+"""The index tensors that locate a step's tokens in the paged cache, copied to the device at once.
 
 Attention over rows of few queries (decoding, verifying drafts) and of many (prefill) are different
 work; which kernel serves a row depends on that row alone, so its result does not depend on its neighbours.

@@ -1,4 +1,4 @@
-"""What the rest of Footnote may ask of generation, and what generation reports back."""
+"""The ports of generation: engine, stream, tokenizer, and the observer of a sequence's cost."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ class Stream(Protocol):
 
 
 class Observer(Protocol):
-    """Told what a sequence spent, by a thread of the engine's that is not the one running the model.
+    """Receives the token counts of a sequence, on an engine thread other than the model's.
 
     An exception is logged and does not reach the stream.
     """

@@ -1,4 +1,4 @@
-"""Names for prefixes of token sequences: a salted hash chain over blocks."""
+"""Keys for cached prompt prefixes (a salted hash chain over blocks), and the source order that reuses them best."""
 
 import hashlib
 from array import array

@@ -1,4 +1,4 @@
-"""What this machine's processor multiplies natively."""
+"""Detects which number formats the processor multiplies natively."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The engine over a server elsewhere: the same promises, kept by vLLM, SGLang or llama.cpp's server."""
+"""The engine over a remote server: vLLM, SGLang or llama.cpp's server."""
 
 import hashlib
 import hmac

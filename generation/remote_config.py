@@ -1,4 +1,4 @@
-"""How to reach a generation server: a frozen value with units."""
+"""The configuration of a remote generation server: a frozen value with units."""
 
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit

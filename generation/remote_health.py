@@ -1,4 +1,4 @@
-"""Whether a generation server answers: looked at again and again, and at once when something went wrong."""
+"""Polls the health of a generation server, at once after a failure."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ _MOST_FAILURES = 6  # pauses grow no further
 
 
 class Checked(Protocol):
-    """A server that can be asked whether it is well; see `remote_server.CompletionServer`."""
+    """A server with a health check; see `remote_server.CompletionServer`."""
 
     async def check(self) -> str | None:
         """What is wrong with it, None when it answers."""
@@ -19,7 +19,7 @@ class Checked(Protocol):
 
 
 class HealthWatch:
-    """Asks a server for its health: at fixed intervals while it answers, first soon and then rarely while not.
+    """Polls a server's health: at fixed intervals while it answers, with growing pauses while it does not.
 
     `run` belongs to one event loop, as do `look` and `seen`; `reachable` may be read from any thread.
     """

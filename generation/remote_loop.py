@@ -1,4 +1,4 @@
-"""The remote engine's thread: start who is next, pass on what the server sends, close the books."""
+"""The remote engine's thread: starts sequences, forwards the server's chunks, and reports the final counts."""
 
 import asyncio
 import logging

@@ -14,12 +14,12 @@ _TOKEN_ID = "token_id:"  # noqa: S105 - how vLLM spells a token by its id
 
 
 class ProtocolBroken(Exception):
-    """What came is not the completions protocol, or says that the server failed."""
+    """The response violates the completions protocol, or reports a server failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What the server counted, up to and with the chunk it came in."""
+    """The server's token counts, including the chunk that carries them."""
 
     prompt_tokens: int | None
     completion_tokens: int
@@ -97,7 +97,7 @@ def _optional(sampling: SamplingParams) -> dict[str, Any]:
 
 
 class EventDecoder:
-    r"""Bytes to the data of server-sent events, however the bytes were cut.
+    r"""Decodes bytes to the data of server-sent events, for any chunking.
 
     After the WHATWG's rules (https://html.spec.whatwg.org/multipage/server-sent-events.html), but a
     lone carriage return ends no line. Lines are split before they are decoded: a model may well say

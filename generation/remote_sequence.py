@@ -1,4 +1,4 @@
-"""One request on its way through a generation server. Owned by the remote engine's loop."""
+"""The state of one request at a generation server. Owned by the remote engine's loop."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ class CountedStream(TokenStream):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RemoteSequence:
-    """What is known of one sequence: its text, and how many tokens the server spent on it.
+    """The state of one sequence: its text and the server's token counts.
 
     `counted` is, best first: the server's running count, the ids it told, or each chunk's text
     counted by our tokenizer; `tallied` of it are in the engine's statistics. Times are `time.monotonic` seconds.

@@ -17,11 +17,11 @@ _LONGEST_RETRY_AFTER_S = 10.0
 
 
 class ServerFailed(Exception):
-    """A request came to nothing. The message says why, without the server's own words: they may hold secrets."""
+    """A request failed. The message gives the reason without the server's own text, which may hold secrets."""
 
 
 class ServerBusy(ServerFailed):
-    """It may be asked again, after `retry_after_s` seconds if it named any."""
+    """The server is busy; retry after `retry_after_s` seconds, if given."""
 
     def __init__(self, status: int, retry_after_s: float | None) -> None:
         super().__init__(f"The generation server is overloaded (status {status}).")

@@ -1,4 +1,4 @@
-"""Choosing the next token: free functions over one row of logits, exact and reproducible.
+"""Samples the next token: functions over one row of logits, exact and reproducible.
 
 The order is the field's: float32 logits, temperature, min-p, top-k, top-p (renormalised after the
 others), draw. Ties are broken by (logit descending, token id ascending) everywhere.

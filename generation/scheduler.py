@@ -1,4 +1,4 @@
-"""Which sequences advance in the next step, and by how many tokens. Knows counts, not tensors."""
+"""Schedules the next step: which sequences advance, and by how many tokens. Works on counts, not tensors."""
 
 import logging
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ logger = logging.getLogger("footnote.generation")
 
 
 class Schedulable(Queued, Protocol):
-    """What the scheduler must know of a sequence."""
+    """The properties of a sequence that the scheduler needs."""
 
     computed: int
 
@@ -46,7 +46,7 @@ _S_contra = TypeVar("_S_contra", bound=Schedulable, contravariant=True)
 
 
 class AdmissionFailed(Exception, Generic[S]):
-    """The next sequence's room cannot be had at all. It is still in the line: remove it."""
+    """The next waiting sequence can never get cache space. It is still in the queue: remove it."""
 
     def __init__(self, sequence: S) -> None:
         super().__init__("no room for a sequence")
@@ -54,7 +54,7 @@ class AdmissionFailed(Exception, Generic[S]):
 
 
 class Rooms(Protocol[_S_contra]):
-    """The key-value cache as the scheduler sees it: tokens in, tokens out."""
+    """The KV cache's interface for the scheduler, in tokens."""
 
     @property
     def block_tokens(self) -> int:
@@ -79,7 +79,7 @@ class Rooms(Protocol[_S_contra]):
 
 
 class Drafter(Protocol[_S_contra]):
-    """Proposes what decoding sequences may go on with; see `generation.speculation`."""
+    """Proposes draft tokens for decoding sequences; see `generation.speculation`."""
 
     def propose(self, sequences: Sequence[_S_contra], *, budget: int) -> Sequence[Sequence[int]]:
         """Drafted tokens for each sequence, `budget` in all at most, none where it does not pay."""

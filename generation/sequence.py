@@ -1,4 +1,4 @@
-"""One request on its way through the engine. Owned by the engine thread."""
+"""The state of one request in the engine. Owned by the engine thread."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class SequenceState:
-    """What is known of one sequence: its tokens, how many of them the cache holds, its text.
+    """The state of one sequence: its tokens, how many of them the cache holds, its text.
 
     `seed` is 64 bits. `computed` counts the tokens, prompt first, whose keys and values it has; `read` how far the
     prompt was found or computed at most, `recomputed` the tokens that were computed more than once, `found_later`

@@ -1,4 +1,4 @@
-"""How many tokens to draft for each sequence: as many as pay, by what steps cost and what was accepted.
+"""Chooses how many tokens to draft for each sequence, from the cost of steps and the acceptance rate.
 
 A step verifies drafts by drawing at every position with that position's own noise and accepting
 while equal, so drafting changes the time a text takes and never the text. Whether it saves time
@@ -34,7 +34,7 @@ class Drafter(Protocol):
 
 
 class Acceptance:
-    """How likely a sequence's drafts are right: the first token, and each one after a right one.
+    """The acceptance rates of a sequence's drafts: of the first token, and of each token after an accepted one.
 
     Two geometric rates, since a copy that has started goes on far more surely than it starts. Both
     are exponentially weighted means over draws. A sequence starts from what held for `everyone`.

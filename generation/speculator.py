@@ -1,4 +1,4 @@
-"""Speculation as the engine uses it: a drafter for each sequence, one policy for all."""
+"""The engine's speculative decoding: a drafter for each sequence and one policy for all."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ logger = logging.getLogger("footnote.generation")
 
 
 class Expendable:
-    """A drafter that may fail: from then on it drafts nothing, and its sequence goes on without."""
+    """A drafter whose failure disables drafting for its sequence and nothing else."""
 
     def __init__(self, drafter: Drafter) -> None:
         self._drafter: Drafter | None = drafter

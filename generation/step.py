@@ -1,4 +1,4 @@
-"""One step of the model, as the engine asks for it."""
+"""The interface of one model step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class BlockCounts:
 
 
 class Runner(Rooms[SequenceState], Protocol):
-    """What the engine asks of the model and its cache. Called from the engine thread only, but for `blocks`."""
+    """The engine's port to the model and its cache. Called from the engine thread only, except `blocks`."""
 
     def run(self, plan: Sequence[Work[SequenceState]]) -> Sequence[Sample]:
         """Compute the plan and draw for the work marked `sampled`. After an exception it can be run again.

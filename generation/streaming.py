@@ -1,4 +1,4 @@
-"""Token ids to text as they come: no broken characters, no piece of a stop string."""
+"""Decodes a stream of token ids to text without broken characters or parts of a stop string."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Keeps an engine serving: one that dies is buried and replaced, with growing pauses."""
+"""Restarts an engine that died, with growing pauses."""
 
 import gc
 import logging

@@ -1,4 +1,4 @@
-"""The nouns of generation. Imports nothing of ours, so everyone may import it."""
+"""The data types of generation. Imports none of our modules, so any module may import it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

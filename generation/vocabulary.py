@@ -1,4 +1,4 @@
-"""What each token id adds to the decoded text, in bytes."""
+"""The bytes that each token id adds to the decoded text."""
 
 import json
 from typing import Any

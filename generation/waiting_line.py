@@ -1,4 +1,4 @@
-"""Who is next: priority, then turns between users, then what the cache already holds; waiting counts."""
+"""The queue of waiting sequences, ordered by priority, fairness between users, cached tokens and waiting time."""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
@@ -11,7 +11,7 @@ _PATIENCE_S = 2.0
 
 
 class Queued(Protocol):
-    """What the line must know of a sequence."""
+    """The properties of a sequence that the queue needs."""
 
     @property
     def user(self) -> str:

@@ -1,4 +1,4 @@
-"""The model's weights and what the engine must know about them."""
+"""Loads the model's weights and describes them for the engine."""
 
 import hashlib
 from dataclasses import dataclass
