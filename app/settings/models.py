@@ -25,17 +25,18 @@ class ModelSettings(BaseModel, frozen=True):
         description="Folder `footnote models fetch` fills; may be shared by several installations.",
     )
     embedder: str = Field(
-        default=DEFAULT_EMBEDDER, description="Embedding model: a default's name, a folder, or a Hugging Face id."
+        default=DEFAULT_EMBEDDER,
+        description="Embedding model: a default's name, a folder, or a Hugging Face id in the local cache.",
     )
     generator: str = Field(
         default=DEFAULT_GENERATOR,
-        description="Generation model: a default's name, a folder, or a Hugging Face id; extractive quotes the best "
-        "sentences without a language model.",
+        description="Generation model: a default's name, a folder, or a Hugging Face id in the local cache; extractive "
+        "quotes the best sentences without a language model.",
     )
     adapter: str = Field(
         default="auto",
         description="LoRA adapter merged into the generator: auto (the one that comes with Footnote, where the "
-        "generator is its base model and a reader points at answers), none, or a folder.",
+        "generator is its base model and a reader points at answers), none, or a folder in peft's format.",
     )
     reader: str = Field(
         default="auto",
