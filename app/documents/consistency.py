@@ -5,6 +5,7 @@ reported, for an administrator to decide. The server may run meanwhile. SQL and 
 moment, so a difference between them counts only when a second comparison finds it again.
 """
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from app.db.consistency import ConsistencyRepository, StoredVersion
 from app.db.documents import DocumentRepository
 from app.db.session import Database
 from app.documents.originals import FileStore
+from app.errors import Conflict
+from app.telemetry.logs import logger
+from app.telemetry.metrics import Metrics
 from retrieval.ports import Keys, VectorIndex, Vectors
 
 _SETTLED_SECONDS = 600.0  # a younger file may belong to a row that is not committed yet
@@ -245,3 +249,53 @@ def _mend_index(index: SearchedIndex, chunks: ChunkRepository, *, missing: Keys,
         index.add(keys, vectors)
     if len(missing):  # some may have been deleted while they were added
         index.forget(np.setdiff1d(missing, chunks.visible_keys(), assume_unique=True))
+
+
+class Reconciler:
+    """Runs one consistency check at a time and reports its findings to the log and the metrics.
+
+    Example:
+        >>> Reconciler(database=database, files=files, metrics=metrics).run(index, repair=True).open
+        ()
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        files: FileStore,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`clock` and `pause` are those of `app.documents.consistency.examine`."""
+        self._database = database
+        self._files = files
+        self._metrics = metrics
+        self._clock = clock
+        self._pause = pause
+        self._running = threading.Lock()
+
+    def run(self, index: SearchedIndex | None, *, repair: bool) -> Findings:
+        """Check, repair if `repair`, and report. Takes minutes on a large installation.
+
+        Raises:
+            Conflict: Another check is running.
+            StoreUnavailable: The database cannot be read.
+        """
+        if not self._running.acquire(blocking=False):
+            raise Conflict("A reconciliation is running already.")
+        try:
+            found = examine(
+                self._database, self._files, index=index, repair=repair, clock=self._clock, pause=self._pause
+            )
+        finally:
+            self._running.release()
+        open_counts = {finding.kind: finding.count for finding in found.open}
+        for kind in Kind:
+            self._metrics.inconsistencies.labels(kind.value).set(open_counts.get(kind, 0))
+        self._metrics.reconciled_at.set(self._clock())
+        counts = {finding.kind.value: finding.count for finding in found.findings}
+        log = logger().warning if found.open else logger().info
+        log("reconciliation.done", versions=found.versions, chunks=found.chunks, repaired=repair, **counts)
+        return found

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from app.db.chunks import ChunkRepository
 from app.db.vectors import VectorRepository
-from app.documents.consistency_watch import seconds_until
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
 from app.documents.vector_index import index_folder
@@ -17,7 +16,7 @@ from app.models.loading import load_embedder, load_entailment, load_generator, l
 from app.server.assembly import Assembly
 from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderSwap
-from app.server.periodic import PeriodicThread
+from app.server.periodic import PeriodicThread, seconds_until
 from app.server.process import freeze_loaded_objects
 from app.server.state import State
 from app.settings import IngestionSettings

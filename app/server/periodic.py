@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from app.telemetry.logs import logger
 
@@ -73,3 +74,11 @@ class PeriodicThread:
             self._work()
         except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
             logger().error(self._failed, error=type(error).__name__, exc_info=error)
+
+
+def seconds_until(hour: int, now: datetime) -> float:
+    """Seconds from `now` to the next full `hour` in its time zone: above 0, at most about a day."""
+    next_time = now.replace(hour=hour, minute=0, second=0, microsecond=0)
+    if next_time <= now:
+        next_time += timedelta(days=1)
+    return (next_time - now).total_seconds()

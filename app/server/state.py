@@ -20,7 +20,7 @@ from app.db.session import Database
 from app.db.sessions import SessionRepository
 from app.db.tenants import TenantRepository
 from app.db.users import UserRepository
-from app.documents.consistency_watch import Reconciler
+from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
 from app.documents.originals import FileStore

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.documents.consistency import Findings, Kind, examine
-from app.documents.consistency_watch import Reconciler, seconds_until
+from app.documents.consistency import Findings, Kind, Reconciler, examine
 from app.documents.originals import FileStore
 from app.documents.vector_index import LiveVectorIndex
 from app.errors import Conflict
@@ -207,16 +205,3 @@ def test_two_looks_at_once_are_refused(on_sqlite):
     one.run(on_sqlite.index, repair=False)
 
     assert refused == [True]
-
-
-@pytest.mark.parametrize(
-    ("now", "seconds"),
-    [
-        (datetime(2030, 1, 1, 2, 59, 30, tzinfo=UTC), 30.0),
-        (datetime(2030, 1, 1, 3, 0, 0, tzinfo=UTC), 86_400.0),
-        (datetime(2030, 12, 31, 3, 30, 0, tzinfo=UTC), 23.5 * 3600),
-        (datetime(2030, 1, 1, 0, 0, 0, tzinfo=UTC), 3 * 3600.0),
-    ],
-)
-def test_the_next_hour_is_always_ahead(now, seconds):
-    assert seconds_until(3, now) == seconds

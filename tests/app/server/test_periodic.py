@@ -1,8 +1,11 @@
 """app.server.periodic: work is called at intervals, outlives failures, and ends."""
 
 import threading
+from datetime import UTC, datetime
 
-from app.server.periodic import PeriodicThread
+import pytest
+
+from app.server.periodic import PeriodicThread, seconds_until
 
 
 def test_work_that_fails_is_called_again() -> None:
@@ -70,3 +73,16 @@ def test_a_call_under_way_sees_that_it_should_stop_and_is_waited_for() -> None:
     periodic.stop()
 
     assert seen == [True]
+
+
+@pytest.mark.parametrize(
+    ("now", "seconds"),
+    [
+        (datetime(2030, 1, 1, 2, 59, 30, tzinfo=UTC), 30.0),
+        (datetime(2030, 1, 1, 3, 0, 0, tzinfo=UTC), 86_400.0),
+        (datetime(2030, 12, 31, 3, 30, 0, tzinfo=UTC), 23.5 * 3600),
+        (datetime(2030, 1, 1, 0, 0, 0, tzinfo=UTC), 3 * 3600.0),
+    ],
+)
+def test_the_next_hour_is_always_ahead(now, seconds):
+    assert seconds_until(3, now) == seconds
