@@ -1,4 +1,4 @@
-"""The routes of asking."""
+"""Routes of answers: ask a question, and cancel a running answer."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -30,7 +30,7 @@ router = APIRouter(tags=["answers"])
 
 
 class Cancelled(ResponseBody):
-    """A cancellation was taken."""
+    """A cancellation was accepted."""
 
     cancelled: bool = Field(default=True, description="Always true.")
 
@@ -58,7 +58,7 @@ async def ask(
     request_id: RequestId,
     deadline: AnswerDeadline,
 ) -> Response:
-    """Search, read and answer with footnotes. Disconnecting cancels."""
+    """Search the documents and answer with footnotes. Disconnecting cancels the answer."""
     answerer = models.answerer
     asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
@@ -78,7 +78,7 @@ async def ask(
 
 @router.post("/v1/requests/{id}/cancel", summary="Cancel a running answer", responses=problems(404))
 def cancel(id: str, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # noqa: A002 - the contract's name
-    """Stop an answer that is being generated; its stream ends with `done` and `finish_reason: cancelled`."""
+    """Cancel an answer that is being generated; its stream ends with `done` and `finish_reason: cancelled`."""
     models.answerer.running.cancel(id, principal=principal)
     return Cancelled()
 
@@ -116,7 +116,7 @@ def _json_schema(body: AskRequest) -> str | None:
     """The schema of the answer as JSON text, None for prose.
 
     Raises:
-        InvalidRequest: There is one, but no JSON was asked for.
+        InvalidRequest: There is a schema, but the format is not JSON.
     """
     if body.format != "json":
         if body.json_schema is not None:

@@ -1,4 +1,4 @@
-"""Routes of budgets: what may be spent, what was, and which alerts fired."""
+"""Routes of budgets, their periods and their alerts."""
 
 from typing import Annotated
 
@@ -40,7 +40,7 @@ from app.usage.budgets.repository import BudgetTerms
 router = APIRouter(prefix="/v1/admin", tags=["budgets"])
 
 
-@router.post("/budgets", status_code=201, summary="Set a budget", responses=problems(404, 422))
+@router.post("/budgets", status_code=201, summary="Create a budget", responses=problems(404, 422))
 def create_budget(
     body: NewBudget,
     corpus: CorpusDep,
@@ -51,7 +51,7 @@ def create_budget(
     principal: PrincipalDep,
     request_id: RequestId,
 ) -> BudgetBody:
-    """It counts calls from now on. Several may apply to a call, which then has to fit into each."""
+    """Create a budget that counts calls from now on. A call must fit into all budgets that apply to it."""
     terms, scope_id = checked_terms(body, usage, settings), _scope_id(body, corpus, access, principal)
     with database.write() as connection:
         created = usage.budgets.create_in(
@@ -64,7 +64,7 @@ def create_budget(
 def list_budgets(
     usage: UsageDep, settings: SettingsDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[BudgetBody]:
-    """The tenant's, oldest first, with what this period has taken."""
+    """The tenant's budgets, oldest first, with their use in the current period."""
     return page_of(
         usage.budgets.list(tenant_id=principal.tenant_id),
         key=lambda item: item.id,
@@ -74,9 +74,9 @@ def list_budgets(
     )
 
 
-@router.get("/budgets/{budget_id}", summary="A budget", responses=problems(404))
+@router.get("/budgets/{budget_id}", summary="Read a budget", responses=problems(404))
 def read_budget(budget_id: str, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep) -> BudgetBody:
-    """Its limit, and what this period has taken."""
+    """A budget, with its use in the current period."""
     found = usage.budgets.get(budget_id, tenant_id=principal.tenant_id)
     return BudgetBody.of(found, currency=settings.currency)
 
@@ -90,7 +90,7 @@ def patch_budget(
     principal: PrincipalDep,
     request_id: RequestId,
 ) -> BudgetBody:
-    """Raise or lower it, at once; what calls that run have reserved stays theirs. It is in the audit log."""
+    """Change a budget at once; running calls keep their reservations. Recorded in the audit log."""
     before = usage.budgets.get(budget_id, tenant_id=principal.tenant_id)
     if body.webhook_url:
         usage.webhooks.check(body.webhook_url)
@@ -106,42 +106,42 @@ def patch_budget(
     return BudgetBody.of(changed, currency=settings.currency)
 
 
-@router.delete("/budgets/{budget_id}", summary="Remove a budget", responses=problems(404))
+@router.delete("/budgets/{budget_id}", summary="Delete a budget", responses=problems(404))
 def delete_budget(budget_id: str, usage: UsageDep, principal: PrincipalDep, request_id: RequestId) -> DeletedBudget:
-    """It applies to no call from now on; what it had taken stays on record, and it is in the audit log."""
+    """Delete a budget, which then applies to no call. Its past use stays; recorded in the audit log."""
     usage.budgets.delete(principal, budget_id, request_id=request_id)
     return DeletedBudget(id=budget_id)
 
 
-@router.get("/budgets/{budget_id}/windows", summary="Periods of a budget", responses=problems(404, 422))
+@router.get("/budgets/{budget_id}/windows", summary="List a budget's periods", responses=problems(404, 422))
 def list_windows(
     budget_id: str, usage: UsageDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[WindowBody]:
-    """Those in which a call wanted something of it, newest first."""
+    """Periods with calls that the budget applied to, newest first."""
     unit = usage.budgets.get(budget_id, tenant_id=principal.tenant_id).unit
     windows, following = usage.budgets.windows(budget_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
     data = [WindowBody.of(window, unit=unit) for window in windows]
     return Page(data=data, has_more=following is not None, next_cursor=following)
 
 
-@router.post("/budgets/{budget_id}/reset", summary="Begin a budget again", responses=problems(404))
+@router.post("/budgets/{budget_id}/reset", summary="Reset a budget", responses=problems(404))
 def reset_budget(
     budget_id: str, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep, request_id: RequestId
 ) -> BudgetBody:
-    """Nothing of it is used from now on; calls that run settle in the count before. It is in the audit log."""
+    """Begin a new count from zero; running calls settle in the old one. Recorded in the audit log."""
     reset = usage.budgets.reset(principal, budget_id, request_id=request_id)
     return BudgetBody.of(reset, currency=settings.currency)
 
 
-@router.get("/alerts", summary="Alerts of budgets", responses=problems(422))
+@router.get("/alerts", summary="List budget alerts", responses=problems(422))
 def list_alerts(
     usage: UsageDep,
     principal: PrincipalDep,
-    budget_id: Annotated[str | None, Query(description="Only of this budget.")] = None,
+    budget_id: Annotated[str | None, Query(description="Only alerts of this budget.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[AlertBody]:
-    """Thresholds that were passed, newest first, also of budgets that were removed."""
+    """Alerts, newest first, also of deleted budgets."""
     alerts, following = usage.alerts.list(
         tenant_id=principal.tenant_id, budget_id=budget_id, limit=limit, cursor=cursor
     )
@@ -149,10 +149,10 @@ def list_alerts(
 
 
 def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
-    """What a budget is to say.
+    """The validated terms of a budget.
 
     Raises:
-        InvalidRequest: A limit, a threshold, a zone or an address that cannot be.
+        InvalidRequest: The limit, a threshold, the time zone or the webhook address is not valid.
     """
     if body.webhook_url:
         usage.webhooks.check(body.webhook_url)
@@ -168,7 +168,7 @@ def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
 
 
 def _scope_id(body: NewBudget, corpus: Corpus, access: Access, principal: Principal) -> str:
-    """Whose calls are to count; keys and collections must be the tenant's, users may come later.
+    """The id of the scope whose calls count. Keys and collections must exist in the tenant, users need not yet.
 
     Raises:
         NotFound: No such key or collection.

@@ -17,11 +17,11 @@ from app.db.values import KEEP
 router = APIRouter(tags=["conversations"])
 
 
-@router.post("/v1/conversations", status_code=201, summary="Begin a conversation", responses=problems(422, 503))
+@router.post("/v1/conversations", status_code=201, summary="Create a conversation", responses=problems(422, 503))
 def create_conversation(
     history: HistoryDep, principal: PrincipalDep, body: NewConversation | None = None
 ) -> ConversationBody:
-    """Pass its id to `/v1/ask` as `conversation_id`: follow-ups are then understood from what was said before."""
+    """Pass its id to `/v1/ask` as `conversation_id`, so that follow-up questions are understood from earlier turns."""
     new = body or NewConversation()
     metadata = checked_metadata(new.metadata)
     return ConversationBody.of(history.conversations.create(principal, title=new.title, metadata=metadata))
@@ -31,15 +31,15 @@ def create_conversation(
 def list_conversations(
     history: HistoryDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ConversationBody]:
-    """The caller's, the newest first; an administrator's list has everyone's."""
+    """The caller's conversations, newest first; for administrators those of all users."""
     found, next_cursor = history.conversations.list(principal, limit=limit, cursor=cursor)
     bodies = [ConversationBody.of(item) for item in found]
     return Page(data=bodies, has_more=next_cursor is not None, next_cursor=next_cursor)
 
 
-@router.get("/v1/conversations/{conversation_id}", summary="A conversation", responses=problems(404, 503))
+@router.get("/v1/conversations/{conversation_id}", summary="Read a conversation", responses=problems(404, 503))
 def read_conversation(conversation_id: str, history: HistoryDep, principal: PrincipalDep) -> WholeConversationBody:
-    """What was asked and answered in it, and how. One that is shared with the caller is read like an own one."""
+    """A conversation of the caller, or one shared with the caller, with its questions and answers."""
     found = history.conversations.get(conversation_id, principal=principal)
     turns = history.conversations.turns(conversation_id, principal=principal)
     feedback = history.feedback.of_conversation(conversation_id, principal=principal)
@@ -50,7 +50,7 @@ def read_conversation(conversation_id: str, history: HistoryDep, principal: Prin
 def patch_conversation(
     conversation_id: str, body: ConversationPatch, history: HistoryDep, principal: PrincipalDep
 ) -> ConversationBody:
-    """Name it, replace its metadata, or share it: then everybody of the tenant who has its id may read it."""
+    """Change title or metadata, or share it: all users of the tenant who have its id may then read it."""
     changed = history.conversations.update(
         conversation_id,
         principal=principal,
@@ -63,6 +63,6 @@ def patch_conversation(
 
 @router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation", responses=problems(404, 503))
 def delete_conversation(conversation_id: str, history: HistoryDep, principal: PrincipalDep) -> ConversationDeletedBody:
-    """Remove it with all its turns and what was said of them, for good. An answer still being given is not kept."""
+    """Delete it for good with its turns and their feedback. A running answer is not stored."""
     history.conversations.delete(conversation_id, principal=principal)
     return ConversationDeletedBody(id=conversation_id)

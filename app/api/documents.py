@@ -1,4 +1,4 @@
-"""Routes of documents."""
+"""Routes of documents: upload, replace, list, change, delete, retry, versions and ingestion events."""
 
 import asyncio
 import json
@@ -59,16 +59,19 @@ _POLL_SECONDS = 0.1
     summary="Upload a document",
     openapi_extra=MULTIPART,
     responses={
-        200: {"model": DocumentBody | ArchiveBody, "description": "Nothing new: `duplicate_of` names what was there."},
+        200: {
+            "model": DocumentBody | ArchiveBody,
+            "description": "A duplicate: `duplicate_of` is the existing document.",
+        },
         **problems(404, 409, 413, 415, 422, 503),
     },
 )
 async def upload_document(
     request: Request, response: Response, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep
 ) -> DocumentBody | ArchiveBody:
-    """Store the bytes and queue their ingestion. When this answers, both are on disk.
+    """Store a file and queue its ingestion; both are on disk when this returns.
 
-    Of a zip archive each file becomes a document of its own, and the answer is a list of them.
+    Each file of a zip archive becomes a document, and the response lists them.
     """
     upload = await read_upload(request, corpus, settings)
     fields = upload.fields
@@ -118,9 +121,9 @@ async def upload_document(
 async def replace_document(
     document_id: str, request: Request, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep
 ) -> DocumentBody:
-    """Queue a new version; the old one is searched until the new one is indexed, then swapped in one step.
+    """Queue a new version; the old one is searched until the new one is indexed, then replaced in one step.
 
-    With `on_duplicate=replace` the versions before are forgotten at the swap. Metadata stay as they are.
+    With `on_duplicate=replace` the old versions are then deleted. The metadata stay.
     """
     await anyio.to_thread.run_sync(visible_document, corpus, principal, document_id)
     upload = await read_upload(request, corpus, settings)
@@ -150,12 +153,12 @@ def list_documents(
     principal: PrincipalDep,
     collection_id: Annotated[str | None, Query(description="Only in this collection.")] = None,
     status: Annotated[DocumentStatus | None, Query(description="Only with this status.")] = None,
-    q: Annotated[str | None, Query(max_length=500, description="Only with this in the filename.")] = None,
+    q: Annotated[str | None, Query(max_length=500, description="Only documents whose file name contains this.")] = None,
     filter: Annotated[str | None, Query(description=f"JSON. {FILTER}")] = None,  # noqa: A002 - the contract's name
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[DocumentBody]:
-    """Newest first."""
+    """Documents, newest first."""
     if collection_id is not None:
         visible_collection(corpus, principal, collection_id)
     documents, next_cursor = corpus.documents.list(
@@ -175,7 +178,7 @@ def list_documents(
 
 @router.post("/v1/documents/delete", summary="Delete documents by filter", responses=problems(404, 422))
 def delete_documents(body: DeleteByFilter, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
-    """Delete every document there is now that matches; final when acknowledged."""
+    """Delete all documents that match now. The deletion is complete and final when this returns."""
     if body.collection_id is not None:
         visible_collection(corpus, principal, body.collection_id)
     condition = parse_filter(body.filter)
@@ -184,15 +187,15 @@ def delete_documents(body: DeleteByFilter, corpus: CorpusDep, principal: Princip
     return DeletedBody.of(deleted, documents=documents)
 
 
-@router.get("/v1/documents/{document_id}", summary="A document", responses=problems(404))
+@router.get("/v1/documents/{document_id}", summary="Read a document", responses=problems(404))
 def read_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
-    """Status, counts and metadata."""
+    """A document, with status, counts and metadata."""
     return DocumentBody.of(visible_document(corpus, principal, document_id))
 
 
 @router.patch("/v1/documents/{document_id}", summary="Change metadata", responses=problems(404, 422))
 def patch_document(document_id: str, body: MetadataPatch, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
-    """Replace the metadata; nothing is embedded again."""
+    """Replace the metadata, without embedding the document again."""
     visible_document(corpus, principal, document_id)
     metadata = checked_metadata(body.metadata)
     return DocumentBody.of(corpus.documents.update_metadata(document_id, metadata, tenant_id=principal.tenant_id))
@@ -200,7 +203,7 @@ def patch_document(document_id: str, body: MetadataPatch, corpus: CorpusDep, pri
 
 @router.delete("/v1/documents/{document_id}", summary="Delete a document", responses=problems(404))
 def delete_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
-    """Remove the document, its chunks and vectors; no search sees it once this answers."""
+    """Delete the document, its chunks and vectors; no search finds it once this returns."""
     visible_document(corpus, principal, document_id)
     return DeletedBody.of(corpus.intake.delete(document_id, principal=principal), documents=1)
 
@@ -214,17 +217,17 @@ def delete_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep
 def retry_document(
     document_id: str, corpus: CorpusDep, principal: PrincipalDep, body: RetryRequest | None = None
 ) -> DocumentBody:
-    """Queue a failed document again; one that failed as `encrypted` with its password."""
+    """Queue a failed document again; send the password for one that failed as `encrypted`."""
     visible_document(corpus, principal, document_id)
     password = body.password if body is not None else None
     return DocumentBody.of(corpus.intake.retry(document_id, principal=principal, password=password))
 
 
-@router.get("/v1/documents/{document_id}/versions", summary="A document's versions", responses=problems(404, 422))
+@router.get("/v1/documents/{document_id}/versions", summary="List versions", responses=problems(404, 422))
 def list_versions(
     document_id: str, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[VersionBody]:
-    """Newest first; every one listed can still be read by `/content?version=` once it is indexed."""
+    """Versions, newest first; indexed ones can be read by `/content?version=`."""
     document = visible_document(corpus, principal, document_id)
     versions, next_cursor = corpus.contents.versions(
         document_id, tenant_id=principal.tenant_id, limit=limit, cursor=cursor
@@ -236,13 +239,13 @@ def list_versions(
 @router.get(
     "/v1/documents/{document_id}/events",
     response_class=EventSourceResponse,
-    summary="Ingestion progress as server-sent events",
+    summary="Stream ingestion progress",
     responses=problems(404),
 )
 async def document_events(
     document: Annotated[Document, Depends(document_in_path)], corpus: CorpusDep, access: AccessDep, caller: CallerDep
 ) -> AsyncIterator[ServerSentEvent]:
-    """`progress` events with the document's body whenever it changes, then `done`; `error` when the key has ended."""
+    """Server-sent events: `progress` with the document when it changes, then `done`; `error` when the key ends."""
     last = None
     while True:
         body = DocumentBody.of(document).model_dump_json()
@@ -284,7 +287,7 @@ def checked_metadata(raw: object) -> Metadata:
 
 
 def _target(corpus: Corpus, principal: Principal, collection_id: str | None) -> str:
-    """The collection an upload goes to."""
+    """The id of the collection for an upload."""
     if collection_id is not None:
         return visible_collection(corpus, principal, collection_id).id
     default = corpus.collections.default(principal.tenant_id).id
@@ -333,7 +336,7 @@ async def _wait(corpus: Corpus, document: Document, *, seconds: float) -> Docume
 
 
 def _again(corpus: Corpus, document: Document) -> Document:
-    """The document as it is now."""
+    """Read the document again."""
     return corpus.documents.get(document.id, tenant_id=document.tenant_id)
 
 

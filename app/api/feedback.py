@@ -14,9 +14,9 @@ router = APIRouter(tags=["feedback"])
 @router.post(
     "/v1/requests/{id}/feedback",
     status_code=201,
-    summary="Say what an answer was worth",
+    summary="Rate an answer",
     responses={
-        200: {"model": FeedbackBody, "description": "Said again: it replaces what the caller said before."},
+        200: {"model": FeedbackBody, "description": "The feedback replaced the caller's earlier one."},
         **problems(404, 422, 503),
     },
 )
@@ -28,7 +28,7 @@ def give_feedback(
     telemetry: TelemetryDep,
     principal: PrincipalDep,
 ) -> FeedbackBody:
-    """Of an own answer, by its `id`; administrators of any of their tenant's. Everybody says one thing, the last."""
+    """Give feedback on an own answer, or, as administrator, on any of the tenant. Each user's last one counts."""
     said, new = history.feedback.put(id, principal=principal, score=body.score, comment=body.comment)
     telemetry.metrics.count_feedback(said.score)
     if not new:
@@ -36,9 +36,9 @@ def give_feedback(
     return FeedbackBody.of(said)
 
 
-@router.delete("/v1/requests/{id}/feedback", summary="Take feedback back", responses=problems(404, 503))
+@router.delete("/v1/requests/{id}/feedback", summary="Delete feedback", responses=problems(404, 503))
 def withdraw_feedback(id: str, history: HistoryDep, principal: PrincipalDep) -> FeedbackDeletedBody:  # noqa: A002
-    """The caller's own. Where nothing was said, nothing changes."""
+    """Delete the caller's feedback on an answer, if there is any."""
     history.feedback.withdraw(id, principal=principal)
     return FeedbackDeletedBody(request_id=id)
 
@@ -48,12 +48,12 @@ def list_feedback(
     history: HistoryDep,
     principal: PrincipalDep,
     score_below: Annotated[
-        float | None, Query(ge=-1, le=1, description="Only with a lower score; 0: only what was bad.")
+        float | None, Query(ge=-1, le=1, description="Only with a lower score; 0: only negative feedback.")
     ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[ListedFeedbackBody]:
-    """What the tenant's users said of answers, the newest first; what is said again keeps its place."""
+    """Feedback of the tenant's users, newest first; changed feedback keeps its position."""
     found, next_cursor = history.feedback.list(
         tenant_id=principal.tenant_id, score_below=score_below, limit=limit, cursor=cursor
     )

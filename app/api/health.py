@@ -1,4 +1,4 @@
-"""Routes of operation: is the process up, can it serve, what does it count."""
+"""Routes of operation: liveness, readiness and Prometheus metrics."""
 
 from typing import Any
 
@@ -15,34 +15,34 @@ router = APIRouter(tags=["operations"])
 
 
 class Health(ResponseBody):
-    """The process answers."""
+    """The process is alive."""
 
     status: str = Field(default="ok", description="Always `ok`.", examples=["ok"])
     version: str = Field(description="Footnote's version.", examples=["0.1.0"])
 
 
 class Readiness(ResponseBody):
-    """Whether it can serve."""
+    """Whether the server can serve requests."""
 
-    ready: bool = Field(description="Whether questions are answered and documents read.")
-    reasons: list[str] = Field(description="What is missing, when not.")
-    checks: dict[str, Any] = Field(description="State of each station.")
+    ready: bool = Field(description="Whether questions can be answered and documents ingested.")
+    reasons: list[str] = Field(description="The reasons, when it is not ready.")
+    checks: dict[str, Any] = Field(description="State of each component.")
 
 
-@router.get("/healthz", summary="Is the process up")
+@router.get("/healthz", summary="Liveness")
 def healthz(serving: ServingDep) -> Health:
-    """Says nothing about models or the database; see /readyz."""
+    """Whether the process is alive; models and database are not checked, see /readyz."""
     return Health(version=serving.version)
 
 
 @router.get(
     "/readyz",
     response_model=Readiness,
-    summary="Can it serve",
-    responses={503: {"model": Readiness, "description": "Not now, and why."}},
+    summary="Readiness",
+    responses={503: {"model": Readiness, "description": "Not ready, with the reasons."}},
 )
 def readyz(request: Request, corpus: CorpusDep, usage: UsageDep, serving: ServingDep) -> Response:
-    """200 when every station works, else 503 with the reasons."""
+    """200 when every component works, else 503 with the reasons."""
     reasons: list[str] = []
     checks: dict[str, Any] = {}
     try:
@@ -89,7 +89,7 @@ def readyz(request: Request, corpus: CorpusDep, usage: UsageDep, serving: Servin
         if not ingesting:
             reasons.append("ingestion: stopped")
     looked = usage.reconciliation.last
-    checks["ledger"] = {  # shown alone: books that disagree are no reason to answer nobody
+    checks["ledger"] = {  # only shown: a ledger that disagrees does not make the server unready
         "ok": looked.ok if looked is not None else None,
         "as_of": looked.as_of if looked is not None else None,
         "mismatches": list(looked.mismatches) if looked is not None else [],

@@ -17,12 +17,12 @@ router = APIRouter(tags=["jobs"])
 def list_jobs(
     corpus: CorpusDep,
     principal: PrincipalDep,
-    status: Annotated[JobStatus | None, Query(description="Only with this status.")] = None,
-    document_id: Annotated[str | None, Query(description="Only of this document.")] = None,
+    status: Annotated[JobStatus | None, Query(description="Only jobs with this status.")] = None,
+    document_id: Annotated[str | None, Query(description="Only jobs of this document.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[JobBody]:
-    """Newest first, of documents that exist."""
+    """Jobs of existing documents, newest first."""
     if document_id is not None:
         visible_document(corpus, principal, document_id)
     jobs, next_cursor = corpus.jobs.list(
@@ -36,9 +36,9 @@ def list_jobs(
     return Page(data=[JobBody.of(job) for job in jobs], has_more=next_cursor is not None, next_cursor=next_cursor)
 
 
-@router.get("/v1/jobs/{job_id}", summary="An ingestion job", responses=problems(404))
+@router.get("/v1/jobs/{job_id}", summary="Read an ingestion job", responses=problems(404))
 def read_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
-    """Where a job stands, one that ingests a document or one that reindexes a collection."""
+    """A job that ingests a document or reindexes a collection, with its status."""
     try:
         job = corpus.jobs.get(job_id, tenant_id=principal.tenant_id)
     except NotFound:
@@ -49,10 +49,10 @@ def read_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody
 
 @router.post("/v1/jobs/{job_id}/cancel", summary="Cancel an ingestion job", responses=problems(404, 409))
 def cancel_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
-    """Stop a job that waits or runs. Its document goes back to the version that is searched.
+    """Cancel a waiting or running job. Its document keeps the version that is searched.
 
-    A document without one fails with the code `cancelled`, and can be retried. What was embedded until then is on
-    the bill. A job that has ended is not changed (409). Cancelling a reindexing cancels what is left of it.
+    A document without an indexed version fails with the code `cancelled`, and can be retried. Tokens embedded so far
+    are billed. A job that has ended is not changed (409). Cancelling a reindexing cancels its remaining jobs.
     """
     try:
         job = corpus.jobs.get(job_id, tenant_id=principal.tenant_id)

@@ -31,7 +31,7 @@ from app.usage.budgets.rows import Budget
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
-@router.post("/keys", status_code=201, summary="Make a key", responses=problems(404, 422))
+@router.post("/keys", status_code=201, summary="Create a key", responses=problems(404, 422))
 def create_key(
     body: NewKey,
     corpus: CorpusDep,
@@ -41,7 +41,7 @@ def create_key(
     principal: PrincipalDep,
     request_id: RequestId,
 ) -> NewKeyBody:
-    """The secret is in this answer and nowhere else. A key limited to collections makes keys within its own limit."""
+    """Only this response holds the secret. A key limited to collections creates keys within its own limit."""
     collections = _within(body.collections, corpus, principal)
     terms = checked_terms(body.budget, usage, settings) if body.budget is not None else None
     write_down = access.audit.recording(principal, "key.created", request_id=request_id)
@@ -68,14 +68,14 @@ def create_key(
 
 @router.get("/keys", summary="List keys", responses=problems(422))
 def list_keys(access: AccessDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None) -> Page[KeyBody]:
-    """Every key of the tenant, revoked ones too; to a key limited to collections, those within its limit."""
+    """Every key of the tenant, including revoked ones; for a limited key, those within its limit."""
     keys = [key for key in access.keys.list(tenant_id=principal.tenant_id) if _is_within(key, principal)]
     return page_of(keys, key=lambda item: item.id, body=KeyBody.of, limit=limit, cursor=cursor)
 
 
-@router.get("/keys/{key_id}", summary="A key", responses=problems(404))
+@router.get("/keys/{key_id}", summary="Read a key", responses=problems(404))
 def read_key(key_id: str, access: AccessDep, principal: PrincipalDep) -> KeyBody:
-    """Its role, limits and life."""
+    """A key, with its role, collections and dates."""
     return KeyBody.of(_manageable(key_id, access, principal))
 
 
@@ -83,7 +83,7 @@ def read_key(key_id: str, access: AccessDep, principal: PrincipalDep) -> KeyBody
 def patch_key(
     key_id: str, body: KeyPatch, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> KeyBody:
-    """Rename it, change its role, its collections or its end; it counts within a second, on every path."""
+    """Change its name, role, collections or expiry; effective everywhere within one second."""
     _manageable(key_id, access, principal)
     given = body.model_fields_set
     collections: tuple[str, ...] | Keep | None = KEEP
@@ -101,14 +101,14 @@ def patch_key(
     return KeyBody.of(changed)
 
 
-@router.post("/keys/{key_id}/rotate", summary="Change a key's secret", responses=problems(404, 409, 422))
+@router.post("/keys/{key_id}/rotate", summary="Rotate a key", responses=problems(404, 409, 422))
 def rotate_key(
     key_id: str, body: Rotation, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> NewKeyBody:
-    """The new secret is in this answer and nowhere else; the one before works as long as you say, up to a week.
+    """Create a new secret, which only this response holds. The previous one stays valid for `overlap_s`, up to a week.
 
-    The key stays the same, with its budgets, limits, conversations and usage. Sessions signed in by the secret
-    before end with it.
+    The key keeps its budgets, limits, conversations and usage. Sessions that were signed in with the previous secret
+    end with it.
     """
     _manageable(key_id, access, principal)
     record = access.audit.recording(principal, "key.rotated", request_id=request_id)
@@ -118,17 +118,17 @@ def rotate_key(
 
 @router.delete("/keys/{key_id}", summary="Revoke a key", responses=problems(404))
 def revoke_key(key_id: str, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
-    """Refused from now on; its usage history stays."""
+    """Revoke a key, which is then refused. Its usage history stays."""
     _manageable(key_id, access, principal)
     record = access.audit.recording(principal, "key.revoked", request_id=request_id)
     return KeyBody.of(access.keys.revoke(key_id, tenant_id=principal.tenant_id, record=record))
 
 
 def expiry_of(body: Expiry) -> float | None:
-    """When a key is to end, Unix seconds; None is never.
+    """The expiry of a key in Unix seconds; None: never.
 
     Raises:
-        InvalidRequest: It is said in two ways, or has passed.
+        InvalidRequest: Both fields are given, or the time has passed.
     """
     if body.expires_in is not None and body.expires_at is not None:
         raise InvalidRequest("Give one of expires_in and expires_at.", param="expires_at")
@@ -141,11 +141,11 @@ def expiry_of(body: Expiry) -> float | None:
 
 
 def _within(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> tuple[str, ...] | None:
-    """Collections a key may be limited to by this caller: nobody gives away what they cannot reach.
+    """The collections to limit a new key to, all of which the caller must have access to.
 
     Raises:
         NotFound: One of them does not exist for the caller.
-        InvalidRequest: None are named, by a caller who is limited.
+        InvalidRequest: None are given, but the caller is limited to collections.
     """
     if wanted is None:
         if principal.collections is not None:
@@ -157,10 +157,10 @@ def _within(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> t
 
 
 def _manageable(key_id: str, access: Access, principal: Principal) -> ApiKey:
-    """The key, unless it reaches further than the caller's own.
+    """The key, when its access is within the caller's.
 
     Raises:
-        NotFound: No such key for this caller.
+        NotFound: There is no such key for this caller.
     """
     key = access.keys.get(key_id, tenant_id=principal.tenant_id)
     if not _is_within(key, principal):
@@ -169,6 +169,6 @@ def _manageable(key_id: str, access: Access, principal: Principal) -> ApiKey:
 
 
 def _is_within(key: ApiKey, principal: Principal) -> bool:
-    """Whether a key reaches no further than the caller's own."""
+    """Whether the key's collections are within the caller's."""
     limit = principal.collections
     return limit is None or (key.collections is not None and set(key.collections) <= set(limit))

@@ -1,4 +1,4 @@
-"""Routes of prices: what a model's tokens cost from when on, and settled calls at prices that came later."""
+"""Routes of prices, and of re-rating settled calls at prices that were added later."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -12,9 +12,9 @@ from app.api.schemas.shape import Page, problems
 router = APIRouter(prefix="/v1/admin/prices", tags=["prices"])
 
 
-@router.post("", status_code=201, summary="Begin a price", responses=problems(409, 422))
+@router.post("", status_code=201, summary="Add a price", responses=problems(409, 422))
 def add_price(body: NewPrice, usage: UsageDep, principal: PrincipalDep, request_id: RequestId) -> PriceBody:
-    """Ends the price in force at that moment. The past is never changed: it can only be given a price it had not."""
+    """Add a price, which ends the one in force at its start. Past prices never change; gaps can be filled."""
     added = usage.prices.add(
         principal,
         model=body.model,
@@ -32,11 +32,13 @@ def list_prices(
     usage: UsageDep,
     model: Annotated[str | None, Query(description="Only this model.")] = None,
     meter: Annotated[str | None, Query(description="Only this meter.")] = None,
-    at: Annotated[float | None, Query(ge=0, le=LATEST_S, description="Only those in force then, Unix seconds.")] = None,
+    at: Annotated[
+        float | None, Query(ge=0, le=LATEST_S, description="Only prices in force at this time, Unix seconds.")
+    ] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[PriceBody]:
-    """Past, present and coming prices of the installation, by model, meter and beginning."""
+    """Past, current and future prices of the installation, by model, meter and start."""
     prices, next_cursor = usage.prices.list(
         model=model, meter=meter, at=None if at is None else _micros(at), limit=limit, cursor=cursor
     )
@@ -53,10 +55,9 @@ def rerate(
     principal: PrincipalDep,
     request_id: RequestId,
 ) -> ReratingBody:
-    """Writes what calls cost at the prices now known for their time, less what they did, as adjustments.
+    """Write adjustments: the cost of calls at the prices now known for their time, minus their recorded cost.
 
-    Ledger rows and budgets stay as they are, and adjustments count from now on. Running it twice adjusts nothing the
-    second time.
+    Ledger rows and budgets do not change, and adjustments count from now on. A second run finds nothing to adjust.
     """
     tenant_id = access.tenants.get(body.tenant_id or principal.tenant_id).id
     rerating = usage.rerater.run(

@@ -1,4 +1,4 @@
-"""The route of search."""
+"""The route of the passage search."""
 
 from fastapi import APIRouter
 
@@ -15,7 +15,7 @@ router = APIRouter(tags=["search"])
 def search(
     body: SearchRequest, corpus: CorpusDep, models: ModelsDep, principal: PrincipalDep, request_id: RequestId
 ) -> SearchResponse:
-    """The best chunks for a query; nothing is generated."""
+    """The chunks that best match a query, without generating an answer."""
     scope = scope_for(
         corpus,
         principal,

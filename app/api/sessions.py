@@ -1,4 +1,4 @@
-"""Routes of signing in to the web page: a session cookie for a key, or through an OpenID provider."""
+"""Routes of sessions: sign-in to the web page with a key or through an OpenID provider, and sign-out."""
 
 from typing import Annotated
 
@@ -27,9 +27,9 @@ _LONGEST = 4096
 def sign_in(
     request: Request, response: Response, access: AccessDep, settings: SettingsDep, body: NewSession | None = None
 ) -> SessionBody:
-    """With a key in the Authorization header or in the body. The session's secret is in an HttpOnly cookie.
+    """Sign in with a key, in the Authorization header or the body. The session's secret is in an HttpOnly cookie.
 
-    It lasts for the time the server sets, and never longer than its key.
+    The session lasts for the server's session time, but never longer than its key.
     """
     require_same_site(request.headers)
     given = body.key.get_secret_value() if body is not None else None
@@ -41,9 +41,9 @@ def sign_in(
     return SessionBody.of(session, secret)
 
 
-@router.get("", summary="Who is signed in", responses=problems())
+@router.get("", summary="Read the session", responses=problems())
 def read_session(response: Response, access: AccessDep, caller: CallerDep) -> SessionBody:
-    """The token that unsafe requests of this session need is in it."""
+    """The signed-in user, with the CSRF token that unsafe requests of this session need."""
     response.headers["Cache-Control"] = "no-store"
     if not caller.by_cookie:
         return SessionBody.of_key(caller.principal)
@@ -57,7 +57,7 @@ def read_session(response: Response, access: AccessDep, caller: CallerDep) -> Se
 def sign_out(
     request: Request, response: Response, access: AccessDep, settings: SettingsDep, caller: CallerDep
 ) -> SignedOut:
-    """The session has ended, wherever its cookie may have gone."""
+    """End the session, so that its cookie is refused everywhere."""
     if not caller.by_cookie:
         raise NotFound("This request has a key and no session.")
     access.sessions.end(caller.secret)
@@ -69,10 +69,10 @@ def provider(access: AccessDep) -> OpenId:
     """The OpenID provider.
 
     Raises:
-        NotFound: None is set.
+        NotFound: No provider is configured.
     """
     if access.openid is None:
-        raise NotFound("Nobody signs in with OpenID here.")
+        raise NotFound("This server has no OpenID provider.")
     return access.openid
 
 
@@ -91,10 +91,10 @@ def begin_login(
     settings: SettingsDep,
     openid: ProviderDep,
     next_path: Annotated[
-        str, Query(alias="next", max_length=_LONGEST, description="Where to go then: a path on this server.")
+        str, Query(alias="next", max_length=_LONGEST, description="The path on this server to go to after the sign-in.")
     ] = "/",
 ) -> RedirectResponse:
-    """Sends the browser to the provider, which sends it back to the callback."""
+    """Redirect the browser to the provider, which redirects it back to the callback."""
     url, sealed = openid.begin(next_path=next_path, callback=_callback(request))
     response = RedirectResponse(url, status_code=303)
     # Lax: the provider's redirect brings it back, which is a request from another site
@@ -106,7 +106,7 @@ def begin_login(
     "/oidc/callback",
     status_code=303,
     response_class=RedirectResponse,
-    summary="Come back from OpenID",
+    summary="Complete an OpenID sign-in",
     responses=problems(404, 422, 503),
 )
 def finish_login(
@@ -115,12 +115,16 @@ def finish_login(
     settings: SettingsDep,
     openid: ProviderDep,
     login_state: Annotated[
-        str, Query(alias="state", max_length=_LONGEST, description="What the provider was sent with the browser.")
+        str, Query(alias="state", max_length=_LONGEST, description="The `state` that was sent to the provider.")
     ] = "",
-    code: Annotated[str, Query(max_length=_LONGEST, description="What the provider gives out tokens for.")] = "",
-    error: Annotated[str, Query(max_length=_LONGEST, description="Why the provider signed nobody in.")] = "",
+    code: Annotated[
+        str, Query(max_length=_LONGEST, description="The authorization code, which is exchanged for tokens.")
+    ] = "",
+    error: Annotated[
+        str, Query(max_length=_LONGEST, description="The provider's error code, when the sign-in failed.")
+    ] = "",
 ) -> RedirectResponse:
-    """Sets the session cookie. Who signs in for the first time becomes a user of the tenant that the server sets."""
+    """Set the session cookie. The first sign-in creates a user in the configured tenant."""
     if error or not code:
         raise Unauthenticated("The OpenID provider did not sign you in.")
     sealed = request.cookies.get(_LOGIN_COOKIE)
@@ -160,7 +164,7 @@ def _set(
 
 
 def _path(request: Request) -> str:
-    """The login's routes as the browser sees them: behind a proxy they lie under its path."""
+    """The path of the OpenID routes for the browser, including a proxy's prefix."""
     return f"{request.scope.get('root_path', '')}{_LOGIN_PATH}"
 
 

@@ -1,4 +1,4 @@
-"""Routes of tenants, for the operator. A tenant is disabled and never removed: the ledger names it."""
+"""Routes of tenants, for the operator. Tenants are disabled, never deleted, since the ledger refers to them."""
 
 from fastapi import APIRouter
 
@@ -13,24 +13,24 @@ from app.ids import new_id
 router = APIRouter(prefix="/v1/admin/tenants", tags=["administration"])
 
 
-@router.post("", status_code=201, summary="Make a tenant", responses=problems(409, 422))
+@router.post("", status_code=201, summary="Create a tenant", responses=problems(409, 422))
 def create_tenant(body: NewTenant, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> TenantBody:
-    """Its documents, keys and bills are its own. Make its first key next: POST /v1/admin/tenants/{id}/keys."""
+    """Create a tenant with separate documents, keys and bills. Then create its first key by `POST …/{id}/keys`."""
     record = access.audit.recording(principal, "tenant.created", request_id=request_id)
     return TenantBody.of(access.tenants.create(body.id or new_id("tenant"), name=body.name, record=record))
 
 
 @router.get("", summary="List tenants", responses=problems(422))
 def list_tenants(access: AccessDep, limit: Limit = 100, cursor: Cursor = None) -> Page[TenantBody]:
-    """Oldest first, disabled ones too."""
+    """All tenants, oldest first, including disabled ones."""
     found, following = access.tenants.list(limit=limit, cursor=cursor)
     data = [TenantBody.of(tenant) for tenant in found]
     return Page(data=data, has_more=following is not None, next_cursor=following)
 
 
-@router.get("/{tenant_id}", summary="A tenant", responses=problems(404))
+@router.get("/{tenant_id}", summary="Read a tenant", responses=problems(404))
 def read_tenant(tenant_id: str, access: AccessDep) -> TenantBody:
-    """Its name, and whether it is let in."""
+    """A tenant, with its name and whether it is disabled."""
     return TenantBody.of(access.tenants.get(tenant_id))
 
 
@@ -38,7 +38,7 @@ def read_tenant(tenant_id: str, access: AccessDep) -> TenantBody:
 def patch_tenant(
     tenant_id: str, body: TenantPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> TenantBody:
-    """Rename it, or refuse all its keys and sessions from now on; what it has stays."""
+    """Rename a tenant, or disable it: all its keys and sessions are refused, its data stay."""
     changed = access.tenants.update(
         tenant_id,
         name=body.name if body.name is not None else KEEP,
@@ -48,11 +48,11 @@ def patch_tenant(
     return TenantBody.of(changed)
 
 
-@router.post("/{tenant_id}/keys", status_code=201, summary="Make a tenant's key", responses=problems(404, 422))
+@router.post("/{tenant_id}/keys", status_code=201, summary="Create a tenant's key", responses=problems(404, 422))
 def create_tenant_key(
     tenant_id: str, body: NewTenantKey, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> NewKeyBody:
-    """An administrator's, unless you say otherwise; the tenant makes its others itself. The secret is shown once."""
+    """Create a key of a tenant, by default an administrator's. The secret is shown only once."""
     tenant = access.tenants.get(tenant_id)
     key, secret = access.keys.create(
         tenant_id=tenant.id,

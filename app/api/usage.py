@@ -1,4 +1,4 @@
-"""Routes of usage: everyone's own, and the administrator's reports."""
+"""Routes of usage: the caller's own, and the reports for administrators."""
 
 from typing import Annotated, Literal
 
@@ -31,9 +31,9 @@ router = APIRouter(tags=["usage"])
 _SINGLE = ("start_time", "end_time", "bucket_width", "tz", "limit", "page")
 
 
-@router.get("/v1/usage", summary="Your own use", responses=problems())
+@router.get("/v1/usage", summary="Read your own usage", responses=problems())
 def own_usage(usage: UsageDep, settings: SettingsDep, principal: PrincipalDep) -> OwnUsage:
-    """Tokens of the calling key's user today, this month, and ever."""
+    """Tokens of the caller's user today, this month and in total."""
     own = usage.reports.own(tenant_id=principal.tenant_id, user_id=principal.user_id)
     budgets = [OwnBudget.of(budget, currency=settings.currency) for budget in usage.budgets.of(principal)]
     return OwnUsage.model_validate({**own, "budgets": budgets})
@@ -60,17 +60,19 @@ def report_query(
     user_ids: Annotated[list[str] | None, Query(description="Only these users.")] = None,
     api_key_ids: Annotated[list[str] | None, Query(description="Only these keys.")] = None,
     models: Annotated[list[str] | None, Query(description="Only these models.")] = None,
-    statuses: Annotated[list[str] | None, Query(description="Only calls that ended so, or `adjustment`.")] = None,
+    statuses: Annotated[list[str] | None, Query(description="Only calls with these statuses, or `adjustment`.")] = None,
     limit: Annotated[
         int | None,
-        Query(description="Most buckets on a page: 672 quarter hours, 168 hours, 31 days (180 of costs), 36 months."),
+        Query(
+            description="Buckets on a page; at most 672 quarter hours, 168 hours, 31 days (180 of costs) or 36 months."
+        ),
     ] = None,
-    page: Annotated[str | None, Query(description="`next_page` of the page before.")] = None,
+    page: Annotated[str | None, Query(description="`next_page` of the previous page.")] = None,
 ) -> ReportQuery:
-    """What a report is asked for.
+    """The query of a report, from its parameters.
 
     Raises:
-        InvalidRequest: A parameter there is not.
+        InvalidRequest: A parameter is unknown.
     """
     given = {
         "group_by": group_by,
@@ -106,7 +108,7 @@ ReportQueryDep = Annotated[ReportQuery, Depends(report_query)]
     responses={**EXPORTS, **problems(422)},
 )
 def completions(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
-    """Buckets by the time the books were closed: a closed bucket never changes."""
+    """Calls of language models, in buckets by their time of settlement; a final bucket never changes."""
     return exported(request, usage.ledger, report_rows.COMPLETIONS, usage.reports.completions, query)
 
 
@@ -117,7 +119,7 @@ def completions(request: Request, query: ReportQueryDep, usage: UsageDep) -> Res
     responses={**EXPORTS, **problems(422)},
 )
 def embeddings(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
-    """Queries and documents that were embedded; `group_by=operation` tells them apart."""
+    """Embedded queries and documents; `group_by=operation` separates them."""
     return exported(request, usage.ledger, report_rows.EMBEDDINGS, usage.reports.embeddings, query)
 
 
@@ -134,12 +136,12 @@ def rerank(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response
 
 @router.get(
     "/v1/admin/usage/judge",
-    summary="Tokens read to find and check answers over time",
+    summary="Reader and verifier tokens over time",
     response_model=ReportPage[JudgeResult],
     responses={**EXPORTS, **problems(422)},
 )
 def judge(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
-    """Calls of what reads passages to find, keep or check an answer."""
+    """Calls of models that read passages to find, select or verify answers."""
     return exported(request, usage.ledger, report_rows.JUDGE, usage.reports.judge, query)
 
 
@@ -150,7 +152,7 @@ def judge(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
     responses={**EXPORTS, **problems(422)},
 )
 def costs(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
-    """What every call cost, adjustments with it; by line item and by document where that is asked."""
+    """Costs of all calls, including adjustments; optionally by line item or document."""
     return exported(request, usage.ledger, report_rows.COSTS, usage.reports.costs, query)
 
 
@@ -168,20 +170,20 @@ def documents(
     end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
     order_by: Annotated[
         Literal["cost", "num_retrieved", "num_cited", "context_tokens", "ingest_tokens"],
-        Query(description="What to sort by."),
+        Query(description="Sort key."),
     ] = "cost",
-    order: Annotated[Literal["desc", "asc"], Query(description="Most or least first.")] = "desc",
+    order: Annotated[Literal["desc", "asc"], Query(description="Descending or ascending.")] = "desc",
     document_ids: Annotated[list[str] | None, Query(description="Only these documents.")] = None,
     cited: Annotated[
-        bool | None, Query(description="`true`: only documents that an answer cites; `false`: only those none does.")
+        bool | None, Query(description="`true`: only cited documents; `false`: only documents that no answer cites.")
     ] = None,
-    limit: Annotated[int, Query(description="Most documents on a page, at most 1000.")] = 100,
-    page: Annotated[str | None, Query(description="`next_page` of the page before.")] = None,
+    limit: Annotated[int, Query(description="Documents on a page, at most 1000.")] = 100,
+    page: Annotated[str | None, Query(description="`next_page` of the previous page.")] = None,
 ) -> Response:
-    """Every document of the tenant, those nobody ever read or cited among them, and deleted ones that were paid for.
+    """Every document of the tenant, used or not, and deleted documents that caused costs.
 
-    Citations are counted when an answer is whole. The counts are at least: what the database could not take then, the
-    log tells.
+    Citations are counted when an answer is complete. The counts are lower bounds: updates that the database could not
+    store are only logged.
     """
     single = ("start_time", "end_time", "order_by", "order", "cited", "limit", "page")
     refuse_unknown(request, lists=("document_ids",), single=single)
@@ -200,7 +202,7 @@ def documents(
     return exported(request, usage.ledger, report_rows.DOCUMENTS, usage.reports.documents, query)
 
 
-@router.post("/v1/admin/usage/rebuild", summary="Build the sums of a range again", responses=problems(404, 422, 503))
+@router.post("/v1/admin/usage/rebuild", summary="Rebuild rollups", responses=problems(404, 422, 503))
 def rebuild(
     body: RebuildBody,
     request: Request,
@@ -209,7 +211,7 @@ def rebuild(
     database: DatabaseDep,
     principal: PrincipalDep,
 ) -> RebuiltBody:
-    """From the ledger itself, for a tenant; where the sums were right nothing changes. Calls may go on meanwhile."""
+    """Compute the rollups of a range again from the ledger, for one tenant. Calls may continue meanwhile."""
     tenant_id = access.tenants.get(body.tenant_id or principal.tenant_id).id
     days = usage.rollups.rebuild(tenant_id=tenant_id, start=body.start_time, end=body.end_time)
     detail = {"start_time": body.start_time, "end_time": body.end_time, "days": days}

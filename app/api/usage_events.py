@@ -1,4 +1,4 @@
-"""Routes of the raw ledger: every settled call and adjustment, as pages and as files."""
+"""Routes of the raw usage ledger: settled calls and adjustments, as pages or files."""
 
 import time
 from collections.abc import Sequence
@@ -33,14 +33,14 @@ def line_filter(
     user_ids: Annotated[list[str] | None, Query(description="Only these users.")] = None,
     api_key_ids: Annotated[list[str] | None, Query(description="Only these keys.")] = None,
     models: Annotated[list[str] | None, Query(description="Only these models.")] = None,
-    statuses: Annotated[list[str] | None, Query(description="Only calls that ended so, or `adjustment`.")] = None,
+    statuses: Annotated[list[str] | None, Query(description="Only calls with these statuses, or `adjustment`.")] = None,
     operations: Annotated[list[str] | None, Query(description="Only these operations, such as `chat`.")] = None,
     request_id: Annotated[str | None, Query(description="Only this request's calls.")] = None,
 ) -> LineFilter:
-    """Which lines are asked for.
+    """The filter of ledger lines, from the query parameters.
 
     Raises:
-        InvalidRequest: A parameter, a status or an operation there is not.
+        InvalidRequest: A parameter, status or operation is unknown.
     """
     given = {
         "project_ids": project_ids,
@@ -59,7 +59,7 @@ def line_filter(
 
 @router.get(
     "/v1/admin/usage/events",
-    summary="The raw ledger",
+    summary="List usage events",
     response_model=Page[LineBody],
     responses={**EXPORTS, **problems(422, 503)},
 )
@@ -72,10 +72,10 @@ def list_events(
     start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
     end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
     tz: Annotated[str | None, Query(description="IANA zone of local times; default: the reporting zone.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000, description="Most lines on a page.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of lines on a page.")] = 100,
     cursor: Cursor = None,
 ) -> Response:
-    """Settled calls and adjustments in the order they counted. A file has the whole range, as of one moment."""
+    """Settled calls and adjustments, by time of settlement. A file has the whole range at one point in time."""
     zone = zone_named(settings.reporting_zone if tz is None else tz)
     if not 0 <= start_time <= LATEST:
         raise InvalidRequest("start_time must be Unix seconds.", param="start_time")
@@ -113,7 +113,10 @@ def list_events(
 
 
 @router.get(
-    "/v1/admin/usage/events/{event_id}", summary="A call", response_model=WholeEventBody, responses=problems(404, 422)
+    "/v1/admin/usage/events/{event_id}",
+    summary="Read a usage event",
+    response_model=WholeEventBody,
+    responses=problems(404, 422),
 )
 def read_event(
     event_id: str,
@@ -122,7 +125,7 @@ def read_event(
     principal: PrincipalDep,
     tz: Annotated[str | None, Query(description="IANA zone of local times; default: the reporting zone.")] = None,
 ) -> Response:
-    """A settled call, the documents it read, the prices it was costed with and what was corrected since."""
+    """A settled call, with its documents, prices and later adjustments."""
     zone = zone_named(settings.reporting_zone if tz is None else tz)
     return JSONResponse(whole_object(usage.raw_ledger.event(event_id, tenant_id=principal.tenant_id), zone))
 

@@ -1,4 +1,4 @@
-"""Routes of users. A user's id stays for good, since usage is booked on it."""
+"""Routes of users. A user's id is permanent, since usage is recorded for it."""
 
 from fastapi import APIRouter
 
@@ -13,9 +13,9 @@ from app.types import Principal
 router = APIRouter(prefix="/v1/admin/users", tags=["administration"])
 
 
-@router.post("", status_code=201, summary="Make a user", responses=problems(409, 422))
+@router.post("", status_code=201, summary="Create a user", responses=problems(409, 422))
 def create_user(body: NewUser, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
-    """Keys make their users themselves; this is for those who come before their keys."""
+    """Create a user without a key. Creating a key also creates its user."""
     _unlimited(principal)
     made = access.users.create(
         body.id or new_id("user"),
@@ -28,14 +28,14 @@ def create_user(body: NewUser, access: AccessDep, principal: PrincipalDep, reque
 
 @router.get("", summary="List users", responses=problems(422))
 def list_users(access: AccessDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None) -> Page[UserBody]:
-    """The tenant's, oldest first, disabled ones too."""
+    """The tenant's users, oldest first, including disabled ones."""
     found, following = access.users.list(tenant_id=principal.tenant_id, limit=limit, cursor=cursor)
     return Page(data=[UserBody.of(user) for user in found], has_more=following is not None, next_cursor=following)
 
 
-@router.get("/{user_id}", summary="A user", responses=problems(404))
+@router.get("/{user_id}", summary="Read a user", responses=problems(404))
 def read_user(user_id: str, access: AccessDep, principal: PrincipalDep) -> UserBody:
-    """Its name, and whether it is let in."""
+    """A user, with its name and whether it is disabled."""
     return UserBody.of(access.users.get(user_id, tenant_id=principal.tenant_id))
 
 
@@ -43,7 +43,7 @@ def read_user(user_id: str, access: AccessDep, principal: PrincipalDep) -> UserB
 def patch_user(
     user_id: str, body: UserPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> UserBody:
-    """Rename it, or refuse its keys and sessions until you take them again."""
+    """Rename a user, or disable it: its keys and sessions are refused until it is enabled again."""
     _unlimited(principal)
     if body.disabled:
         _not_yourself(principal, user_id)
@@ -57,9 +57,9 @@ def patch_user(
     return UserBody.of(changed)
 
 
-@router.delete("/{user_id}", summary="Remove a user", responses=problems(404, 409))
+@router.delete("/{user_id}", summary="Delete a user", responses=problems(404, 409))
 def remove_user(user_id: str, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
-    """Disable it and end its keys and sessions for good. Its usage stays, under its id."""
+    """Disable a user, and end its keys and sessions for good. Its usage stays under its id."""
     _unlimited(principal)
     _not_yourself(principal, user_id)
     record = access.audit.recording(principal, "user.removed", request_id=request_id)
@@ -67,7 +67,7 @@ def remove_user(user_id: str, access: AccessDep, principal: PrincipalDep, reques
 
 
 def _unlimited(principal: Principal) -> None:
-    """Users belong to no collection.
+    """Refuse keys that are limited to collections: users belong to the whole tenant.
 
     Raises:
         Forbidden: The caller's key is limited to collections.
@@ -77,10 +77,10 @@ def _unlimited(principal: Principal) -> None:
 
 
 def _not_yourself(principal: Principal, user_id: str) -> None:
-    """Nobody locks themselves out by mistake.
+    """Refuse to disable the caller's own user, against lock-out by mistake.
 
     Raises:
         Conflict: The user is the caller.
     """
     if user_id == principal.user_id:
-        raise Conflict("This is the user you are; let another administrator do it.")
+        raise Conflict("You cannot disable or delete your own user; ask another administrator.")

@@ -1,4 +1,4 @@
-"""The web page: one HTML file and what it loads, all of it built beforehand and served from here."""
+"""Serves the web page: a prebuilt HTML file and its assets."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from app.errors import NotFound
 BUILT = Path(__file__).parents[1] / "web" / "dist"
 """The folder that the built page is served from."""
 _A_YEAR = "public, max-age=31536000, immutable"
-# A worker obeys the policy of its own file. The one that reads PDFs decodes pictures by WebAssembly of ours.
+# A worker has the policy of its own file. The PDF worker decodes images with WebAssembly.
 _PDF_WORKER = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
 
 router = APIRouter(include_in_schema=False)
@@ -21,22 +21,22 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/", response_class=FileResponse)
 def read_page() -> FileResponse:
-    """The page; browsers ask each time whether it is another one (RFC 9111, section 5.2.2.4).
+    """The page; browsers revalidate it each time (RFC 9111, section 5.2.2.4).
 
     Raises:
-        NotFound: It was not built.
+        NotFound: The page was not built.
     """
     return _file("index.html")
 
 
 @router.get("/icon.svg", response_class=FileResponse)
 def read_icon() -> FileResponse:
-    """Its icon."""
+    """The icon of the page."""
     return _file("icon.svg")
 
 
 def serve_assets(app: FastAPI) -> None:
-    """Serve what the page loads; a file's name changes with what is in it, so browsers keep it."""
+    """Serve the assets of the page, cached for a year: a file's name changes with its content."""
     app.mount("/assets", _Assets(directory=BUILT / "assets", check_dir=False))
 
 

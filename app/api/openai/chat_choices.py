@@ -1,4 +1,4 @@
-"""An answer as OpenAI's protocol shows it: annotations, log probabilities, why it ended."""
+"""Converts answers into OpenAI's choices: annotations, log probabilities, finish reason."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from app.api.schemas.answers import CitationBody
 from generation.ports import Tokenizer
 from generation.types import TokenLogprob
 
-_LEAST = -9999.0  # stands for a probability of 0, whose logarithm JSON cannot say
+_LEAST = -9999.0  # OpenAI's value for a probability of 0, whose logarithm JSON cannot represent
 
 
 def choice_of(answer: Answer, *, index: int, in_json: bool, tokenizer: Tokenizer) -> dict[str, Any]:
-    """A whole answer as a choice; of one `in_json` a refusal is no content, since a sentence would be no JSON."""
+    """A complete answer as a choice; a refusal `in_json` has null `content`, since a sentence is not JSON."""
     refused = in_json and answer.reason in REFUSED
     message = {
         "role": "assistant",
@@ -27,17 +27,17 @@ def choice_of(answer: Answer, *, index: int, in_json: bool, tokenizer: Tokenizer
 
 
 def annotations(answer: Answer) -> list[dict[str, object]]:
-    """OpenAI's file citations."""
+    """The citations as OpenAI's `file_citation` annotations."""
     return [_annotation(citation) for citation in answer.citations]
 
 
 def finish_reason(answer: Answer) -> str:
-    """OpenAI knows stop and length; a cancelled answer has no reader left to tell."""
+    """OpenAI's finish reason, `length` or `stop`; a cancelled answer has no client left to read it."""
     return "length" if answer.finish_reason == "length" else "stop"
 
 
 def logprobs(tokens: Sequence[TokenLogprob], tokenizer: Tokenizer) -> dict[str, Any] | None:
-    """OpenAI's `logprobs`, None where there are none. Tokens without text, which end an answer, are left out."""
+    """OpenAI's `logprobs`, None without any. Tokens without text, which end an answer, are left out."""
     if not tokens:
         return None
     content = [
@@ -57,7 +57,7 @@ def _token(token_id: int, logprob: float, tokenizer: Tokenizer) -> dict[str, Any
 
 
 def _annotation(citation: Citation) -> dict[str, object]:
-    """`index` is the character the marker ends at; our own fields follow."""
+    """One annotation: `index` is the end of the marker; the fields of the citation are included."""
     return {
         "type": "file_citation",
         "file_id": citation.document_id,

@@ -1,4 +1,4 @@
-"""A chat completion as OpenAI's stream: chunks, one of usage, and an end that says how it ended."""
+"""A chat completion as OpenAI's event stream: chunks, optionally the usage, and a final event."""
 
 import json
 import secrets
@@ -20,12 +20,12 @@ _PADDED_TO = 32  # characters of text and obfuscation together are a multiple of
 
 
 class ChatStream:
-    """One request's chunks. `events` is read once; `error_event` ends it when that fails."""
+    """The event stream of one request. `events` can be read once; `error_event` ends it after a failure."""
 
     def __init__(
         self, choices: Choices, *, model: str, fingerprint: str, tokenizer: Tokenizer, options: StreamOptions | None
     ) -> None:
-        """`options` None: neither usage nor obfuscation was asked for."""
+        """`options` None: neither usage nor obfuscation was requested."""
         self._choices = choices
         self._tokenizer = tokenizer
         self._options = options or StreamOptions()
@@ -42,7 +42,7 @@ class ChatStream:
         """The chunks, then `[DONE]`.
 
         Raises:
-            DeadlinePassed, GenerationError: An answer failed; all others are ended.
+            DeadlinePassed, GenerationError: An answer failed; the others are cancelled.
         """
         first = self._choices.first
         refused = first.question.json_schema is not None and not (first.generates or first.quotes)
@@ -66,7 +66,7 @@ class ChatStream:
         yield sse(None, "[DONE]")
 
     def error_event(self, problem: dict[str, object]) -> bytes:
-        """The end of a stream that failed: OpenAI's error, the problem document, and what the answers cost so far."""
+        """The last event of a failed stream: OpenAI's error, the problem document, and the usage so far."""
         usage = UsageBody.of(total(self._spent)).model_dump() if self._spent else None
         return sse(None, json.dumps({"error": openai_error(problem), **problem, "usage": usage}))
 

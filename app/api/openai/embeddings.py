@@ -34,7 +34,7 @@ async def create_embeddings(
     request_id: RequestId,
     deadline: AnswerDeadline,
 ) -> Response:
-    """Vectors of the model that finds passages; every text is read whole or the request is refused."""
+    """Vectors of the model that searches passages. A text longer than its input is refused, never truncated."""
     embedder = models.embedder
     _check(body, embedder.info)
     embedding = TextEmbedding(embedder, usage.ledger, request_id=request_id, principal=principal, deadline=deadline)
@@ -74,7 +74,7 @@ def _texts(body: EmbeddingRequest, embedder: Embedder) -> list[str]:
 
 
 def _rendered(embedded: Embedded, info: EmbedderInfo, *, in_base64: bool) -> bytes:
-    """The response's bytes: a large one is made where it holds up nobody."""
+    """The response as bytes, serialized in a thread, since it may be large."""
     data = [
         EmbeddingBody(
             index=index,

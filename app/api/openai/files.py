@@ -27,8 +27,12 @@ _FORM = {
                     "type": "object",
                     "required": ["file", "purpose"],
                     "properties": {
-                        "file": {"type": "string", "format": "binary", "description": "A document."},
-                        "purpose": {"type": "string", "enum": list(_PURPOSES), "description": "What it is for."},
+                        "file": {"type": "string", "format": "binary", "description": "The file."},
+                        "purpose": {
+                            "type": "string",
+                            "enum": list(_PURPOSES),
+                            "description": "The purpose of the file.",
+                        },
                     },
                 }
             }
@@ -44,7 +48,7 @@ _FORM = {
     responses=problems(400, 413, 415, 422, 503),
 )
 async def create_file(request: Request, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep) -> FileBody:
-    """Keep a file. It is searched once it is put into a vector store, whose document has the same id."""
+    """Store a file. It is searched once it is added to a vector store, as a document with the same id."""
     fields, filename, received = await received_form(request, corpus.files, limit=settings.max_upload_mb << 20)
     try:
         for name in fields:
@@ -52,7 +56,7 @@ async def create_file(request: Request, corpus: CorpusDep, settings: SettingsDep
                 raise UnsupportedParameter(f"The parameter '{name[:40]}' is not supported.", param=name[:40])
         purpose = fields.get("purpose")
         if purpose is None:
-            raise InvalidRequest("Say what the file is for as 'purpose'.", param="purpose")
+            raise InvalidRequest("The field 'purpose' is missing.", param="purpose")
         if purpose not in _PURPOSES:
             raise UnsupportedParameter("Files are for 'assistants' or 'user_data' here.", param="purpose")
     except BaseException:
@@ -68,38 +72,38 @@ async def create_file(request: Request, corpus: CorpusDep, settings: SettingsDep
 def list_files(
     corpus: CorpusDep,
     principal: PrincipalDep,
-    purpose: Annotated[str | None, Query(max_length=100, description="Only those for this purpose.")] = None,
-    limit: Annotated[int, Query(ge=1, le=10_000, description="Most items on a page.")] = 1000,
-    order: Annotated[Literal["asc", "desc"], Query(description="Newest first, or oldest.")] = "desc",
-    after: Annotated[str | None, Query(max_length=100, description="`last_id` of the page before.")] = None,
+    purpose: Annotated[str | None, Query(max_length=100, description="Only files with this purpose.")] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Maximum number of items on a page.")] = 1000,
+    order: Annotated[Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.")] = "desc",
+    after: Annotated[str | None, Query(max_length=100, description="`last_id` of the previous page.")] = None,
 ) -> ListBody[FileBody]:
-    """Every document this key reaches, and files that are in no vector store."""
+    """Every document that this key can access, and files in no vector store."""
     place = Place(limit=limit, order=order, after=after)
     listed = corpus.openai_files.rows.files(principal, place, purpose=purpose, of_documents=PURPOSE)
     return ListBody[FileBody].of(listed, FileBody.of)
 
 
-@router.get("/v1/files/{file_id}", summary="A file", responses=problems(404))
+@router.get("/v1/files/{file_id}", summary="Read a file", responses=problems(404))
 def read_file_object(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileBody:
-    """What a citation's `file_id` names."""
+    """A file, also by the `file_id` of a citation."""
     return FileBody.of(corpus.openai_files.find(file_id, principal=principal))
 
 
 @router.delete("/v1/files/{file_id}", summary="Delete a file", responses=problems(404))
 def delete_file(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileDeleted:
-    """Remove the file, also from its vector store; no search sees it once this answers."""
+    """Delete the file, also from its vector store; no search finds it once this returns."""
     corpus.openai_files.delete(file_id, principal=principal)
     return FileDeleted(id=file_id)
 
 
 @router.get(
     "/v1/files/{file_id}/content",
-    summary="A file's bytes",
+    summary="Download a file",
     response_class=FileResponse,
     responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
 )
 def read_file_content(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileResponse:
-    """The original, as an attachment."""
+    """The original file, as an attachment."""
     file = corpus.openai_files.find(file_id, principal=principal)
     unattached = isinstance(file, UnattachedFile)
     version = KEPT if isinstance(file, UnattachedFile) else file.live_version or file.version

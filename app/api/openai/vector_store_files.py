@@ -1,4 +1,4 @@
-"""OpenAI's protocol: files of vector stores, which are documents, and batches of them."""
+"""OpenAI's protocol: files in vector stores, which are documents, and file batches."""
 
 from typing import Annotated
 
@@ -24,18 +24,18 @@ from app.server.state import Corpus
 router = APIRouter(tags=["openai"])
 
 _POLL_HEADER, _POLL_MS = "openai-poll-after-ms", "250"
-StateFilter = Annotated[FileState | None, Query(alias="filter", description="Only files in this state.")]
+StateFilter = Annotated[FileState | None, Query(alias="filter", description="Only files with this status.")]
 
 
 @router.post(
     "/v1/vector_stores/{vector_store_id}/files",
-    summary="Put a file into a vector store",
+    summary="Add a file to a vector store",
     responses=problems(400, 404, 409, 422, 503),
 )
 def create_store_file(
     store: StoreDep, body: NewStoreFile, response: Response, corpus: CorpusDep, principal: PrincipalDep
 ) -> StoreFileBody:
-    """Queue the file's ingestion; it is a document of the collection from now on."""
+    """Make the file a document of the collection, and queue its ingestion."""
     document = corpus.openai_files.attach(body.file_id, store.id, attributes=body.attributes, principal=principal)
     shown = StoreFileBody.of(document)
     _ask_again_soon(response, shown.status)
@@ -48,16 +48,16 @@ def create_store_file(
 def list_store_files(
     store: StoreDep, corpus: CorpusDep, place: PlaceDep, status: StateFilter = None
 ) -> ListBody[StoreFileBody]:
-    """Its documents."""
+    """The documents of the collection."""
     listed = corpus.openai_files.rows.documents(store.id, place, state=status)
     return ListBody[StoreFileBody].of(listed, StoreFileBody.of)
 
 
 @router.get(
-    "/v1/vector_stores/{vector_store_id}/files/{file_id}", summary="A vector store's file", responses=problems(404)
+    "/v1/vector_stores/{vector_store_id}/files/{file_id}", summary="Read a vector store's file", responses=problems(404)
 )
 def read_store_file(document: StoreFileDep, response: Response) -> StoreFileBody:
-    """How far its ingestion is."""
+    """A file of the vector store, with the status of its ingestion."""
     shown = StoreFileBody.of(document)
     _ask_again_soon(response, shown.status)
     return shown
@@ -71,27 +71,27 @@ def read_store_file(document: StoreFileDep, response: Response) -> StoreFileBody
 def patch_store_file(
     document: StoreFileDep, body: StoreFilePatch, corpus: CorpusDep, principal: PrincipalDep
 ) -> StoreFileBody:
-    """Replace the document's metadata; nothing is embedded again."""
+    """Replace the document's metadata, without embedding it again."""
     changed = corpus.documents.update_metadata(document.id, body.attributes or {}, tenant_id=principal.tenant_id)
     return StoreFileBody.of(changed)
 
 
 @router.delete(
     "/v1/vector_stores/{vector_store_id}/files/{file_id}",
-    summary="Take a file out of a vector store",
+    summary="Remove a file from a vector store",
     responses=problems(404),
 )
 def delete_store_file(document: StoreFileDep, corpus: CorpusDep, principal: PrincipalDep) -> StoreFileDeleted:
-    """No search sees it once this answers. The file is kept; delete it by `DELETE /v1/files/{id}`."""
+    """No search finds it once this returns. The file is kept; delete it by `DELETE /v1/files/{id}`."""
     corpus.openai_files.detach(document, principal=principal)
     return StoreFileDeleted(id=document.id)
 
 
 @router.get(
-    "/v1/vector_stores/{vector_store_id}/files/{file_id}/content", summary="A file's text", responses=problems(404)
+    "/v1/vector_stores/{vector_store_id}/files/{file_id}/content", summary="Read a file's text", responses=problems(404)
 )
 def read_store_file_content(document: StoreFileDep, corpus: CorpusDep, principal: PrincipalDep) -> ContentPage:
-    """The canonical text, which offsets of citations refer to."""
+    """The canonical text, which the offsets of citations refer to."""
     if document.live_version is None:
         raise NotFound("The file has no text yet.")
     text = corpus.contents.text(document.id, tenant_id=principal.tenant_id, version=document.live_version)
@@ -100,34 +100,34 @@ def read_store_file_content(document: StoreFileDep, corpus: CorpusDep, principal
 
 @router.post(
     "/v1/vector_stores/{vector_store_id}/file_batches",
-    summary="Put files into a vector store",
+    summary="Add files to a vector store",
     responses=problems(400, 404, 409, 422, 503),
 )
 def create_batch(
     store: StoreDep, body: NewBatch, response: Response, corpus: CorpusDep, principal: PrincipalDep
 ) -> BatchBody:
-    """Queue the ingestion of all of them, or of none where one is missing."""
+    """Queue the ingestion of all files, or of none when one is missing."""
     batch = corpus.openai_files.attach_batch(body.wanted, store.id, principal=principal)
     return _body(corpus, batch, response)
 
 
 @router.get(
-    "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}", summary="A batch of files", responses=problems(404)
+    "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}", summary="Read a file batch", responses=problems(404)
 )
 def read_batch(batch_id: str, store: StoreDep, response: Response, corpus: CorpusDep) -> BatchBody:
-    """How far its files are."""
+    """A file batch, with the status of its files."""
     return _body(corpus, corpus.openai_files.rows.batch(batch_id, collection_id=store.id), response)
 
 
 @router.post(
     "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
-    summary="Cancel a batch of files",
+    summary="Cancel a file batch",
     responses=problems(404),
 )
 def cancel_batch(
     batch_id: str, store: StoreDep, response: Response, corpus: CorpusDep, principal: PrincipalDep
 ) -> BatchBody:
-    """Stop what is not ingested yet; what is, stays."""
+    """Cancel the ingestion of the remaining files; ingested files stay."""
     rows = corpus.openai_files.rows
     corpus.openai_files.cancel(rows.batch(batch_id, collection_id=store.id), principal=principal)
     return _body(corpus, rows.batch(batch_id, collection_id=store.id), response)
@@ -135,13 +135,13 @@ def cancel_batch(
 
 @router.get(
     "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/files",
-    summary="List a batch's files",
+    summary="List the files of a batch",
     responses=problems(404, 422),
 )
 def list_batch_files(
     batch_id: str, store: StoreDep, corpus: CorpusDep, place: PlaceDep, status: StateFilter = None
 ) -> ListBody[StoreFileBody]:
-    """Those of its files that are still in the vector store."""
+    """The files of the batch that are still in the vector store."""
     rows = corpus.openai_files.rows
     batch = rows.batch(batch_id, collection_id=store.id)
     listed = rows.documents(store.id, place, state=status, among=batch.file_ids)
@@ -156,6 +156,6 @@ def _body(corpus: Corpus, batch: FileBatch, response: Response) -> BatchBody:
 
 
 def _ask_again_soon(response: Response, status: FileState) -> None:
-    """Without the header OpenAI's clients wait for a second between looks."""
+    """Set the poll interval: without this header OpenAI's clients poll once per second."""
     if status is FileState.IN_PROGRESS:
         response.headers[_POLL_HEADER] = _POLL_MS

@@ -32,12 +32,12 @@ from retrieval.types import Hit
 
 
 def store_in_path(vector_store_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Collection:
-    """The collection a route's path names."""
+    """The collection in a route's path."""
     return visible_collection(corpus, principal, vector_store_id)
 
 
 def file_in_path(file_id: str, store: "StoreDep", corpus: CorpusDep, principal: PrincipalDep) -> Document:
-    """The document of the collection a route's path names.
+    """The document in a route's path, in the path's collection.
 
     Raises:
         NotFound: It is not in this collection, or does not exist.
@@ -49,12 +49,12 @@ def file_in_path(file_id: str, store: "StoreDep", corpus: CorpusDep, principal: 
 
 
 def place_of(
-    limit: Annotated[int, Query(ge=1, le=100, description="Most items on a page.")] = 20,
-    order: Annotated[Literal["asc", "desc"], Query(description="Newest first, or oldest.")] = "desc",
-    after: Annotated[str | None, Query(max_length=100, description="`last_id` of the page before.")] = None,
-    before: Annotated[str | None, Query(max_length=100, description="`first_id` of the page after.")] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of items on a page.")] = 20,
+    order: Annotated[Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.")] = "desc",
+    after: Annotated[str | None, Query(max_length=100, description="`last_id` of the previous page.")] = None,
+    before: Annotated[str | None, Query(max_length=100, description="`first_id` of the next page.")] = None,
 ) -> Place:
-    """Which part of a list."""
+    """The requested part of a list."""
     return Place(limit=limit, order=order, after=after, before=before)
 
 
@@ -67,9 +67,9 @@ _COMBINING = frozenset({"and", "or"})
 
 
 def translated(raw: object, *, depth: int = 1) -> dict[str, object]:
-    """`{"type": "gte", "key": "year", "value": 2024}` as `{"year": {"$gte": 2024}}`, and combinations of such.
+    """Translate OpenAI's attribute filter into a metadata filter, which `parse_filter` then validates.
 
-    What stands in the result is for `parse_filter` to judge.
+    `{"type": "gte", "key": "year", "value": 2024}` becomes `{"year": {"$gte": 2024}}`.
 
     Raises:
         InvalidFilter: A member is missing or unknown, or it is nested too deeply.
@@ -94,11 +94,11 @@ def translated(raw: object, *, depth: int = 1) -> dict[str, object]:
 router = APIRouter(tags=["openai"])
 
 
-@router.post("/v1/vector_stores", summary="Make a vector store", responses=problems(400, 404, 409, 422))
+@router.post("/v1/vector_stores", summary="Create a vector store", responses=problems(400, 404, 409, 422))
 def create_vector_store(body: NewVectorStore, corpus: CorpusDep, principal: PrincipalDep) -> VectorStoreBody:
-    """A collection, with files in it if some are named."""
+    """Create a collection, and add files to it."""
     if principal.collections is not None:
-        raise Forbidden("A key that is limited to collections cannot make new ones.")
+        raise Forbidden("A key that is limited to collections cannot create new ones.")
     metadata = {**(body.metadata or {}), **({"description": body.description} if body.description else {})}
     for file_id in body.file_ids or ():
         corpus.openai_files.find(file_id, principal=principal)
@@ -111,16 +111,16 @@ def create_vector_store(body: NewVectorStore, corpus: CorpusDep, principal: Prin
 
 @router.get("/v1/vector_stores", summary="List vector stores", responses=problems(422))
 def list_vector_stores(corpus: CorpusDep, principal: PrincipalDep, place: PlaceDep) -> ListBody[VectorStoreBody]:
-    """The collections this key reaches."""
+    """The collections that this key can access."""
     rows = corpus.openai_files.rows
     listed = rows.stores(principal, place)
     sizes = rows.sizes([store.id for store in listed.items])
     return ListBody[VectorStoreBody].of(listed, lambda store: VectorStoreBody.of(store, sizes[store.id]))
 
 
-@router.get("/v1/vector_stores/{vector_store_id}", summary="A vector store", responses=problems(404))
+@router.get("/v1/vector_stores/{vector_store_id}", summary="Read a vector store", responses=problems(404))
 def read_vector_store(store: StoreDep, corpus: CorpusDep) -> VectorStoreBody:
-    """Its name, metadata, and how far its files are."""
+    """A vector store, with its metadata and the status of its files."""
     return _body(corpus, store)
 
 
@@ -143,7 +143,7 @@ def patch_vector_store(
 
 @router.delete("/v1/vector_stores/{vector_store_id}", summary="Delete a vector store", responses=problems(404))
 def delete_vector_store(store: StoreDep, corpus: CorpusDep, principal: PrincipalDep) -> VectorStoreDeleted:
-    """Remove the collection from search. Its files are kept, in none; delete them by `DELETE /v1/files/{id}`."""
+    """Delete the collection. Its files are kept outside of any; delete them by `DELETE /v1/files/{id}`."""
     corpus.openai_files.delete_store(store.id, principal=principal)
     return VectorStoreDeleted(id=store.id)
 
@@ -161,7 +161,7 @@ def search_vector_store(
     principal: PrincipalDep,
     request_id: RequestId,
 ) -> StoreSearchPage:
-    """The best passages for a query, or for any of several; nothing is generated."""
+    """The best passages for one or several queries, without generating an answer."""
     queries = [body.query] if isinstance(body.query, str) else body.query
     ranking, limit = body.ranking_options or RankingOptions(), body.max_num_results or 10
     scope = scope_for(

@@ -54,7 +54,7 @@ def test_what_the_server_refuses_is_said_in_its_words_and_whole(footnote: Comman
     assert "'^[^\\s/][^/]{0,199}$'" in footnote.refused("users", "add", "a/b")
     assert footnote.refused("users", "list", key=secret) == footnote.refused("users", "add", "x", key=secret)
     for command in ("disable", "remove"):
-        assert footnote.refused("users", command, "admin").startswith("This is the user you are")
+        assert footnote.refused("users", command, "admin").startswith("You cannot disable or delete your own user")
     assert footnote.run("users", "remove").status == 2
 
 
