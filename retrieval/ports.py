@@ -136,7 +136,13 @@ class Reranker(Protocol):
 
 
 class SpanReader(Protocol):
-    """Reads a question with passages and points at the answer in each. Safe to call from several threads."""
+    """Reads a question with passages and points at the answer in each. Safe to call from several threads.
+
+    Example:
+        >>> (pointer,) = reader.read("When did the plant close?", ["The plant closed on 4 May."])
+        >>> "The plant closed on 4 May."[pointer.start : pointer.end]
+        '4 May'
+    """
 
     @property
     def model(self) -> str:
@@ -163,7 +169,13 @@ class SpanReader(Protocol):
 
 
 class Judge(Protocol):
-    """Reads a claim and a passage together."""
+    """Reads a claim and a passage together.
+
+    Example:
+        >>> (judgement,) = judge.judge("The plant closed.", ["The plant in Oslo closed on 4 May."])
+        >>> judgement.entailment > judgement.contradiction
+        True
+    """
 
     def judge(self, claim: str, passages: Sequence[str]) -> list[Judgement]:
         """The judgement of the claim by each passage, in the order of `passages`."""

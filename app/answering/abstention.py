@@ -9,8 +9,8 @@
    generated: stage "reader", reason "not_in_sources", `refusals.refusal`.
 3. **The first token**, while a model generates (`watched_refusal`; `generation/abstention.py` decides). Score: the
    model's probability of beginning the refusal. From `abstention_threshold` on the model must refuse, below it must
-   not; without a threshold it chooses. Where sentences are quoted without a language model, the score is one minus the
-   best sentence's and the threshold `quoting.selection.THRESHOLD` by default. Stage "model", reason "not_in_sources".
+   not; without a threshold it chooses. Where quotes are the answer, the score is one minus the best sentence's and the
+   threshold by default one minus `quoting.selection.THRESHOLD`. Stage "model", reason "not_in_sources".
 4. **The finished answer** (`after_generation`). An answer whose text is a refusal (`refusals.refuses`) is one: stage
    "model", reason "not_in_sources". A strict answer of which nothing was verified is withheld: stage "verifier",
    reason "not_verified". Any other answer of which nothing was verified is shown, followed by quotes where
