@@ -87,14 +87,14 @@ class Assembly:
         if generation.is_of(self.configured.info):
             return self._stack(self.configured, load_reader(self.settings))
         settings = recorded_settings(self.settings, generation)
-        index = f"The index was built with the embedder {generation.model} (revision {generation.revision})"
+        built_with = f"The index was built with the embedder {generation.model} (revision {generation.revision})"
         remedy = "Put it back until the new vectors are in use."
         try:
             embedder = load_embedder(settings)
         except (SetupError, RetrievalError) as error:
-            raise SetupError(f"{index}, which is needed to search it: {error} {remedy}") from error
+            raise SetupError(f"{built_with}, which is needed to search it: {error} {remedy}") from error
         if not generation.is_of(embedder.info):
-            raise SetupError(f"{index}, and what is there under this name now is another. {remedy}")
+            raise SetupError(f"{built_with}, and another model has this name now. {remedy}")
         return self._stack(embedder, _reader_beside(settings))
 
     def _stack(self, embedder: "SentenceEncoder", reader: SpanReader | None) -> EmbedderStack:

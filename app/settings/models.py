@@ -40,7 +40,7 @@ class ModelSettings(BaseModel, frozen=True):
     )
     reader: str = Field(
         default="auto",
-        description="Span reader that points at answers in what was found: auto (the one that comes with Footnote, "
+        description="Span reader that points at answers in the passages found: auto (the one that comes with Footnote, "
         "where the embedder is its base model), none, or a folder.",
     )
     reranker: str = Field(

@@ -92,7 +92,7 @@ def test_an_embedder_that_is_gone_while_its_vectors_are_needed_is_told_at_the_st
         raise AssertionError("it does not start")
     shutil.copytree(models[1], first)
     with (
-        pytest.raises(SetupError, match="what is there under this name now is another"),
+        pytest.raises(SetupError, match="another model has this name now"),
         build(settings_with(tmp_path / "data", models[1])),
     ):
         raise AssertionError("it does not start")
