@@ -1,4 +1,4 @@
-"""What people say of answers: one score and comment of each, the last one, gone with the conversation of the answer."""
+"""Feedback on answers: one score and comment per answer and user, deleted with the answer's conversation."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from app.db.values import require_text
 from app.errors import NotFound
 from app.types import Principal, Role
 
-_ANSWERING = ("ask", "chat.completions")  # the endpoints whose requests are answers, as the ledger names them
+_ANSWERING = ("ask", "chat.completions")  # the endpoints of answers, as the ledger names them
 _PUT = upsert(
     feedback,
     keys=("request_id", "user_id"),
@@ -29,7 +29,7 @@ _OF_TURN = conversation_turn.c.request_id == feedback.c.request_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """What a user said of an answer. `score` is from -1, bad, to 1, good. Times are Unix seconds."""
+    """A user's feedback on an answer. `score` is from -1, bad, to 1, good. Times are Unix seconds."""
 
     request_id: str
     tenant_id: str
@@ -42,7 +42,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFeedback(Feedback):
-    """Feedback with the conversation its answer is kept in and the question there; None where it is in none."""
+    """Feedback with the answer's conversation and question; None when the answer is not in a conversation."""
 
     conversation_id: str | None
     question: str | None
@@ -51,8 +51,11 @@ class ListedFeedback(Feedback):
 class FeedbackRepository:
     """Feedback of all tenants; `clock` gives Unix seconds.
 
-    Whoever asked may say something of the answer, and so may the tenant's administrators. Of a key that is limited to
-    collections that very key must have asked. For everybody else the answer does not exist.
+    The user who asked and the tenant's administrators may give feedback. A key that is limited to collections must have
+    asked itself. For all others the answer does not exist.
+
+    Example:
+        >>> feedback, is_new = FeedbackRepository(database).put("req_1", principal=principal, score=1.0)
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
@@ -62,21 +65,21 @@ class FeedbackRepository:
     def put(
         self, request_id: str, *, principal: Principal, score: float, comment: str | None = None
     ) -> tuple[Feedback, bool]:
-        """Say what an answer was worth, in place of what the caller's user said of it before; True where that is new.
+        """Set the feedback of the caller's user on an answer; returns it, and whether it is new.
 
         Args:
-            request_id: The request that was answered.
-            principal: Who says it.
+            request_id: The request of the answer.
+            principal: The caller.
             score: From -1, bad, to 1, good.
-            comment: A blank one is none.
+            comment: A blank comment is stored as none.
 
         Raises:
             NotFound: No such answer for this caller.
             InvalidRequest: The comment cannot be stored.
         """
-        assert -1 <= score <= 1, "the body's bounds"
+        assert -1 <= score <= 1, "checked in the request body"
         require_text(comment or "", param="comment")
-        said = comment if comment is not None and comment.strip() else None
+        kept = comment if comment is not None and comment.strip() else None
         now = self._clock()
         with self._database.write() as connection:
             _require_asked(connection, request_id, principal)
@@ -91,13 +94,13 @@ class FeedbackRepository:
                     "created_at": now,
                     "updated_at": now,
                     "score": score,
-                    "comment": said,
+                    "comment": kept,
                 },
             ).one()
             return _to_feedback(row), before is None
 
     def withdraw(self, request_id: str, *, principal: Principal) -> None:
-        """Take back what the caller's user said of an answer; where that is nothing, nothing changes.
+        """Delete the feedback of the caller's user on an answer, if there is any.
 
         Raises:
             NotFound: No such answer for this caller.
@@ -107,7 +110,7 @@ class FeedbackRepository:
             connection.execute(_own(sa.delete(feedback), request_id, principal))
 
     def of_conversation(self, conversation_id: str, *, principal: Principal) -> dict[str, Feedback]:
-        """What the caller's user said of the answers of a conversation that the caller may read, by request id."""
+        """The feedback of the caller's user on the answers of a conversation, by request id."""
         query = (
             sa.select(feedback)
             .join(conversation_turn, _OF_TURN)
@@ -123,12 +126,12 @@ class FeedbackRepository:
     def list(
         self, *, tenant_id: str, limit: int, score_below: float | None = None, cursor: str | None = None
     ) -> tuple[tuple[ListedFeedback, ...], str | None]:
-        """At most `limit` of a tenant's, the newest first, and the cursor of the next page (None: this is the last).
+        """At most `limit` of a tenant's feedback, newest first, and the cursor of the next page (None: no more).
 
-        What is said again keeps its place. With `score_below` only what has a lower score.
+        Changed feedback keeps its place. With `score_below` only feedback with a lower score is listed.
 
         Raises:
-            InvalidRequest: The cursor is not of this list.
+            InvalidRequest: A cursor that this list did not give out.
         """
         place = feedback.c.created_at, feedback.c.request_id, feedback.c.user_id
         query = (
@@ -148,15 +151,15 @@ class FeedbackRepository:
 
 
 def _require_asked(connection: sa.Connection, request_id: str, principal: Principal) -> None:
-    """Check that this is an answer the caller may say something of.
+    """Check that the request is an answer on which the caller may give feedback.
 
-    A conversation knows its answers, also those for which no model was called; the ledger knows the others.
+    Conversations hold their answers, also those without a call of a model; the ledger holds the others.
     """
     kept = (
         sa.select(conversation.c.id)
         .join(conversation_turn)
         .where(conversation_turn.c.request_id == request_id, *owned_by(principal))
-        .with_for_update(read=True, of=conversation)  # a deletion waits, and takes what is said now with it
+        .with_for_update(read=True, of=conversation)  # a concurrent deletion waits, and deletes this feedback, too
     )
     called = sa.select(api_request.c.request_id).where(
         api_request.c.request_id == request_id, api_request.c.endpoint.in_(_ANSWERING), *_asked_by(principal)

@@ -1,8 +1,8 @@
-"""Metadata filters as SQL over `document.metadata`; `retrieval.filters.matches` is the reference.
+"""Compiles metadata filters to SQL conditions on `document.metadata`; `retrieval.filters.matches` is the reference.
 
-Field names are data, so they are bound, never spelled into a JSON path: a name may hold quotes
-and dots. On SQLite `json_each` walks the object's members; on PostgreSQL `->` takes the name.
-Both read a number's decimal form: beyond 2**53 they may not tell a float from the integer beside it.
+Field names are bound parameters and never part of a JSON path, since a name may hold quotes and dots. SQLite iterates
+over the members with `json_each`; PostgreSQL selects one with `->`. Both read numbers in decimal form, so beyond 2**53
+they may not distinguish a float from the next integer.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _ORDER: dict[str, Callable[[Any, Any], _Condition]] = {
 
 
 def compile_filter(condition: Filter, connection: sa.Connection) -> _Condition:
-    """A condition on `document` that is true for exactly the metadata `condition` matches, and never NULL."""
+    """A SQL condition on `document`, true or false and never NULL, for the database of `connection`."""
     if isinstance(condition, Comparison):
         field = _FIELD.on(connection)(condition.field)
         return _compare(condition, field)
@@ -41,12 +41,12 @@ def compile_filter(condition: Filter, connection: sa.Connection) -> _Condition:
 
 
 class _Field(Protocol):
-    """One metadata field of a document, seen by a database."""
+    """SQL conditions on one metadata field of a document."""
 
     def missing(self) -> _Condition: ...
 
     def any_of(self, values: list[MetadataValue]) -> _Condition:
-        """The value, or an element of it when it is a list, equals one of `values` in type and value."""
+        """The value, or an element of a list, equals one of `values` in type and value."""
         ...
 
     def ordered(self, op: str, value: str | int | float) -> _Condition: ...
@@ -68,7 +68,7 @@ def _compare(comparison: Comparison, field: _Field) -> _Condition:
 
 
 class _Sqlite:
-    """A field of the metadata as `json_each` shows it."""
+    """A metadata field on SQLite, read with `json_each`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -97,12 +97,12 @@ def _members(json: sa.ColumnElement[Any]) -> sa.TableValuedAlias:
 
 
 def _raw(value: object) -> sa.BindParameter[Any]:
-    """A parameter bound as the driver's own type, without conversion."""
+    """A parameter that is bound without conversion by SQLAlchemy."""
     return sa.bindparam(None, value, type_=sa.types.NullType())
 
 
 def _is_any_of(member: sa.TableValuedAlias, values: list[MetadataValue]) -> _Condition:
-    # one IN per type: a chain of ORs would exceed SQLite's depth of an expression
+    # one IN per type: a chain of ORs would exceed SQLite's limit of expression depth
     names = {None: "null", True: "true", False: "false"}
     types = [names[value] for value in values if value is None or isinstance(value, bool)]
     texts = [value for value in values if isinstance(value, str)]
@@ -115,7 +115,7 @@ def _is_any_of(member: sa.TableValuedAlias, values: list[MetadataValue]) -> _Con
 
 
 class _Postgresql:
-    """A field of the metadata as `->` shows it."""
+    """A metadata field on PostgreSQL, read with `->`."""
 
     def __init__(self, name: str) -> None:
         bound = sa.bindparam(None, name, sa.Text)

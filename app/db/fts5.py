@@ -1,9 +1,9 @@
-"""SQLite's full-text ranking, with a word's rarity counted in the tenant's collections and not in all of the database.
+"""BM25 ranking with SQLite's FTS5, with document frequencies of the tenant's collections and not of the whole table.
 
-`bm25()` (Robertson and Zaragoza 2009) weighs a word by how few rows of the whole table hold it. Ranked so, a tenant's
-hits would change with what others upload, and would tell of it. Unless the scope is the whole database, each word is
-therefore ranked alone and its scores multiplied by the ratio of both weights. What stays the database's is the average
-length of a chunk.
+`bm25()` (Robertson and Zaragoza 2009) weighs a word by its document frequency in the whole table. With that weight, the
+uploads of other tenants would change a tenant's ranking, and so leak information. Unless the scope is the whole
+database, each word is therefore ranked alone, and its scores are multiplied by the ratio of both weights. The average
+length of a chunk stays that of the whole table.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from retrieval.types import Scope
 TABLES = ("chunk_fts", "chunk_trigram")
 """The FTS5 tables over `chunk`: of words and of trigrams."""
 
-_HEADING_WEIGHT = 4.0  # of a heading's word beside the text's: chosen on four sets of questions
-_DEEPER, _SPARE = 4, 64  # ranks looked at for k results in scope before all are
+_HEADING_WEIGHT = 4.0  # of a word in a heading, relative to the text: tuned on four sets of questions
+_DEEPER, _SPARE = 4, 64  # ranks read for k results in scope, before all are read
 
-# composed once: every search asks one of them, and composing it takes longer than the answer
+# composed once: composing a statement takes longer than running it
 _USED = sa.exists().where(document.c.collection_id == collection.c.id).correlate(collection)
 _OTHER = collection.c.tenant_id != sa.bindparam("its_tenant")
 _OTHERS = sa.select(sa.exists().where(_OTHER, _USED))
@@ -45,10 +45,10 @@ def rank(
 
     Args:
         connection: To SQLite.
-        terms: Letters, digits and marks: nothing to escape.
+        terms: Of letters, digits and marks only: nothing to escape.
         table: `chunk_fts` or `chunk_trigram`.
-        scope: Rarity is that in its tenant's collections; documents and filter only choose.
-        keys: The visible chunks of the tenant's collections, when they are known; read otherwise.
+        scope: Document frequencies are those of its collections; its documents and filter only select.
+        keys: The visible chunks of the scope's collections; `None` means that they are read.
         k: At least 1.
     """
     if _is_everything(connection, scope):
@@ -60,10 +60,10 @@ def rank(
 def _rank_all(
     connection: sa.Connection, terms: Sequence[str], table: str, scope: Scope, keys: KeySet | None, k: int
 ) -> _Found:
-    """FTS5 ranks alone first: joining each match to its document costs as much as ranking it does."""
+    """Rank with FTS5 first, then check scope: joining each match to its document costs as much as ranking it."""
     any_of = " OR ".join(f'"{term}"' for term in terms)
     by_keys = keys is not None and scope.document_ids is None and scope.filter is None
-    # Visible chunks are nearly all there are, unless versions are being replaced, and telling them apart is free.
+    # Nearly all chunks are visible, unless versions are being replaced, and the check costs nothing.
     depth = k + _SPARE if by_keys else _DEEPER * k + _SPARE
     best = connection.exec_driver_sql(
         f"SELECT rowid, bm25({table}, 1.0, {_HEADING_WEIGHT}) AS rank FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - our names
@@ -71,7 +71,7 @@ def _rank_all(
         (any_of, depth),
     ).all()
     if by_keys:
-        assert keys is not None, "just looked at"
+        assert keys is not None, "checked above"
         inside = keys.contains(np.fromiter((row[0] for row in best), dtype=np.int64, count=len(best))).tolist()
         found = [row for row, shown in zip(best, inside, strict=True) if shown][:k]
     else:
@@ -85,7 +85,7 @@ def _rank_all(
         ranked = sa.select(index.c.rowid, worst_first).where(match(any_of)).order_by(worst_first, index.c.rowid)
         every = ranked.join(chunk, chunk.c.key == index.c.rowid).join(document, is_live())
         found = list(connection.execute(every.where(*documents_in(scope, connection)).limit(k)))
-    return [(int(key), -float(score)) for key, score in found]  # bm25() is negative, better matches more so
+    return [(int(key), -float(score)) for key, score in found]  # bm25() is negative; better matches are more negative
 
 
 def _rank_some(
@@ -105,7 +105,7 @@ def _rank_some(
         return []
     distinct, place = np.unique(np.concatenate(found), return_inverse=True)
     total = np.bincount(place, weights=np.concatenate(scores))
-    order = np.argsort(-total, kind="stable")  # distinct keys rise: ties go by key
+    order = np.argsort(-total, kind="stable")  # distinct keys ascend: ties are ordered by key
 
     depth = _DEEPER * k + _SPARE
     best = distinct[order[:depth]]
@@ -119,7 +119,7 @@ def _rank_some(
 
 
 def _postings(connection: sa.Connection, term: str, table: str) -> tuple[_Keys, _Scores]:
-    """`(n,)` rows that hold a term, ascending, and `(n,)` their scores by it alone, above 0."""
+    """The rows that contain a term, `(n,)` ascending, and their scores by it alone, `(n,)` above 0."""
     rows = connection.exec_driver_sql(
         f"SELECT rowid, -bm25({table}, 1.0, {_HEADING_WEIGHT}) FROM {table} WHERE {table} MATCH ?",  # noqa: S608 - our names
         (f'"{term}"',),
@@ -129,7 +129,7 @@ def _postings(connection: sa.Connection, term: str, table: str) -> tuple[_Keys, 
 
 
 def _is_everything(connection: sa.Connection, scope: Scope) -> bool:
-    """Whether no other collection has a document; a document's tenant is its collection's."""
+    """Whether no collection out of scope has a document; a document's tenant is that of its collection."""
     asked = {"its_tenant": scope.tenant_id}
     if scope.collection_ids is None:
         return not connection.execute(_OTHERS, asked).scalar_one()
@@ -137,8 +137,8 @@ def _is_everything(connection: sa.Connection, scope: Scope) -> bool:
 
 
 def _visible(connection: sa.Connection, scope: Scope, keys: list[int]) -> set[int]:
-    """Those of `keys` that are visible and in scope."""
-    # EXISTS and not a join, which SQLite would begin with all of the tenant's documents
+    """The members of `keys` that are visible and in scope."""
+    # EXISTS and not a join, which SQLite would start with all documents of the tenant
     shown = sa.exists().where(is_live(), *documents_in(scope, connection)).correlate(chunk)
     return set(connection.execute(sa.select(chunk.c.key).where(chunk.c.key.in_(keys), shown)).scalars())
 

@@ -1,4 +1,4 @@
-"""Index generations: which embedder the stored vectors are from. Two embedders never mix."""
+"""Index generations: the sets of vectors by embedder. Vectors of two embedders are never mixed."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from retrieval.types import EmbedderInfo
 
 
 class GenerationStatus(StrEnum):
-    """A generation's life: filled beside the one searched, full, searched, kept in case, let go."""
+    """The states of a generation: being filled, full, searched, kept for a way back, and retired."""
 
     BUILDING = "building"
     READY = "ready"
@@ -29,9 +29,9 @@ class GenerationStatus(StrEnum):
 class Generation:
     """The vectors of one embedder. Times are Unix seconds.
 
-    `source` is the setting that named the embedder, empty for those from before it was noted. `replaced_at` is
-    when another was searched in its place, `rejected_at` when an administrator went back from it, `purged_at`
-    when its last vector was deleted.
+    `source` is the setting that named the embedder, empty in rows older than that column. `replaced_at` is when another
+    generation replaced it, `rejected_at` when an administrator went back from it, `purged_at` when its last vector was
+    deleted.
     """
 
     id: int
@@ -48,7 +48,7 @@ class Generation:
 
     @property
     def unfinished(self) -> bool:
-        """Whether it is being built, or full and not searched yet."""
+        """Whether it is being built, or is full and not searched yet."""
         return self.status in (GenerationStatus.BUILDING, GenerationStatus.READY)
 
     def is_of(self, embedder: EmbedderInfo) -> bool:
@@ -58,7 +58,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is searched, what is to be built beside it, and what the settings ask for but was gone back from."""
+    """The active generation, the one to build, and the configured one that an administrator went back from."""
 
     active: Generation
     building: Generation | None = None
@@ -66,7 +66,13 @@ class Standing:
 
 
 class GenerationRepository:
-    """The generations of vectors in this database; at most one is active and at most one is being built."""
+    """The generations of vectors in this database; at most one is active and at most one is being built.
+
+    Example:
+        >>> generations = GenerationRepository(database)
+        >>> generations.prepare(embedder.info, source="BAAI/bge-m3").active.id
+        1
+    """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -88,10 +94,10 @@ class GenerationRepository:
             return _get(connection, generation_id)
 
     def prepare(self, embedder: EmbedderInfo, *, source: str) -> Standing:
-        """What a start with this embedder finds: its vectors in use, or those of another and its own to be built.
+        """Prepare a start with this embedder: activate its generation, or begin to build it beside the active one.
 
-        Without any vectors it is in use at once. A build that no setting asks for any more is given up. One that
-        was gone back from is not begun again before a start has asked for the embedder in use.
+        Without any vectors its generation is active at once. A build for another embedder is given up. A generation
+        that an administrator went back from is not built again before a start with the active embedder.
         """
         with self._database.write() as connection:
             active = self._started(connection, embedder, source=source)
@@ -102,7 +108,7 @@ class GenerationRepository:
             ).all()
             kept = [_to_generation(row) for row in rows]
             if active.is_of(embedder):
-                if active.rejected_at is not None:  # the way back was interrupted
+                if active.rejected_at is not None:  # a restart interrupted the way back
                     return Standing(active, building=next((found for found in kept if found.unfinished), None))
                 _give_up(connection, [found for found in kept if found.unfinished])
                 _set(connection, index_generation.c.rejected_at.is_not(None), rejected_at=None)
@@ -118,33 +124,33 @@ class GenerationRepository:
             return Standing(active, building=_get(connection, known.id))
 
     def ready(self, generation_id: int) -> None:
-        """Note that every visible chunk has its vector; what comes until the swap is caught up by it."""
+        """Mark a generation as ready: every visible chunk has its vector; the swap adds those that come later."""
         with self._database.write() as connection:
             _set(connection, index_generation.c.id == generation_id, status=GenerationStatus.READY)
 
     def activate(self, generation_id: int) -> Generation:
-        """Search this one from now on, in one step; the one searched before is kept as previous.
+        """Make a generation the active one; the one before is kept as previous.
 
         Raises:
-            Conflict: It was given up meanwhile.
+            Conflict: It is not being built any more.
         """
         now = self._clock()
         with self._database.write() as connection:
             chosen, active = _get(connection, generation_id), _active(connection)
             if not chosen.unfinished:
                 raise Conflict("This generation is not being built.")
-            assert active is not None, "a generation is built beside the one in use"
+            assert active is not None, "a generation is built beside the active one"
             _set(connection, index_generation.c.id == active.id, status=GenerationStatus.PREVIOUS, replaced_at=now)
             this = index_generation.c.id == generation_id
             _set(connection, this, status=GenerationStatus.ACTIVE, activated_at=now, rejected_at=None)
             return _get(connection, generation_id)
 
     def before(self, generation_id: int) -> tuple[Generation, ...]:
-        """What was searched before the active generation and is still kept, the latest first.
+        """The generations that were active before and are still kept, latest first.
 
         Raises:
             NotFound: There is no such generation.
-            Conflict: It is not the one in use, or nothing from before it is kept.
+            Conflict: It is not the active one, or no earlier one is kept.
         """
         with self._database.read() as connection:
             if _get(connection, generation_id).status is not GenerationStatus.ACTIVE:
@@ -159,9 +165,9 @@ class GenerationRepository:
         return tuple(_to_generation(row) for row in rows)
 
     def go_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
-        """Reject the generation in use and build a previous one again, which lacks what came since.
+        """Reject the active generation and build a previous one again, which lacks the chunks added since.
 
-        `record` writes the act down with it.
+        `record` writes the audit entry in the same transaction.
 
         Raises:
             Conflict: It is not kept any more, or another is being built.
@@ -180,9 +186,9 @@ class GenerationRepository:
             return target
 
     def retire(self, generation_id: int, *, record: Record | None = None) -> None:
-        """Let a generation that is not in use go; its vectors are deleted afterwards (`VectorRepository.purge`).
+        """Retire a generation that is not active; `VectorRepository.purge` deletes its vectors afterwards.
 
-        `record` writes the act down with it.
+        `record` writes the audit entry in the same transaction.
         """
         unused = index_generation.c.status != GenerationStatus.ACTIVE
         with self._database.write() as connection:
@@ -198,12 +204,12 @@ class GenerationRepository:
         )
 
     def purged(self, generation_id: int) -> None:
-        """Note that a retired generation has no vectors any more."""
+        """Record that a retired generation has no vectors any more."""
         with self._database.write() as connection:
             _set(connection, index_generation.c.id == generation_id, purged_at=self._clock())
 
     def _started(self, connection: sa.Connection, embedder: EmbedderInfo, *, source: str) -> Generation:
-        """The active generation, made where there is none, and made anew where another embedder's has no vectors."""
+        """The active generation; a new one if there is none, or if it has another embedder and no vectors."""
         active = _active(connection)
         if active is not None:
             if active.is_of(embedder) or connection.execute(sa.select(chunk_vector.c.key).limit(1)).first() is not None:
@@ -233,7 +239,7 @@ class GenerationRepository:
 
 
 def _give_up(connection: sa.Connection, unfinished: Sequence[Generation]) -> None:
-    """Stop building them: one that was searched before is kept as it was, the others go."""
+    """Stop building generations: one that was active before becomes previous again, the others are retired."""
     for found in unfinished:
         status = GenerationStatus.RETIRED if found.replaced_at is None else GenerationStatus.PREVIOUS
         _set(connection, index_generation.c.id == found.id, status=status)

@@ -1,11 +1,10 @@
-"""Keyword search inside the database, over `text` and headings of visible chunks.
+"""Keyword search in the database, over text and headings of visible chunks, and the input of the Tantivy index.
 
-SQLite: FTS5 ranks by BM25 (Robertson and Zaragoza 2009), words stemmed by Porter's rules, a heading's
-words counted several times, rarity being that in the tenant's collections; a second, trigram index finds
-what has no words to find: scripts without spaces, parts of identifiers.
-PostgreSQL: a tsvector ranked by cover density (Clarke, Cormack and Tudhope 2000), which is not
-BM25, so scores compare within one search only; unspaced scripts are found by reading the text in
-scope.
+SQLite: FTS5 ranks by BM25 (Robertson and Zaragoza 2009) with Porter stemming and weighted headings. Document
+frequencies are those of the tenant's collections. A second, trigram index finds scripts without spaces and parts of
+identifiers.
+PostgreSQL: a tsvector is ranked by cover density (Clarke, Cormack and Tudhope 2000). It is not BM25, so scores are
+comparable only within one search. Scripts without spaces are found by a scan of the text in scope.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,15 +21,15 @@ from retrieval.tantivy_fields import LexicalEntry
 from retrieval.terms import is_unspaced, pieces, words
 from retrieval.types import Scope
 
-_MAX_PARTS = 32  # each is looked for in all text in scope
+_MAX_PARTS = 32  # each is searched in all text in scope
 _Found = list[tuple[int, float]]
 
 
 def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int, keys: KeySet | None = None) -> _Found:
     """At most `k` (key, score) of visible chunks in scope that hold a term of `query`, best first, ties by key.
 
-    Any text is a valid query; one without a letter or digit finds nothing. `keys` are the visible chunks of the
-    tenant's collections, documents and filter aside; whoever knows them saves SQLite reading them.
+    Any text is a valid query; one without a letter or digit finds nothing. `keys` are the visible chunks of the scope's
+    collections, regardless of its documents and filter; SQLite reads them when they are not given.
     """
     assert k >= 0, "a number of results"
     terms = words(query)
@@ -44,7 +43,7 @@ def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int, 
             return found
     if on_sqlite and (trigrams := pieces(terms, size=3)):
         return fts5.rank(connection, trigrams, table="chunk_trigram", scope=scope, keys=keys, k=k)
-    # two characters are a word in Chinese, and too few for the trigram index
+    # two characters are a word in Chinese, but too short for the trigram index
     return _contained(connection, pieces(terms, size=2)[:_MAX_PARTS], scope, k)
 
 
@@ -63,7 +62,7 @@ def _tsvector(connection: sa.Connection, terms: list[str], scope: Scope, k: int)
 
 
 def _contained(connection: sa.Connection, parts: list[str], scope: Scope, k: int) -> _Found:
-    """Score is how many of `parts` a chunk holds. Reads all text in scope."""
+    """Score by the number of `parts` that a chunk contains. Reads all text in scope."""
     if not parts:
         return []
     text = sa.func.lower(chunk.c.heading + " " + chunk.c.text)
@@ -104,13 +103,13 @@ _ENTRIES = (
 
 
 class LexicalEntryRepository:
-    """Reads visible chunks of all tenants, as a keyword index takes them."""
+    """Reads the visible chunks of all tenants as entries of a Tantivy index."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def count(self) -> int:
-        """How many chunks are visible."""
+        """The number of visible chunks."""
         live = sa.and_(
             document_version.c.document_id == document.c.id, document_version.c.version == document.c.live_version
         )
@@ -119,7 +118,7 @@ class LexicalEntryRepository:
             return int(connection.execute(query).scalar_one())
 
     def next_key(self) -> int:
-        """The key the next new chunk will get: none from here on has been given."""
+        """The key that the next new chunk will get."""
         query = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())

@@ -1,4 +1,4 @@
-"""What a caller may see, as conditions on `document` and `chunk`."""
+"""Scopes of a search as SQL conditions, and a cache of the chunk keys in each scope."""
 
 import threading
 from collections import OrderedDict
@@ -17,7 +17,7 @@ from retrieval.types import Scope
 
 
 def documents_in(scope: Scope, connection: sa.Connection) -> list[sa.ColumnElement[bool]]:
-    """The documents in scope, visible or not."""
+    """Conditions on `document` for the documents in scope, indexed or not."""
     conditions: list[sa.ColumnElement[bool]] = [document.c.tenant_id == scope.tenant_id]
     if scope.collection_ids is not None:
         conditions.append(document.c.collection_id.in_(scope.collection_ids))
@@ -29,11 +29,11 @@ def documents_in(scope: Scope, connection: sa.Connection) -> list[sa.ColumnEleme
 
 
 def is_live() -> sa.ColumnElement[bool]:
-    """A chunk is visible when it belongs to the live version of its document."""
+    """The condition that a chunk is visible: that it belongs to the live version of its document."""
     return sa.and_(chunk.c.document_id == document.c.id, chunk.c.version == document.c.live_version)
 
 
-_MOST_KEYS = 16_000_000  # remembered over all scopes: 128 MB, and an eighth more for their bitmaps
+_MOST_KEYS = 16_000_000  # cached over all scopes: 128 MB, and an eighth more for their bitmaps
 _MOST_SCOPES = 1024
 
 _NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
@@ -42,27 +42,29 @@ _Name: TypeAlias = tuple[str, frozenset[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """The keys in a scope below `next_key`."""
+class _Entry:
+    """A cache entry: the keys in a scope below `next_key`."""
 
     next_key: int
     keys: KeySet
 
 
 class ScopeKeys:
-    """The visible keys of a scope. Safe to call from several threads.
+    """A cache of the visible chunk keys by scope. Safe to call from several threads.
 
-    Keys rise and are taken in the very transaction that makes their chunks visible, so one counter
-    tells whether a remembered scope lacks any, and where they begin: a new document is seen at once
-    and costs its own chunks alone. A deleted document's keys may stay until `forget`, which costs
-    room in a search and shows nothing: every hit is read from SQL again. Scopes with documents or a
-    filter are asked of SQL each time. Memory is bounded; the scope unused longest goes first.
+    Keys only rise, and are assigned in the transaction that makes their chunks visible. So the key counter shows
+    whether a cached scope lacks new keys, and only those are read. Keys of a deleted document may stay until `forget`;
+    no search shows them, since every hit is read from SQL. Scopes with documents or a filter are not cached. The cache
+    is bounded and evicts the least recently used scope.
+
+    Example:
+        >>> ScopeKeys(database).of(Scope(tenant_id="acme", collection_ids=("col_1",)))
     """
 
     def __init__(self, database: Database, *, most_keys: int = _MOST_KEYS) -> None:
         self._database = database
         self._most_keys = most_keys
-        self._known: OrderedDict[_Name, _Known] = OrderedDict()
+        self._entries: OrderedDict[_Name, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, scope: Scope) -> KeySet:
@@ -72,9 +74,9 @@ class ScopeKeys:
                 return _all_keys(connection, documents_in(scope, connection))
             name = scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
             with self._lock:
-                known = self._known.get(name)
+                known = self._entries.get(name)
                 if known is not None:
-                    self._known.move_to_end(name)
+                    self._entries.move_to_end(name)
             next_key = connection.execute(_NEXT_KEY).scalar_one()
             if known is not None and known.next_key == next_key:
                 return known.keys
@@ -83,7 +85,7 @@ class ScopeKeys:
                 keys = _all_keys(connection, conditions)
             else:
                 keys = known.keys.plus(_keys_from(connection, conditions, first=known.next_key))
-        self._remember(name, _Known(next_key, keys))
+        self._store(name, _Entry(next_key, keys))
         return keys
 
     def visible(self) -> KeySet:
@@ -92,30 +94,30 @@ class ScopeKeys:
             return _all_keys(connection, [])
 
     def forget(self, keys: Keys) -> None:
-        """Drop keys whose chunks are gone."""
+        """Remove the keys of deleted chunks."""
         with self._lock:
-            for name, known in self._known.items():
-                self._known[name] = _Known(known.next_key, known.keys.minus(keys))
+            for name, known in self._entries.items():
+                self._entries[name] = _Entry(known.next_key, known.keys.minus(keys))
 
     def held(self) -> int:
-        """How many keys are remembered over all scopes."""
+        """The number of keys cached over all scopes."""
         with self._lock:
-            return sum(len(known.keys) for known in self._known.values())
+            return sum(len(known.keys) for known in self._entries.values())
 
-    def _remember(self, name: _Name, found: _Known) -> None:
+    def _store(self, name: _Name, found: _Entry) -> None:
         with self._lock:
-            known = self._known.get(name)
+            known = self._entries.get(name)
             if known is not None and known.next_key > found.next_key:
-                return  # another search has read a later moment
-            self._known[name] = found
-            self._known.move_to_end(name)
-            total = sum(len(each.keys) for each in self._known.values())
-            while self._known and (total > self._most_keys or len(self._known) > _MOST_SCOPES):
-                total -= len(self._known.popitem(last=False)[1].keys)
+                return  # another thread has read a later state
+            self._entries[name] = found
+            self._entries.move_to_end(name)
+            total = sum(len(each.keys) for each in self._entries.values())
+            while self._entries and (total > self._most_keys or len(self._entries) > _MOST_SCOPES):
+                total -= len(self._entries.popitem(last=False)[1].keys)
 
 
 def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -> KeySet:
-    # a version's keys follow each other, so one row a document says them all
+    # the keys of a version are consecutive, so one row per document is enough
     rows = connection.execute(
         sa.select(document_version.c.first_key, document_version.c.chunk_count)
         .select_from(document)
@@ -134,7 +136,7 @@ def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]
 
 
 def _keys_from(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]], *, first: int) -> Keys:
-    # EXISTS and not a join: the few new chunks are read by their keys, and each looks its document up
+    # EXISTS and not a join: the few new chunks are read by key, each with a look-up of its document
     visible = sa.exists().where(is_live(), *conditions).correlate(chunk)
     found = connection.execute(sa.select(chunk.c.key).where(chunk.c.key >= first, visible)).scalars()
     return np.fromiter(found, dtype=np.int64)

@@ -99,7 +99,7 @@ def test_a_search_that_reads_while_a_document_is_committed_hides_it_from_no_late
     library.index("one")
     scopes, late = ScopeKeys(library.database), ScopeKeys(library.database)
     late.of(Scope("t1"))
-    earlier = dict(late._known)
+    earlier = dict(late._entries)
     library.index("two")
     both = scopes.of(Scope("t1"))
 
