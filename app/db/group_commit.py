@@ -1,8 +1,8 @@
-"""Several short transactions in one commit, so that one flush to disk serves them all (group commit).
+"""Group commit on SQLite: several short transactions share one commit, so that one flush to disk serves them all.
 
-Gray and Reuter 1992, "Transaction Processing", section 9.5; DeWitt et al. 1984. SQLite has one writer, whose commits
-each wait for the disk. Whoever writes while others wait for their turn leaves the transaction open for them, its own
-part closed by a savepoint, and waits for the commit that keeps all parts. Nobody is told before it.
+Gray and Reuter 1992, "Transaction Processing", section 9.5; DeWitt et al. 1984. SQLite has one writer, and each commit
+waits for the disk. A writer that sees others waiting ends its part with a savepoint, leaves the transaction open for
+them, and waits for the common commit. No writer returns before that commit.
 """
 
 import threading
@@ -15,14 +15,14 @@ import sqlalchemy as sa
 from app.errors import StoreUnavailable
 
 _MOST_MEMBERS = 16
-_OPEN_SECONDS = 0.02  # how long one may stay open for others
-_LOOK_SECONDS = 0.1  # between two looks of a member whether whoever was to commit has gone
+_OPEN_SECONDS = 0.02  # longest time that a transaction stays open for others
+_LOOK_SECONDS = 0.1  # how often a waiting member checks that the group will be committed
 
 Guard = Callable[[], AbstractContextManager[None]]
 
 
 class _Group:
-    """One transaction and how it ended."""
+    """One shared transaction and its outcome."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
@@ -34,16 +34,21 @@ class _Group:
 
     @property
     def open(self) -> bool:
-        """Whether the database still has the transaction: a full disk takes it back by itself."""
+        """Whether the transaction is still open: SQLite rolls it back itself when the disk is full."""
         return bool(self.connection.connection.dbapi_connection.in_transaction)  # type: ignore[union-attr]
 
-    def say(self, statement: str) -> None:
-        """Straight to the driver: these are the cheapest statements there are."""
+    def run(self, statement: str) -> None:
+        """Run a statement directly on the driver, without the overhead of SQLAlchemy."""
         self.connection.connection.dbapi_connection.execute(statement)  # type: ignore[union-attr]
 
 
 class GroupCommit:
-    """Transactions on SQLite's one writer. `turn` takes turns with all other writers; `errors` translates."""
+    """Short transactions on SQLite's one writer. `turn` is the writers' lock; `errors` translates database errors.
+
+    Example:
+        >>> with group.member() as connection:
+        ...     connection.execute(statement)
+    """
 
     def __init__(self, writer: sa.Engine, *, turn: Guard, errors: Guard) -> None:
         self._writer = writer
@@ -79,14 +84,14 @@ class GroupCommit:
         self._await(group)
 
     def end(self) -> None:
-        """Commit what is open, if anything is. Only for whoever has the turn."""
+        """Commit the open transaction, if there is one. The caller holds the writers' lock."""
         group, self._group = self._group, None
         if group is None:
             return
         try:
             with self._errors():
                 if not group.open:
-                    raise StoreUnavailable("The database took the transaction back; try again in a moment.")
+                    raise StoreUnavailable("The database rolled the transaction back; try again in a moment.")
                 group.transaction.commit()
         except Exception as error:  # noqa: BLE001 - every member raises it
             group.error = error
@@ -96,7 +101,7 @@ class GroupCommit:
 
     def _joined(self) -> _Group:
         if self._group is not None and not self._group.open:
-            self.end()  # its members are told
+            self.end()  # its members raise the error
         if self._group is None:
             with self._errors():
                 connection = self._writer.connect()
@@ -110,18 +115,18 @@ class GroupCommit:
 
     @contextmanager
     def _part(self, group: _Group) -> Iterator[None]:
-        group.say("SAVEPOINT part")
+        group.run("SAVEPOINT part")
         try:
             yield
         except BaseException:
             if group.open:
-                group.say("ROLLBACK TO part")
-                group.say("RELEASE part")
+                group.run("ROLLBACK TO part")
+                group.run("RELEASE part")
             raise
-        group.say("RELEASE part")
+        group.run("RELEASE part")
 
     def _waits(self, group: _Group) -> bool:
-        """Whether a group stays open for those who come."""
+        """Whether the group stays open for waiting writers."""
         with self._counting:
             coming = self._coming > 0
         return (
@@ -129,7 +134,7 @@ class GroupCommit:
         )
 
     def _await(self, group: _Group) -> None:
-        while not group.ended.wait(_LOOK_SECONDS):  # whoever was to come next gave up waiting for a turn
+        while not group.ended.wait(_LOOK_SECONDS):  # the next writer gave up waiting for the lock
             with self._turn():
                 if self._group is group:
                     self.end()

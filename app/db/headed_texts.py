@@ -1,4 +1,4 @@
-"""Headings and texts of chunks that searches weigh again and again, kept between searches."""
+"""A cache of chunk headings and texts, which reranking reads in many searches."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,18 @@ _MOST_CHARACTERS = 16 << 20
 
 
 class HeadedTexts:
-    """At most so many characters of them by chunk key, which is given once and whose chunk never changes.
+    """An LRU cache by chunk key, bounded in characters. Safe to use from several threads.
 
-    Safe to use from several threads; the chunk unused longest goes first. A chunk is one tenant's, so nobody waits
-    less for what another asked.
+    Entries never become stale: a key is assigned once and its chunk never changes. A chunk belongs to one tenant, so
+    the cache leaks no timing between tenants.
+
+    Example:
+        >>> found, missing = cache.of([1, 2])
+        >>> cache.keep({key: read(key) for key in missing})
     """
 
     def __init__(self, *, most_characters: int = _MOST_CHARACTERS) -> None:
-        """Empty."""
+        """Create an empty cache of at most `most_characters`."""
         self._most = most_characters
         self._held = 0
         self._known: OrderedDict[int, Headed] = OrderedDict()
@@ -26,11 +30,11 @@ class HeadedTexts:
 
     @property
     def characters(self) -> int:
-        """How many are kept."""
+        """The number of characters in the cache."""
         return self._held
 
     def of(self, keys: Sequence[int]) -> tuple[dict[int, Headed], list[int]]:
-        """What is known of `keys`, and the other ones."""
+        """The cached entries among `keys`, and the keys without one."""
         found: dict[int, Headed] = {}
         unknown: list[int] = []
         with self._lock:
@@ -44,7 +48,7 @@ class HeadedTexts:
         return found, unknown
 
     def keep(self, read: Mapping[int, Headed]) -> None:
-        """Keep what was read."""
+        """Add entries."""
         with self._lock:
             for key, headed in read.items():
                 if key not in self._known:
@@ -54,7 +58,7 @@ class HeadedTexts:
                 self._held -= sum(map(len, self._known.popitem(last=False)[1]))
 
     def forget(self, keys: Iterable[int]) -> None:
-        """Drop chunks that are gone."""
+        """Remove deleted chunks."""
         with self._lock:
             for key in keys:
                 if (gone := self._known.pop(key, None)) is not None:

@@ -1,4 +1,4 @@
-"""Requests sent under an idempotency key: claimed before their work starts, with their answers for a day."""
+"""Requests with an idempotency key: claimed before their work starts, and their responses, kept for a day."""
 
 import time
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from app.db.tables.documents import idempotent_request
 from app.errors import AnswerNotKept, IdempotencyKeyReused, RequestRunning
 
 KEPT_SECONDS = 24 * 3600.0
-"""How long an answer is kept; after that its key begins a new request."""
+"""How long a response is kept; after that its key begins a new request."""
 
 _SWEPT = 100  # expired rows removed with each claim, at most
-_RACES = 5  # how often a lost race for the primary key is run again before it is an error
+_RACES = 5  # attempts after a lost race for the primary key, before it is an error
 
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer that was given before, to be given again byte for byte."""
+    """A stored response, which is repeated byte for byte."""
 
     status: int
     media_type: str
@@ -28,27 +28,32 @@ class KeptAnswer:
 
 
 class IdempotencyRepository:
-    """Who works on which keyed request. `request_id` names a caller's key on a route, `fingerprint` its payload."""
+    """Claims and responses of requests. `request_id` identifies a caller's key on a route, `fingerprint` its payload.
+
+    Example:
+        >>> if (kept := requests.claim(request_id, fingerprint=digest)) is None:
+        ...     requests.keep(request_id, KeptAnswer(201, "application/json", body))
+    """
 
     def __init__(self, database: Database, *, boot_id: str, clock: Callable[[], float] = time.time) -> None:
-        """`boot_id` is this process: what any other left unfinished is free again."""
+        """`boot_id` is the id of this process: claims of an earlier process are free again."""
         self._database = database
         self._boot_id = boot_id
         self._clock = clock
 
     def claim(self, request_id: str, *, fingerprint: str) -> KeptAnswer | None:
-        """The answer given before, or None: the caller is the one to do the work, and to `keep` or `release`.
+        """The stored response, or None: the caller has claimed the request and must `keep` or `release` it.
 
         Raises:
             IdempotencyKeyReused: The key came with another payload before.
-            RequestRunning: Somebody is doing the work now.
-            AnswerNotKept: It was done, but its answer held a secret.
+            RequestRunning: The request is being worked on.
+            AnswerNotKept: It succeeded, but its response held a secret.
         """
         for _ in range(_RACES - 1):
             try:
                 return self._claim(request_id, fingerprint)
             except exc.IntegrityError:
-                continue  # PostgreSQL: another claimed it between our two statements, and is there to be found
+                continue  # PostgreSQL: another request claimed it first; the retry finds its row
         return self._claim(request_id, fingerprint)
 
     def _claim(self, request_id: str, fingerprint: str) -> KeptAnswer | None:
@@ -77,7 +82,7 @@ class IdempotencyRepository:
         return KeptAnswer(status=found.status, media_type=found.media_type, body=bytes(found.body))
 
     def keep(self, request_id: str, answer: KeptAnswer, *, secret: bool = False) -> None:
-        """The work is done, and this is its answer; of one that holds a `secret` only that there was one."""
+        """Store the response; with `secret` only the fact that there was one."""
         table = idempotent_request
         with self._database.write() as connection:
             connection.execute(
@@ -87,7 +92,7 @@ class IdempotencyRepository:
             )
 
     def release(self, request_id: str) -> None:
-        """The work came to nothing: the same request may be sent again."""
+        """Release a claim after a failure, so that the request can be sent again."""
         table = idempotent_request
         with self._database.write() as connection:
             connection.execute(
@@ -99,7 +104,7 @@ class IdempotencyRepository:
     @staticmethod
     def _sweep(connection: sa.Connection, *, before: float) -> None:
         table = idempotent_request
-        # what somebody else holds is left to a later claim, so that no two claims wait for each other
+        # rows locked by other claims are left to later ones, so that claims cannot deadlock
         expired = (
             sa.select(table.c.id)
             .where(table.c.created_at <= before)

@@ -1,9 +1,9 @@
-"""Which waiting job is next: people take turns, each person's own jobs in order.
+"""The queue of ingestion jobs: fair selection of the next job, and the changes to running jobs.
 
-Whoever has a job waiting and was served longest ago, or never, is next. So a newcomer's first job waits
-for at most one job of each person who has some waiting, however many those are. The people are found
-by jumping through an index from one to the next, a "loose index scan" (PostgreSQL wiki, "Loose indexscan"):
-the cost grows with the people who wait, not with the queue.
+Selection is round robin over users: the next job is the oldest of the user who was served longest ago, or never. So a
+new user's first job waits for at most one job of each other user. Users with waiting jobs are found by a "loose index
+scan" (PostgreSQL wiki, "Loose indexscan"), whose cost grows with the number of users, not of jobs. All changes happen
+inside the caller's transaction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from app.types import DocumentStatus, Job, JobStatus
 
 
 def next_job() -> sa.Select[Any]:
-    """The id of the job to start at the parameter `now`, its document locked; no row when none may start."""
+    """Select the id of the next job at the parameter `now`, and lock its document; no row when no job can start."""
     after, found, head, served = job.alias("after"), job.alias("found"), job.alias("head"), job.alias("served")
     in_order = ("tenant_id", "user_id", "next_attempt_at", "id")
     first = (
@@ -40,7 +40,7 @@ def next_job() -> sa.Select[Any]:
             .scalar_subquery()
         )
 
-    # two searches, since SQLite does not look a pair up in an index
+    # two queries, since SQLite does not search an index by a pair
     colleague = following(after.c.tenant_id == found.c.tenant_id, after.c.user_id > found.c.user_id)
     stranger = following(after.c.tenant_id > found.c.tenant_id)
     person = sa.select(sa.func.coalesce(colleague, stranger)).select_from(heads.join(found, found.c.id == heads.c.id))
@@ -62,12 +62,12 @@ def next_job() -> sa.Select[Any]:
     )
 
 
-# composed once: small documents come by the thousand
+# composed once: it runs for every small document
 _OF_JOB = sa.update(document).where(document.c.job_id == sa.bindparam("its_job"))
 
 
 def lock_running(connection: sa.Connection, job_ids: Sequence[str]) -> dict[str, Job]:
-    """Those of the jobs that still run, their documents locked first, as deletions and new versions do."""
+    """The running ones among the jobs, by id. Locks their documents first, as deletions and new versions do."""
     of_jobs = sa.select(job.c.document_id).where(job.c.id.in_(job_ids))
     locked = sa.select(document.c.id).where(document.c.id.in_(of_jobs)).order_by(document.c.id).with_for_update()
     connection.execute(locked)
@@ -77,14 +77,14 @@ def lock_running(connection: sa.Connection, job_ids: Sequence[str]) -> dict[str,
 
 
 def set_document(connection: sa.Connection, job_id: str, **values: object) -> None:
-    """Change the document whose newest version this job is for."""
+    """Change columns of the document whose newest version the job ingests."""
     connection.execute(_OF_JOB, {"its_job": job_id, **values})
 
 
 def report_progress(
     connection: sa.Connection, reports: Mapping[str, tuple[int, int]], status: DocumentStatus, *, now: float
 ) -> None:
-    """Show how far running jobs are, (done, total) each."""
+    """Write the progress of running jobs, given as (done, total) by job id."""
     if reports:
         connection.execute(
             _OF_JOB,
@@ -101,14 +101,14 @@ def finish(connection: sa.Connection, job_id: str, status: JobStatus, *, now: fl
 
 
 def fail_job(connection: sa.Connection, job_id: str, *, code: str, detail: str, now: float) -> None:
-    """End a locked job with its reason; what it has embedded is forgotten."""
+    """Fail a locked job with an error, and delete its checkpoints."""
     finish(connection, job_id, JobStatus.FAILED, now=now, error_code=code, error_detail=detail)
     set_document(connection, job_id, status=DocumentStatus.FAILED, updated_at=now)
     drop_checkpoints(connection, [job_id])
 
 
 def requeue_job(connection: sa.Connection, job_id: str, *, now: float, **values: object) -> None:
-    """Put a locked job back into the queue, and change `values` of it; what it has embedded is kept."""
+    """Queue a locked job again, setting `values` of its columns; its checkpoints are kept."""
     waiting = sa.update(job).where(job.c.id == job_id).values(status=JobStatus.QUEUED, boot_id=None, **values)
     connection.execute(waiting)
     set_document(connection, job_id, status=DocumentStatus.QUEUED, done=0, total=0, updated_at=now)

@@ -1,4 +1,4 @@
-"""Ingestion jobs: claimed by one worker, committed whole or not at all."""
+"""Ingestion jobs: claimed by one worker each, and committed atomically."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ from ingestion.types import Extraction, Passage, Stage
 from retrieval.ports import Vectors
 
 MAX_CRASHES = 5
-"""How many processes may die running a job before it is given up: it may be what kills them."""
+"""After this many crashes of the server during a job, the job fails: it may be their cause."""
 
 
-# composed once: composing them takes longer than running them
+# composed once: composing a statement takes longer than running it
 _WAITS = sa.select(job.c.id).where(job.c.status == JobStatus.QUEUED).limit(1)
 _STATUS = sa.select(job.c.status).where(job.c.id == sa.bindparam("its_id"))
 _START = (
@@ -40,35 +40,43 @@ _START = (
 
 
 class JobRepository:
-    """The queue of ingestions. Safe with several workers, and with several processes on PostgreSQL."""
+    """The queue of ingestion jobs. Safe with several workers, and with several processes on PostgreSQL.
+
+    Example:
+        >>> jobs = JobRepository(database)
+        >>> job, document = jobs.claim(boot_id)
+        >>> jobs.fail(job.id, code="malformed", detail="The file is damaged.")
+        True
+    """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
         self._served = 0.0  # when the last job was started
-        self._next_job = next_job()  # made once: composing it takes longer than running it
+        self._next_job = next_job()  # composed once, as above
 
     def claim(self, boot_id: str) -> tuple[Job, Document] | None:
-        """Start the next job (see `app.db.job_queue`) in the name of this process; None when none may start."""
+        """Claim the next job (see `app.db.job_queue`) for this process; None when no job can start."""
         claimed = self.claim_several(boot_id, most=1, most_bytes=0)
         return claimed[0] if claimed else None
 
     def claim_several(self, boot_id: str, *, most: int, most_bytes: int) -> Sequence[tuple[Job, Document]]:
-        """Start at most `most` jobs in one transaction, as so many claims would; none after `most_bytes` of files."""
+        """Claim at most `most` jobs in one transaction, and no further job after `most_bytes` of files."""
         with self._database.read() as connection:  # an idle worker takes no write lock
             if connection.execute(_WAITS).scalar() is None:
                 return []
         claimed: list[tuple[Job, Document]] = []
         with self._database.write() as connection:
             while len(claimed) < most:
-                # the document is locked before the job, as everywhere, so that no two transactions wait for each other
+                # the document is locked before the job, as everywhere, so that transactions cannot deadlock
                 job_id = connection.execute(self._next_job, {"now": self._clock()}).scalar()
                 if job_id is None:
                     break
-                self._served = now = max(self._clock(), self._served + 1e-6)  # who was served last is never a tie
+                # strictly rising, so that no two users were served at the same time
+                self._served = now = max(self._clock(), self._served + 1e-6)
                 row = connection.execute(_START, {"its_id": job_id, "its_boot": boot_id, "now": now}).one_or_none()
                 if row is None:
-                    continue  # another claimer had it between the two statements: look for the next
+                    continue  # another process claimed it in between: take the next
                 set_document(connection, job_id, status=DocumentStatus.EXTRACTING, done=0, total=0, updated_at=now)
                 found = read_document(connection, row.document_id)
                 claimed.append((to_job(row), found))
@@ -78,13 +86,13 @@ class JobRepository:
         return claimed
 
     def runs(self, job_id: str) -> bool:
-        """Whether the job still runs: it was not cancelled, its document neither deleted nor replaced."""
+        """Whether the job still runs; not after a cancellation, or a deletion or new version of its document."""
         with self._database.read() as connection:
             status = connection.execute(_STATUS, {"its_id": job_id}).scalar()
         return bool(status == JobStatus.RUNNING)
 
     def progress(self, job_id: str, stage: Stage, *, done: int, total: int) -> bool:
-        """Show how far a running job is; False when it was cancelled and the worker should stop."""
+        """Write the progress of a running job; False when it was cancelled and the worker should stop."""
         return job_id in self.progress_of({job_id: (done, total)}, stage)
 
     def progress_of(
@@ -94,7 +102,7 @@ class JobRepository:
         *,
         also: Callable[[sa.Connection, str], object] | None = None,
     ) -> set[str]:
-        """Show how far jobs are, (done, total) each; those that still run, for which `also` is called in between."""
+        """Write the progress of jobs, (done, total) by id; returns the running ones, after calling `also` for each."""
         with self._database.write() as connection:
             now, status = self._clock(), DocumentStatus(stage.value)
             running = lock_running(connection, list(reports))
@@ -105,12 +113,12 @@ class JobRepository:
             return set(running)
 
     def checkpoints(self, job_id: str, *, generation: int) -> dict[int, Checkpoint]:
-        """The blocks of embeddings earlier attempts have finished, by first ordinal."""
+        """The checkpoints that earlier attempts left, by first ordinal."""
         with self._database.read() as connection:
             return read_checkpoints(connection, job_id, generation=generation)
 
     def keep(self, job_id: str, checkpoint: Checkpoint, *, total: int) -> bool:
-        """Keep a finished block of a running job's `total` passages; False when it was cancelled."""
+        """Store a checkpoint of a running job with `total` passages; False when the job was cancelled."""
         with self._database.write() as connection:
             running = lock_running(connection, [job_id])
             if running:
@@ -129,7 +137,7 @@ class JobRepository:
         generation: int,
         embedding_tokens: int,
     ) -> CommitResult:
-        """As `commit_all`, of one."""
+        """As `commit_all`, for one job."""
         version = Version(
             job_id=job_id,
             extraction=extraction,
@@ -141,11 +149,10 @@ class JobRepository:
         return self.commit_all([version])[0]
 
     def commit_all(self, versions: Sequence[Version]) -> tuple[CommitResult, ...]:
-        """Make each job's version the one search returns, all in one transaction; all of them, or nothing.
+        """Publish the version of each job, all in one transaction.
 
-        Text, chunks and vectors appear, those of the version before disappear, the document is
-        indexed and the job done. Vectors are stored as float16.
-        A job that is no longer running (deleted, overtaken) writes nothing.
+        It inserts text, chunks and vectors (as float16), deletes the chunks of the version before, and ends the job.
+        For a job that no longer runs, because its document was deleted or replaced, nothing is written.
 
         Raises:
             StorageFull, StoreUnavailable: Nothing was written; the jobs still run.
@@ -154,7 +161,7 @@ class JobRepository:
             return commit_versions(connection, versions, now=self._clock())
 
     def still_live(self, versions: Sequence[tuple[str, int]]) -> set[str]:
-        """Those of the (document id, version) whose version is still the one search returns, by document id."""
+        """The document ids among (document id, version) pairs whose version is still live."""
         ids = [document_id for document_id, _ in versions]
         with self._database.read() as connection:
             live = sa.select(document.c.id, document.c.live_version).where(document.c.id.in_(ids))
@@ -162,9 +169,9 @@ class JobRepository:
         return {document_id for document_id, version in versions if (document_id, version) in now}
 
     def fail(self, job_id: str, *, code: str, detail: str, also: Also | None = None) -> bool:
-        """End a running job with its reason; the version search returned before stays. False when it was cancelled.
+        """Fail a running job with an error; the live version stays. False when the job was cancelled.
 
-        `also` runs in the same transaction, here and below, whether the job runs or not.
+        `also` runs in the same transaction, here and below, whether or not the job was cancelled.
         """
         with self._database.write() as connection:
             if also is not None:
@@ -175,7 +182,7 @@ class JobRepository:
             return bool(running)
 
     def postpone(self, job_id: str, *, seconds: float, code: str, detail: str, also: Also | None = None) -> bool:
-        """Queue a running job again, to be tried in so many `seconds`; False when it was cancelled."""
+        """Queue a running job again, to be retried after `seconds`; False when it was cancelled."""
         with self._database.write() as connection:
             if also is not None:
                 also(connection)
@@ -187,7 +194,7 @@ class JobRepository:
             return bool(running)
 
     def release(self, job_id: str, *, also: Also | None = None) -> bool:
-        """Put a running job back into the queue, as if it had not been started; false when it no longer runs."""
+        """Queue a running job again without counting the attempt; False when it no longer runs."""
         with self._database.write() as connection:
             if also is not None:
                 also(connection)
@@ -197,9 +204,9 @@ class JobRepository:
             return bool(running)
 
     def requeue_orphans(self, boot_id: str) -> int:
-        """Queue again what another process was running when it died; the number of such jobs. Call once, at start.
+        """Queue the jobs again that another process was running when it died; returns their number. Call it at start.
 
-        A job that `MAX_CRASHES` processes died running fails with the code "gave-up" instead.
+        After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead.
         """
         orphaned = (
             sa.select(job.c.id, job.c.crashes)
@@ -219,10 +226,10 @@ class JobRepository:
             return len(orphans)
 
     def cancel(self, job_id: str, *, tenant_id: str, remove: Callable[[str, int], object]) -> Job:
-        """Cancel a job, see `app.db.cancellation`.
+        """Cancel a job; see `app.db.cancellation`.
 
-        `remove` is called with (document id, version) of each original that must go, before anyone else can
-        give the number to another version.
+        `remove` is called with (document id, version) of each original to delete, before another upload can reuse the
+        version number.
 
         Raises:
             NotFound: No such job of this tenant.
@@ -276,7 +283,7 @@ class JobRepository:
         return cut(found, limit, lambda row: (row.created_at, row.id))
 
     def queued(self) -> int:
-        """How many jobs wait."""
+        """The number of queued jobs."""
         with self._database.read() as connection:
             count = connection.execute(sa.select(sa.func.count()).where(job.c.status == JobStatus.QUEUED)).scalar_one()
         return int(count)

@@ -1,4 +1,4 @@
-"""API keys. A secret is shown once and stored only as its SHA-256; a rotated key has two for a while."""
+"""API keys. A secret is shown once and stored as its SHA-256; after a rotation the old secret works for a while."""
 
 import hmac
 import secrets
@@ -19,11 +19,11 @@ from app.errors import Conflict, InvalidRequest, NotFound
 from app.ids import new_id
 from app.types import DEFAULT_TENANT, ApiKey, Principal, Role
 
-_PREFIX_CHARS = 9  # fn_ and six more: enough to recognise a key, far too few to guess it
+_PREFIX_CHARS = 9  # fn_ and six more: enough to recognise a key, too few to guess it
 _SHORTEST_SECRET = 16
 
 LONGEST_OVERLAP_S = 7 * 86_400
-"""How long at most a key's secret works on after a rotation, in seconds."""
+"""The longest time, in seconds, for which an old secret works after a rotation."""
 
 _owner = sa.and_(app_user.c.tenant_id == api_key.c.tenant_id, app_user.c.id == api_key.c.user_id)
 _with_owner = (
@@ -38,7 +38,13 @@ _with_owner = (
 
 
 class KeyRepository:
-    """Keys of all tenants. `on_change` is told after every change that may let somebody in or keep somebody out."""
+    """Keys of all tenants. `on_change` is called after every change of access, to clear caches.
+
+    Example:
+        >>> key, secret = KeyRepository(database).create(user_id="ann", name="laptop", role=Role.MEMBER)
+        >>> KeyRepository(database).authenticate(secret).user_id
+        'ann'
+    """
 
     def __init__(
         self,
@@ -63,14 +69,14 @@ class KeyRepository:
         secret: str | None = None,
         record: Record | None = None,
     ) -> tuple[ApiKey, str]:
-        """A new key and its secret, which cannot be shown again. The tenant and the user are made if they are new.
+        """Create a key; returns it and its secret, which cannot be shown again. Creates the tenant and the user if new.
 
-        `secret` sets a known one (at least 16 characters, better random); by default it is `fn_` and 32 random bytes.
-        `record` writes the act down with it.
+        `secret` sets the secret (at least 16 characters, better random); by default it is `fn_` and 32 random bytes.
+        `record` writes the audit entry in the same transaction.
 
         Raises:
             InvalidRequest: A text that cannot be stored, or a secret that is too short.
-            Conflict: The given secret is another key's.
+            Conflict: Another key has this secret.
         """
         for param, text in (("tenant_id", tenant_id), ("user_id", user_id), ("name", name)):
             require_text(text, param=param)
@@ -114,9 +120,9 @@ class KeyRepository:
         return key, secret
 
     def authenticate(self, secret: str) -> Principal | None:
-        """Whose secret this is; None when it is nobody's, revoked, expired, or its user or tenant is disabled.
+        """The principal of a secret; None when it is unknown, revoked or expired, or its user or tenant is disabled.
 
-        One lookup, whatever the answer.
+        Runs one query in every case.
         """
         digest, now = digest_of(secret), self._clock()
         is_it = sa.or_(api_key.c.secret_sha256 == digest, api_key.c.previous_sha256 == digest)
@@ -164,7 +170,9 @@ class KeyRepository:
         expires_at: float | Keep | None = KEEP,
         record: Record | None = None,
     ) -> ApiKey:
-        """Change what is given; None for `collections` or `expires_at` lifts that limit. `record` writes it down.
+        """Change the given fields; None for `collections` or `expires_at` removes that limit.
+
+        `record` writes the audit entry in the same transaction.
 
         Raises:
             NotFound: No such key of this tenant.
@@ -189,20 +197,20 @@ class KeyRepository:
     def rotate(
         self, key_id: str, *, tenant_id: str, overlap_s: float, record: Record | None = None
     ) -> tuple[ApiKey, str]:
-        """Give the key a new secret; the one before works `overlap_s` seconds more (0 to `LONGEST_OVERLAP_S`).
+        """Give the key a new secret; the old one works for `overlap_s` seconds more (0 to `LONGEST_OVERLAP_S`).
 
-        The key stays the same: its budgets, limits, conversations and history go on. A secret from a rotation before
-        that still worked ends now; sessions end with the secret that may have opened them.
+        The key keeps its id, budgets, limits and conversations. The secret of an earlier rotation ends now. Sessions
+        end with the old secret, which may have opened them.
 
         Raises:
             NotFound: No such key of this tenant.
             Conflict: It is revoked or has expired.
         """
-        assert 0 <= overlap_s <= LONGEST_OVERLAP_S, "the edge checks it"
+        assert 0 <= overlap_s <= LONGEST_OVERLAP_S, "checked in the request body"
         secret, now = _new_secret(), self._clock()
         end = now + overlap_s
         with self._database.write() as connection:
-            # locked: of two at once the second turns the first one's secret into the previous
+            # locked: the second of two simultaneous rotations sees the secret of the first
             connection.execute(sa.select(api_key.c.id).where(api_key.c.id == key_id).with_for_update())
             before = _find(connection, key_id, tenant_id)
             if before.revoked_at is not None or (before.expires_at is not None and before.expires_at <= now):
@@ -231,7 +239,7 @@ class KeyRepository:
         return after, secret
 
     def revoke(self, key_id: str, *, tenant_id: str, record: Record | None = None) -> ApiKey:
-        """End the key for good, from this moment; `record` writes it down. Revoking it again changes nothing.
+        """Revoke the key at once and for good; `record` writes the audit entry. Idempotent.
 
         Raises:
             NotFound: No such key of this tenant.
@@ -251,7 +259,7 @@ class KeyRepository:
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
-    """What the audit log says of a key."""
+    """The fields of a key for the audit log."""
     return {
         "name": key.name,
         "role": key.role,

@@ -1,7 +1,7 @@
-"""Bringing the schema to this version of Footnote.
+"""Migrates the database to the schema of this version of Footnote.
 
-A whole upgrade is one transaction on both databases: one that is killed half way leaves the old
-schema, and the next start does it again.
+An upgrade is one transaction on both databases: when it is interrupted, the old schema stays, and the next start
+repeats the upgrade.
 """
 
 from importlib.resources import files
@@ -21,18 +21,18 @@ from app.telemetry.logs import logger
 
 
 def upgrade(database: Database, revision: str = "head", *, copies: Path | None = None) -> Path | None:
-    """Migrate up to `revision`; nothing to do is fine.
+    """Migrate up to `revision`, if the database is older.
 
     Args:
         database: Of any older revision.
-        revision: The one to end at.
-        copies: Folder that a copy of a SQLite database goes into, before its tables are changed.
+        revision: The target.
+        copies: The folder for a copy of a SQLite database, made before its tables are changed; None makes no copy.
 
     Returns:
-        The copy that was made, if any.
+        The copy, or None when none was made.
 
     Raises:
-        SetupError: The database was made by a newer Footnote, cannot be copied, or cannot be migrated; it is as before.
+        SetupError: A newer Footnote made the database, or it cannot be copied or migrated. It is unchanged.
     """
     refuse_newer(database)
     before, copy = current_revision(database), None
@@ -49,13 +49,13 @@ def upgrade(database: Database, revision: str = "head", *, copies: Path | None =
             raise
         where = f" A copy from before is {copy.name} in the data dir's folder {copy.parent.name}." if copy else ""
         raise SetupError(
-            f"The database could not be brought from revision {before} to {head_revision()}; it is as it was.{where}"
+            f"The database could not be brought from revision {before} to {head_revision()}; it is unchanged.{where}"
         ) from error
     return copy
 
 
 def downgrade(database: Database, revision: str) -> None:
-    """Migrate down to `revision`; `base` removes every table and what is in them.
+    """Migrate down to `revision`; `base` drops every table.
 
     Raises:
         SetupError: The database was made by a newer Footnote.
@@ -72,28 +72,28 @@ def current_revision(database: Database) -> str | None:
 
 
 def head_revision() -> str:
-    """The revision this version of Footnote works with."""
+    """The revision that this version of Footnote needs."""
     head = ScriptDirectory.from_config(_config()).get_current_head()
     assert head is not None, "there are migrations"
     return head
 
 
 def knows(revision: str) -> bool:
-    """Whether `revision` is one of this version's, or of one before it."""
+    """Whether this version of Footnote has the revision `revision`."""
     return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:
-    """Whether autogeneration compares an object with the metadata: all but the full-text indexes."""
+    """Whether Alembic compares an object with the metadata: all but the full-text indexes."""
     search = name is not None and name.startswith(("chunk_fts", "chunk_trigram", "search_vector", "ix_chunk_search"))
     return not (reflected and kind in ("table", "column", "index") and search)
 
 
 def refuse_newer(database: Database) -> None:
-    """Check that the schema is one this version knows, its own or an older one.
+    """Check that the schema is of this version of Footnote or an older one.
 
     Raises:
-        SetupError: It is not.
+        SetupError: A newer version made it.
     """
     current = current_revision(database)
     if current is not None and not knows(current):

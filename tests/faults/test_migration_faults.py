@@ -148,7 +148,7 @@ def test_an_upgrade_that_fails_says_that_nothing_changed_and_names_the_copy(tmp_
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name = 'tenant'").fetchall():
             connection.execute(f"ALTER TABLE {name} RENAME TO away")
 
-    with opened(url) as database, pytest.raises(SetupError, match=rf"it is as it was\. .* before-{OLD}-") as refusal:
+    with opened(url) as database, pytest.raises(SetupError, match=rf"it is unchanged\. .* before-{OLD}-") as refusal:
         upgrade(database, copies=tmp_path / "backups")
 
     assert str(tmp_path) not in str(refusal.value)

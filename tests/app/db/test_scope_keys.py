@@ -104,7 +104,7 @@ def test_a_search_that_reads_while_a_document_is_committed_hides_it_from_no_late
     both = scopes.of(Scope("t1"))
 
     for name, found in earlier.items():
-        scopes._remember(name, found)
+        scopes._store(name, found)
 
     assert scopes.of(Scope("t1")) is both
     assert len(both) == 2
