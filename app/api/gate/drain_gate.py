@@ -56,7 +56,7 @@ class _Reply:
         self._send = send
         self._drain = drain
         self._started = False
-        self._whole = False
+        self._complete = False
         self._events = False
 
     async def send(self, message: Message) -> None:
@@ -67,7 +67,7 @@ class _Reply:
             if self._drain.begun:
                 MutableHeaders(scope=message)["Connection"] = "close"
         elif message["type"] == "http.response.body":
-            self._whole = not message.get("more_body", False)
+            self._complete = not message.get("more_body", False)
         await self._send(message)
 
     async def refuse(self) -> None:
@@ -86,7 +86,7 @@ class _Reply:
         async with asyncio.timeout(_TELLING_SECONDS):
             if not self._started:
                 await self.refuse()
-            elif self._events and not self._whole:
+            elif self._events and not self._complete:
                 _, body, _ = problem_of(ServerShutdown(), str(self._scope["state"]["request_id"]))
                 openai = speaks_openai(self._scope["path"])
                 event = (

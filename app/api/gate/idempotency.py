@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.authenticator import Caller
 from app.access.routes import rule_for
-from app.api.gate.request_body import replayed, whole
+from app.api.gate.request_body import read_body, replay_body
 from app.db.idempotency import IdempotencyRepository, KeptAnswer
 from app.errors import AppError, Malformed
 from app.server.state import State
@@ -81,9 +81,9 @@ class Idempotency:
             scope["state"]["idempotency"] = claim
             try:
                 if not _is_multipart(scope):
-                    body = await whole(receive)
+                    body = await read_body(receive)
                     await claim.take(body)
-                    receive = replayed(body, receive)
+                    receive = replay_body(body, receive)
                 await self._app(scope, receive, claim.recording(send))
             except Replay as replay:
                 kept = replay.answer

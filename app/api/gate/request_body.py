@@ -53,7 +53,7 @@ def bounded(
     return bounded_receive
 
 
-async def whole(receive: Receive) -> bytes:
+async def read_body(receive: Receive) -> bytes:
     """Read a whole body.
 
     Raises:
@@ -75,21 +75,21 @@ async def whole(receive: Receive) -> bytes:
             return b"".join(pieces)
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives a body again that was already read, and then continues."""
-    told = False
+    given = False
 
     async def again() -> Message:
-        nonlocal told
-        if told:
+        nonlocal given
+        if given:
             return await receive()
-        told = True
+        given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
 
 
-async def hang_up(receive: Receive) -> None:
+async def until_disconnect(receive: Receive) -> None:
     """Wait until the client disconnects; its body must have been read.
 
     Raises:

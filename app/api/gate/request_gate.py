@@ -23,7 +23,7 @@ from app.admission.sliding_windows import RateLimitState
 from app.api.errors import problem_of, problem_response
 from app.api.event_stream import ClientGone
 from app.api.gate.observation import Observation
-from app.api.gate.request_body import bounded, hang_up, replayed, whole
+from app.api.gate.request_body import bounded, read_body, replay_body, until_disconnect
 from app.errors import Forbidden, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.server.state import State
@@ -92,8 +92,8 @@ class RequestGate:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
-                headers.update(rate_limit_headers(_standings(scope)))
-                if status == _UNAUTHENTICATED and (address := _guesses_from(scope)) is not None:
+                headers.update(rate_limit_headers(_limit_states(scope)))
+                if status == _UNAUTHENTICATED and (address := _guessing_address(scope)) is not None:
                     state.limits.admission.failed_logins.failed(address)
             try:
                 # The server's buffer is bounded: `send` waits while a slow client leaves it full.
@@ -118,16 +118,16 @@ class RequestGate:
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send, state: State) -> None:
         """Pass a request on once admission control admits it."""
-        told, admission = scope["state"], state.limits.admission
-        told["deadline"] = told["arrived"] + _seconds(scope, state)
+        context, admission = scope["state"], state.limits.admission
+        context["deadline"] = context["arrived"] + _seconds(scope, state)
         control = rule_for(scope["method"], scope["path"]).admission
         if control is AdmissionControl.NONE:
             await self._app(scope, receive, send)
             return
-        principal = told["principal"]
+        principal = context["principal"]
         with station("quotas"):
             await admission.refresh()
-        told["limit_states"] = partial(admission.limit_states, principal)
+        context["limit_states"] = partial(admission.limit_states, principal)
         if control is AdmissionControl.RATE_LIMITS:
             with admission.counted(principal):
                 await self._app(scope, receive, send)
@@ -135,17 +135,17 @@ class RequestGate:
         async with admission.entered(
             principal,
             generates=control is AdmissionControl.GENERATION,
-            deadline=told["deadline"],
-            body=partial(whole, receive),
-            gone=partial(hang_up, receive),
+            deadline=context["deadline"],
+            body=partial(read_body, receive),
+            gone=partial(until_disconnect, receive),
         ) as body:
-            await self._app(scope, replayed(body, receive), send)
+            await self._app(scope, replay_body(body, receive), send)
 
 
 async def _authorize(scope: Scope, state: State) -> None:
     headers = Headers(scope=scope)
     path, method = scope["path"], scope["method"]
-    address, failed_logins = _guesses_from(scope), state.limits.admission.failed_logins
+    address, failed_logins = _guessing_address(scope), state.limits.admission.failed_logins
     if address is not None:
         scope["state"]["limit_states"] = partial(_login_states, failed_logins, address)
         failed_logins.check(address, headers.get("authorization", ""))
@@ -193,17 +193,17 @@ def _seconds(scope: Scope, state: State) -> float:
     return min(longest, seconds)
 
 
-def _standings(scope: Scope) -> Sequence[RateLimitState]:
+def _limit_states(scope: Scope) -> Sequence[RateLimitState]:
     """The state of each limit that this request met."""
-    told: Callable[[], Sequence[RateLimitState]] | None = scope["state"].get("limit_states")
-    return told() if told is not None else ()
+    states: Callable[[], Sequence[RateLimitState]] | None = scope["state"].get("limit_states")
+    return states() if states is not None else ()
 
 
 def _login_states(failed_logins: FailedLogins, address: str) -> tuple[RateLimitState, ...]:
     return (failed_logins.state(address),)
 
 
-def _guesses_from(scope: Scope) -> str | None:
+def _guessing_address(scope: Scope) -> str | None:
     """The client address of a request that may be a guess at a key; None for a request without a key.
 
     The cookie of an ended session is not a guess: browsers go on sending it. Clients of a Unix socket have no address.
