@@ -106,6 +106,18 @@ class SpanModel(nn.Module):
 
         Place 0 is open to both: "no answer".
         """
+        return self.pointed(*self.states(windows))
+
+    def pointed(self, states: Tensor, may: Tensor) -> tuple[Tensor, Tensor]:
+        """The scores that `forward` returns, computed from the output of `states`."""
+        scores = self.head(states).float().masked_fill(~may[..., None], _FORBIDDEN)
+        return scores[..., 0], scores[..., 1]
+
+    def states(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
+        """The encoder's output [windows, tokens, hidden], and where an answer may begin or end.
+
+        The second is a mask [windows, tokens]: the passage, and place 0 for "no answer".
+        """
         longest = max(len(window.ids) for window in windows)
         ids = torch.zeros(len(windows), longest, dtype=torch.long)
         kinds = torch.zeros_like(ids)
@@ -122,8 +134,7 @@ class SpanModel(nn.Module):
         states = self.encoder(
             input_ids=ids.to(device), token_type_ids=kinds.to(device), attention_mask=attention.to(device)
         ).last_hidden_state
-        scores = self.head(states).float().masked_fill(~may.to(device)[..., None], _FORBIDDEN)
-        return scores[..., 0], scores[..., 1]
+        return states, may.to(device)
 
 
 def windows_of(tokenizer: Any, question: str, passage: str) -> list[Window]:

@@ -1,0 +1,216 @@
+"""Trains the second reader step by step: AdamW over groups, weights averaged at the end, taken up where it stopped."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from app.tuning.evidence_reader.groups import Group, Grouper
+from app.tuning.evidence_reader.model import EvidenceModel, Weights, losses_of
+from app.tuning.span_reader.training import trained_weights
+
+_TOGETHER = 4  # groups whose graph is held at once: about a gigabyte
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything that decides what comes out, besides the sets. `groups` make a step.
+
+    Embeddings stay as they are. The rate goes up in a straight line over the share `warmup` of the steps, then down
+    in one to zero; over the last share `averaged` the weights of every step are averaged (Izmailov et al. 2018,
+    arXiv:1803.05407).
+    """
+
+    groups: int = 48
+    passes: float = 2.0
+    learning_rate: float = 1e-4
+    head_learning_rate: float = 1e-3
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    averaged: float = 0.25
+    weights: Weights = field(default_factory=Weights)
+    seed: int = 11
+
+
+class Told(NamedTuple):
+    """What a step gave, of this process's groups: the mean of each part of the loss, and the tokens read."""
+
+    loss: float
+    pointed: float
+    apart: float
+    unanswered: float
+    tags: float
+    tokens: int
+
+
+Maker = Callable[[int], Sequence[Group]]
+"""The groups this process reads in a step."""
+
+
+def start(base: Path, recipe: Recipe) -> EvidenceModel:
+    """The base with heads that have learnt nothing; its embeddings do not train."""
+    torch.manual_seed(recipe.seed)
+    model = EvidenceModel.from_base(base)
+    for name, weight in model.encoder.named_parameters():
+        weight.requires_grad = not name.startswith(("embeddings.", "pooler."))
+    assert isinstance(model, EvidenceModel), "from_base makes its own class"
+    # In bfloat16 on a CPU the fused kernel goes back four times slower than the plain products (torch 2.13).
+    model.encoder.set_attn_implementation("eager")
+    return model
+
+
+def rate(step: int, steps: int, recipe: Recipe) -> float:
+    """Share of the peak rate in a step."""
+    warm = max(1, round(steps * recipe.warmup))
+    return min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+
+
+def makers(grouper: Grouper, order: Sequence[tuple[int, int]], recipe: Recipe) -> Maker:
+    """Makes the groups of a step, of which every process takes a share of about the same size."""
+
+    def made(step: int) -> list[Group]:
+        places = range(step * recipe.groups, (step + 1) * recipe.groups)
+        sorted_ = sorted(places, key=lambda at: -grouper.estimate(*order[at]))
+        # There and back, as children choose teams: nobody always gets the longer one.
+        own = [at for turn, at in enumerate(sorted_) if _turn(turn) == _worker()]
+        found = (grouper.group(at, *order[at]) for at in own)
+        return [group for group in found if group is not None]
+
+    return made
+
+
+class Trainer:
+    """Runs a recipe; what it has done can be saved and taken up again to the last bit.
+
+    Where torch.distributed is initialised the processes share each step's groups and add their gradients.
+    """
+
+    def __init__(self, model: EvidenceModel, recipe: Recipe, *, steps: int, half: bool, fingerprint: str = "") -> None:
+        """With `half` the encoder multiplies in bfloat16; `fingerprint` is of the order that is gone through."""
+        self.model = model
+        self.steps = steps
+        self.step = 0
+        self.reading = False  # while nothing but gradients changes: a step can be given up and taken again
+        self._recipe = recipe
+        self._half = half
+        self._fingerprint = fingerprint
+        self._trained = [weight for weight in model.parameters() if weight.requires_grad]
+        heads = [*model.head.parameters(), *model.tag.parameters()]
+        encoder = [weight for weight in model.encoder.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.AdamW(
+            [
+                {"params": encoder, "peak": recipe.learning_rate},
+                {"params": heads, "peak": recipe.head_learning_rate},
+            ],
+            weight_decay=recipe.weight_decay,
+        )
+        self._average: dict[str, Tensor] = {}
+        self._averaged = 0
+
+    def run(self, maker: Maker) -> Iterator[Told]:
+        """What each step that is left gave, as it is taken."""
+        self.model.train()
+        while self.step < self.steps:
+            for group in self._optimizer.param_groups:
+                group["lr"] = group["peak"] * rate(self.step, self.steps, self._recipe)
+            self.reading = True
+            told = self._backward(maker(self.step))
+            self._share()
+            self.reading = False
+            torch.nn.utils.clip_grad_norm_(self._trained, self._recipe.clip)
+            self._optimizer.step()
+            self._optimizer.zero_grad()
+            self.step += 1
+            if self.step > self.steps * (1 - self._recipe.averaged):
+                self._take_in()
+            yield told
+
+    @property
+    def weights(self) -> Mapping[str, Tensor]:
+        """What training made: the average as soon as there is one, else what the last step left."""
+        return self._average or trained_weights(self.model)
+
+    def save_state(self, file: Path) -> None:
+        """Everything `load_state` needs, written whole or not at all."""
+        state = {
+            "recipe": asdict(self._recipe),
+            "fingerprint": self._fingerprint,
+            "steps": self.steps,
+            "step": self.step,
+            "weights": trained_weights(self.model),
+            "optimizer": self._optimizer.state_dict(),
+            "average": self._average,
+            "averaged": self._averaged,
+            "random": torch.get_rng_state(),
+        }
+        new = file.with_suffix(".new")
+        with new.open("wb") as opened:
+            torch.save(state, opened)
+            opened.flush()
+            os.fsync(opened.fileno())
+        new.replace(file)
+
+    def load_state(self, file: Path) -> None:
+        """Take up where `save_state` was called.
+
+        Raises:
+            ValueError: It was saved by a training of another recipe or over other groups.
+        """
+        state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+        saved = (state["recipe"], state["steps"], state["fingerprint"])
+        if saved != (asdict(self._recipe), self.steps, self._fingerprint):
+            raise ValueError(f"{file.name} is of a training of another recipe or of other sets")
+        self.model.load_state_dict(state["weights"], strict=False)
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._average = state["average"]
+        self._averaged = int(state["averaged"])
+        self.step = int(state["step"])
+        torch.set_rng_state(state["random"])
+
+    def _backward(self, groups: Sequence[Group]) -> Told:
+        sums = [0.0] * 5
+        for first in range(0, len(groups), _TOGETHER):
+            losses = losses_of(self.model, groups[first : first + _TOGETHER], half=self._half)
+            total = losses.total(self._recipe.weights)
+            (total / self._recipe.groups).backward()  # type: ignore[no-untyped-call]
+            sums = [before + float(part.detach()) for before, part in zip(sums, (total, *losses), strict=True)]
+        loss, pointed, apart, unanswered, tags = (part / max(1, len(groups)) for part in sums)
+        return Told(loss, pointed, apart, unanswered, tags, sum(group.tokens for group in groups))
+
+    def _share(self) -> None:
+        if _workers() == 1:
+            return
+        grads = [weight.grad if weight.grad is not None else torch.zeros_like(weight) for weight in self._trained]
+        flat = torch.cat([grad.flatten() for grad in grads])
+        torch.distributed.all_reduce(flat)
+        at = 0
+        for weight in self._trained:
+            weight.grad = flat[at : at + weight.numel()].view_as(weight).clone()
+            at += weight.numel()
+
+    def _take_in(self) -> None:
+        self._averaged += 1
+        with torch.no_grad():
+            for name, weight in trained_weights(self.model).items():
+                if name not in self._average:
+                    self._average[name] = weight.clone()
+                else:
+                    self._average[name] += (weight - self._average[name]) / self._averaged
+
+
+def _turn(place: int) -> int:
+    at = place % (2 * _workers())
+    return min(at, 2 * _workers() - 1 - at)
+
+
+def _workers() -> int:
+    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+
+
+def _worker() -> int:
+    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
