@@ -1,4 +1,4 @@
-"""What answering yields: sources first, text as it comes, the whole answer last."""
+"""The events of an answer: its sources first, its text while it is generated, the whole answer last."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from retrieval.types import Context, Dropped, Hit, Source, Span
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """Chunk ids on their way from retrieval to citation, and what fell out where.
+    """The chunk ids that were retrieved, presented, cited and dropped.
 
-    `compressed` sources are not shown whole; of those in `summarised` the model read a summary of the rest.
+    `compressed` sources are shown in part; for those in `summarised` the model read a summary of the rest.
     """
 
     retrieved: int
@@ -40,7 +40,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class SourcesFound:
-    """What the model is about to read."""
+    """The first event of an answer: the sources that the model will read."""
 
     report: SourceReport
     sources: tuple[Source, ...]
@@ -48,10 +48,10 @@ class SourcesFound:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """The next piece of the answer; joined they are `Answer.text`.
+    """The next piece of the answer's text; joined, the pieces are `Answer.text`.
 
-    `logprobs` are of the tokens generated until then and not told yet, where they were asked for: footnotes are
-    set and text is held back between what is generated and what is shown.
+    `logprobs` belong to the tokens generated since the last piece, where the client asked for them. They need not
+    cover `text`: footnotes are added, and text is held back, between generation and display.
     """
 
     text: str
@@ -60,12 +60,15 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The tokens of one answer; equal to its ledger rows. `by_document` sums to `components.context`.
+    """The tokens of one answer, equal to those of its ledger rows. `by_document` sums to `components.context`.
 
-    `summary_tokens` were read and generated to summarise what did not fit, `extract_tokens` by the embedder to
-    choose what is quoted, `rewrite_tokens` read and generated to make the
-    question stand alone, `verify_tokens` read to verify the answer, `locate_tokens` read to find where the
-    sources answer. `bill` is None until the answer has ended, and where the ledger could not be read then.
+    Attributes:
+        summary_tokens: Read and generated to summarise the passages that did not fit.
+        extract_tokens: Read by the embedder to select quotes.
+        rewrite_tokens: Read and generated to rewrite the question to stand alone.
+        verify_tokens: Read to verify the answer.
+        locate_tokens: Read to find the spans of the sources that answer.
+        bill: None until the answer has ended, and where the ledger could not be read then.
     """
 
     components: Components
@@ -84,7 +87,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How the context window is spent, in generator tokens."""
+    """The use of the context window, in tokens of the language model."""
 
     context_window: int
     reserved_output: int

@@ -1,4 +1,4 @@
-"""The serving tokenizer with a memory: a prompt's fixed parts and the passages in it are read into tokens once."""
+"""Caches the tokens of texts, so that the fixed parts of prompts and repeated passages are tokenised once."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,15 @@ from retrieval.memo import remembered
 
 
 class CachedTokenizer:
-    """Implements `Tokenizer` by asking another one what the memory in use does not know (`retrieval.memo`)."""
+    """Implements `Tokenizer` over another one, with the cache in use (`retrieval.memo`).
+
+    >>> tokenizer = CachedTokenizer(ChatTokenizer.load(folder))
+    >>> with memo.of(tenant_id):
+    ...     tokenizer.count(passage)
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        """Over `tokenizer`, whose texts always have the same ids."""
+        """Wrap `tokenizer`, which must be deterministic."""
         self._tokenizer = tokenizer
 
         def ids(text: str) -> tuple[int, ...]:
@@ -19,21 +24,21 @@ class CachedTokenizer:
         self._ids = remembered(ids)
 
     def encode(self, text: str) -> list[int]:
-        """As the other one's; the caller's own list."""
+        """The ids of the wrapped tokenizer, as a new list."""
         return list(self._ids(text))
 
     def count(self, text: str) -> int:
-        """As the other one's."""
+        """The number of tokens, as the wrapped tokenizer counts."""
         return len(self._ids(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """As the other one's."""
+        """The text of the ids, by the wrapped tokenizer."""
         return self._tokenizer.decode(ids)
 
     def piece(self, token_id: int) -> bytes:
-        """As the other one's."""
+        """The bytes of a token, by the wrapped tokenizer."""
         return self._tokenizer.piece(token_id)
 
     def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-        """As the other one's."""
+        """The chat template's parts, by the wrapped tokenizer."""
         return self._tokenizer.chat_frame(roles)

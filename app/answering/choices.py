@@ -1,4 +1,4 @@
-"""Several answers to one question: sources found once, each answer generated and billed by itself."""
+"""Several answers to one question: the sources are found once, each answer is generated and billed separately."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -19,18 +19,22 @@ Event = SourcesFound | TextDelta | Answer
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Accepted answers of one request, in order, at least one."""
+    """The accepted answers of one request, in order, at least one.
+
+    >>> choices = await prepare_choices(answerer, question, n=3)
+    >>> answers = await choices.answers()
+    """
 
     answerer: Answerer
     prepared: tuple[Prepared, ...]
 
     @property
     def first(self) -> Prepared:
-        """The one that paid for the sources."""
+        """The first answer, whose usage includes finding the sources."""
         return self.prepared[0]
 
     def release(self) -> None:
-        """The reader is done with all of them, or never began. Idempotent."""
+        """Stop and unregister all of them. Idempotent."""
         for prepared in self.prepared:
             self.answerer.running.release(prepared)
 
@@ -42,9 +46,9 @@ class Choices:
             self.release()
 
     async def stream(self) -> AsyncGenerator[tuple[int, Event], None]:
-        """What happens, by choice: each one's events in order, as in `Answerer.stream`.
+        """Yield (choice, event): the events of each choice in order, as in `Answerer.stream`.
 
-        Leaving early ends all of them. A reader that is slow holds up every choice.
+        Leaving early stops all choices. A slow client delays every choice.
         """
         if len(self.prepared) == 1:
             async with aclosing(self.answerer.stream(self.first)) as events:
@@ -71,7 +75,7 @@ class Choices:
                 await asyncio.wait(tasks)
 
     async def usage(self, answers: Sequence[Answer]) -> TokenUsage:
-        """What all `answers` cost together: the ledger's rows of the request."""
+        """The sum of the usage of all `answers`, equal to the ledger rows of the request."""
         if len(answers) == 1:
             return answers[0].usage
         bill = await asyncio.to_thread(self.answerer.bill, self.first.question.request_id)
@@ -111,7 +115,7 @@ async def prepare_choices(answerer: Answerer, question: Question, *, n: int) -> 
 
 
 def total(usages: Sequence[TokenUsage]) -> TokenUsage:
-    """The sum, by meter, component and document; the bill is the first's."""
+    """The sum of the usages, by meter, component and document, with the bill of the first."""
     by_document: dict[str, int] = {}
     for usage in usages:
         for document_id, tokens in usage.by_document.items():

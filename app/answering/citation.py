@@ -13,7 +13,7 @@ Pages = Mapping[tuple[str, int], Sequence[Page]]
 """Page tables by (document id, version), needed where a chunk crosses a page boundary."""
 
 Origin = Literal["model", "attributed"]
-"""Who put a marker there: the model, or Footnote after finding support."""
+"""The author of a marker: the model, or Footnote after finding support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Citation:
     def of(
         cls, source: Source, passage: Span, *, marker: Span, support: float, origin: Origin, pages: Pages
     ) -> "Citation":
-        """The footnote that leads from a marker to a passage.
+        """The footnote at `marker` that opens `passage`.
 
         Args:
-            source: What was presented, and what the marker names.
+            source: The presented source; its number is the footnote's (`retrieval.footnote_numbers`).
             passage: Document offsets inside the source's best chunk.
             marker: Offsets in the answer.
-            support: How well the passage supports what stands before the marker.
-            origin: Who put the marker there.
+            support: The support in [0, 1] of the passage for the sentence with the marker.
+            origin: The author of the marker.
             pages: Without the document's table a passage of a chunk that crosses pages carries the
                 chunk's whole page range.
         """

@@ -1,4 +1,4 @@
-"""The end of an answer: what it cost, its turn in its conversation, and which documents it cites."""
+"""Finishes an answer: adds its bill, stores its turn of the conversation, records the documents it cites."""
 
 import asyncio
 from collections import Counter
@@ -16,22 +16,25 @@ from app.usage.ledger.events import Bill
 from app.usage.ledger.ledger import Ledger
 
 RECORDING_SECONDS = 1.0
-"""How long the end of an answer waits for its citations to be written down; they are then written without it."""
+"""How long the last event waits for the citations to be recorded; after that they are recorded in the background."""
 
 
 class CitationRecord(Protocol):
-    """Where it is kept which documents answers cite."""
+    """Records the documents that answers cite.
+
+    >>> record.record("req_1", tenant_id="acme", citations={"doc_1": 2})
+    """
 
     def record(self, request_id: str, *, tenant_id: str, citations: Mapping[str, int]) -> None:
-        """Keep how often an answer cites each document, by document id; again for the same answer changes nothing.
+        """Store how often an answer cites each document, by document id. Idempotent for each answer.
 
         Raises:
-            StoreUnavailable, StorageFull: Nothing was kept.
+            StoreUnavailable, StorageFull: Nothing was stored.
         """
 
 
 class Closing:
-    """Ends answers. One instance serves every request; without a record nobody learns what is cited."""
+    """Finishes answers. One instance serves every request; without a `CitationRecord` no citations are recorded."""
 
     def __init__(
         self, *, ledger: Ledger, conversations: Conversations | None = None, citations: CitationRecord | None = None
@@ -41,9 +44,9 @@ class Closing:
         self._citations = citations
 
     async def ended(self, question: Question, answer: Answer) -> Answer:
-        """The answer as its reader gets it, kept in its conversation before the end of it is told.
+        """The answer with its bill, stored in its conversation before the last event is sent.
 
-        So a reader who leaves then changes nothing: storing it goes on.
+        It is stored even if the client leaves meanwhile.
         """
         ended = replace(
             answer,
@@ -56,9 +59,9 @@ class Closing:
         return ended
 
     def recording(self, question: Question, answer: Answer) -> "asyncio.Future[None]":
-        """Begin to write down which documents a whole answer cites; done when that is written, or in the log.
+        """Start to record the documents that a complete answer cites; the future ends when that is done or has failed.
 
-        It goes on in a thread when nobody waits for it any more. It never fails: an answer that was made is given.
+        It continues in a thread if the caller stops waiting. A failure is logged and not raised: the answer is sent.
         """
         loop = asyncio.get_running_loop()
         cited = Counter(citation.document_id for citation in answer.citations)
@@ -72,12 +75,12 @@ class Closing:
     def _record(citations: CitationRecord, question: Question, cited: Mapping[str, int]) -> None:
         try:
             citations.record(question.request_id, tenant_id=question.principal.tenant_id, citations=cited)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the answer is there; it is logged
+        except Exception as error:  # noqa: BLE001 - the answer is sent all the same; the error is logged
             logger().warning("citations.unwritten", request_id=question.request_id, error=type(error).__name__)
 
     def bill(self, request_id: str) -> Bill | None:
         """What a request has cost so far, None where the ledger cannot be read now."""
         try:
             return self._ledger.bill(request_id)
-        except StoreUnavailable:  # the answer is made: that its price cannot be told now is no reason to lose it
+        except StoreUnavailable:  # an answer without its price is better than no answer
             return None

@@ -1,4 +1,4 @@
-"""The order sources are read in: first what the engine has read before, else the strongest at the edges."""
+"""Builds the context of a prompt: which hits fit, in which order, with summaries and highlights, and the prompt."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -21,14 +21,14 @@ from retrieval.footnote_numbers import header_of
 from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.types import Context, Hit, Source
 
-_WHOLE_BLOCK = 64  # tokens: caches know prompts in blocks of fewer
+_WHOLE_BLOCK = 64  # tokens; no cache has larger blocks
 
 
 def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable[[Sequence[int]], int]) -> Order:
-    """An order for `retrieval.compress` that knows the engine's cache.
+    """An order for `retrieval.compress` that reuses the engine's prefix cache.
 
-    Sources whose keys and values are cached right behind what comes before them go first, the others
-    follow best first. Where nothing of any source is cached, the order is `edges_first`.
+    Sources whose keys and values are cached directly behind their prefix come first; the others follow, best first.
+    Where no source is cached, the order is `edges_first`.
 
     Args:
         tokenizer: The serving tokenizer.
@@ -51,16 +51,16 @@ def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable
 
 
 _EMPTY = Context(sources=(), dropped=(), tokens=0)
-_HIGHLIGHTED = 6  # one part in so many of the room, at most, is for sentences that are read again
+_HIGHLIGHTED = 6  # at most 1/6 of the context is for sentences that are repeated behind the question
 
-_SENTENCES = 2  # that may answer a question between them
+_SENTENCES = 2  # the most that the model is pointed at
 
 Running = Callable[[Calls], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Tokens: the context window, what is reserved for the output, what the sources may have; `head` precedes them."""
+    """The tokens of the context window, the output and the sources; `head` are the token ids before the sources."""
 
     window: int
     max_output: int
@@ -70,9 +70,9 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
-    """What fits and the prompt that shows it, and where a reader saw an answer in it.
+    """The sources that fit, the prompt that shows them, and the spans where a reader found an answer.
 
-    `cancelled` says that the person left while summaries were made.
+    `cancelled` says that the client left while summaries were generated.
     """
 
     context: Context
@@ -111,7 +111,7 @@ class ContextBuilder:
         self._quotes = quoter is not None and CallNumber.ANSWER in quoter.calls
 
     def room(self, question: Question) -> Room:
-        """How much a question leaves for sources.
+        """The tokens that a question leaves for sources.
 
         Raises:
             ContextLengthExceeded: There is no room for any context.
@@ -127,13 +127,13 @@ class ContextBuilder:
         return Room(window, max_output, context, empty.head)
 
     def build(self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running) -> BuiltContext:
-        """What of the hits fits, and the prompt.
+        """The context of those hits that fit, and its prompt.
 
         Args:
-            question: As it is asked.
-            hits: Best first; none where nothing found is evidence.
-            room: What `room` said of the question.
-            running: Told of the summariser's calls while they run.
+            question: The question, rewritten to stand alone.
+            hits: Best first; none where nothing that was found is evidence.
+            room: The result of `room` for the question.
+            running: Registers the summariser's calls while they run.
         """
         again = min(self._limits.highlight_tokens, room.context // _HIGHLIGHTED)
         found = Summarised(_EMPTY)
@@ -157,7 +157,7 @@ class ContextBuilder:
     def _fitted(
         self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...], running: Running
     ) -> Summarised:
-        """What fits, in the order that has most of it cached, and summaries of the rest by setting."""
+        """The sources that fit, in the order with most of them cached; with a summariser also summaries of the rest."""
         salt = question.principal.tenant_id
 
         def count(text: str) -> int:
@@ -179,7 +179,7 @@ class ContextBuilder:
             return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
 
     def _located(self, question: Question, found: Summarised) -> Located | None:
-        """Where the sources answer; None where some of them are summaries, whose words stand nowhere."""
+        """The spans that answer; None where some sources are summaries, whose words stand in no document."""
         if self._locator is None or found.chunk_ids or found.cancelled:
             return None
         sources = found.context.sources
@@ -228,7 +228,7 @@ class ContextBuilder:
 
 
 def _best_first(sources: Sequence[Source]) -> list[int]:
-    """The order of sources that people read, not a model."""
+    """The order of sources that are quoted to people and read by no model."""
     return list(range(len(sources)))
 
 

@@ -1,4 +1,4 @@
-"""How a kept answer was made: what it told beside its words and footnotes, in JSON's types and back."""
+"""Adds questions to their conversations, and stores their answers with a record of how they were produced."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,9 +17,9 @@ from retrieval.types import Span
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """The fields of an `Answer` by these names, as they were when it ended.
+    """The fields of an `Answer` beside its text and footnotes, as they were when it ended.
 
-    So its bill is the one its reader was given; what the ledger says after a price was put right may be another.
+    Its bill is the one the client was sent; after a correction of prices the ledger's may differ.
     """
 
     model: str
@@ -31,20 +31,20 @@ class AnswerRecord:
     usage: TokenUsage
     budget: Budget
     timings_ms: Mapping[str, float | None]
-    quoted: tuple[Span, ...] = ()  # answers kept before it was told have none
+    quoted: tuple[Span, ...] = ()  # answers stored before this field existed have none
 
     @classmethod
     def of(cls, answer: Answer) -> "AnswerRecord":
-        """How `answer` was made."""
+        """The record of `answer`."""
         return cls(**{field.name: getattr(answer, field.name) for field in fields(cls)})
 
     @classmethod
     def from_json(cls, kept: Mapping[str, object]) -> "AnswerRecord":
-        """What `as_json` made, exactly."""
+        """The record from what `as_json` returned, unchanged."""
         return _KEPT.validate_python(kept)
 
     def as_json(self) -> dict[str, object]:
-        """In JSON's types."""
+        """The record in JSON types."""
         made: dict[str, object] = _KEPT.dump_python(self, mode="json")
         return made
 
@@ -52,16 +52,20 @@ class AnswerRecord:
 _KEPT = TypeAdapter(AnswerRecord)
 
 
-_TURNS = 32  # looked at; more do not fit any history worth its tokens
+_TURNS = 32  # the newest that are read; more never fit into a history
 
 
 class Conversations:
-    """Takes questions into their conversations and keeps the answers. One instance serves every request."""
+    """Adds questions to their conversations and stores the answers. One instance serves every request.
+
+    >>> question = conversations.joined(question)
+    >>> conversations.keep(question, answer)
+    """
 
     def __init__(
         self, repository: ConversationRepository, *, count_tokens: Callable[[str], int], history_tokens: int
     ) -> None:
-        """`count_tokens` is the generator's; `history_tokens` the most its history may cost a question."""
+        """`count_tokens` counts in the language model's tokens; `history_tokens` is the most of a history."""
         self._repository = repository
         self._count = count_tokens
         self._history_tokens = history_tokens
@@ -71,9 +75,9 @@ class Conversations:
 
         Raises:
             NotFound: No such conversation for this caller.
-            Forbidden: The conversation is shared with this caller, to be read.
-            Conflict: The conversation is not this key's to go on with.
-            InvalidRequest: The question holds what cannot be kept.
+            Forbidden: The conversation is shared with this caller for reading only.
+            Conflict: The conversation was begun with another key, which alone may continue it.
+            InvalidRequest: The question has characters that cannot be stored.
         """
         if question.conversation_id is None:
             return question
@@ -85,9 +89,9 @@ class Conversations:
         return replace(question.standing_alone(stand_alone(question.text, exchanges)), history=history)
 
     def keep(self, question: Question, answer: Answer) -> None:
-        """Store a turn that ended, refusals too; nothing of an error, a cancellation or a dry run.
+        """Store the turn of a complete answer or refusal; nothing after an error, a cancellation or a dry run.
 
-        Also nothing when the conversation was deleted meanwhile: that was final.
+        Nothing is stored either if the conversation was deleted meanwhile.
 
         Raises:
             StoreUnavailable, StorageFull: It could not be stored.
@@ -107,9 +111,9 @@ class Conversations:
 
 
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:
-    """The last whole turns that cost at most `budget` tokens together, oldest first.
+    """The last complete turns with at most `budget` tokens together, oldest first.
 
-    What cannot be understood without a turn that is left out is put as it was understood.
+    Questions stand in their rewritten form, so that they are understood without the turns that are left out.
     """
     chosen: list[Message] = []
     for turn in reversed(turns):

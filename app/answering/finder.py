@@ -1,4 +1,4 @@
-"""Finding passages: search, then the reranker's closer look, each model call on the bill."""
+"""Finds passages: search, then reranking, with each model call on the ledger."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from retrieval.types import Hit, SearchMode, SearchResult
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits best first, what the two models read (tokens), and how long reranking took (milliseconds).
+    """Hits best first, the tokens that the embedder and the reranker read, and the milliseconds of reranking.
 
     `rerank_tokens` is 0 when nothing was reranked.
     """
@@ -27,7 +27,11 @@ class Found:
 
 
 class Finder:
-    """Finds passages. One instance serves every request."""
+    """Finds passages. One instance serves every request.
+
+    >>> found = finder.find(question)
+    >>> [hit.chunk.id for hit in found.hits]
+    """
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class Finder:
         reranker: Reranker | None = None,
         rerank_candidates: int = 20,
     ) -> None:
-        """`rerank_candidates` hits are reranked; without a reranker the search's order stands."""
+        """The best `rerank_candidates` hits are reranked; without a reranker the order of the search is kept."""
         assert rerank_candidates >= 1, "the settings see to it"
         self._search = search
         self._embedder = embedder
@@ -50,7 +54,7 @@ class Finder:
         """At most `question.top_k` hits, reranked unless the question says no or there is no reranker.
 
         Raises:
-            InvalidRequest: The question insists on reranking and no reranker is configured; nothing was spent.
+            InvalidRequest: The question requires reranking and no reranker is configured; no model was called.
             StoreUnavailable: Search or ledger cannot reach the database.
         """
         if question.rerank and self._reranker is None:
@@ -73,10 +77,10 @@ class Finder:
     def _searched(self, question: Question, *, top_k: int) -> SearchResult:
         if question.mode is SearchMode.LEXICAL:
             return self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
-        known = self._search.remembered(question.text, tenant_id=question.scope.tenant_id)
-        if known is not None:  # no model is called, so there is nothing to write down
+        cached = self._search.remembered(question.text, tenant_id=question.scope.tenant_id)
+        if cached is not None:  # cached: no model is called, so nothing goes on the ledger
             return self._search.search(
-                question.text, scope=question.scope, top_k=top_k, mode=question.mode, vector=known
+                question.text, scope=question.scope, top_k=top_k, mode=question.mode, vector=cached
             )
         info = self._embedder.info
         reservation = question.reservation(
@@ -92,7 +96,7 @@ class Finder:
         return result
 
     def _reranked(self, reranker: Reranker, question: Question, hits: tuple[Hit, ...]) -> tuple[tuple[Hit, ...], int]:
-        """The hits in their new order, and the tokens that were read for it."""
+        """The hits in their new order, and the tokens that the reranker read."""
         passages = [passage(hit.chunk) for hit in hits[: self._candidates]]
         if len(passages) < 2:
             return hits, 0  # there is nothing to put in order

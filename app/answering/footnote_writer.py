@@ -1,9 +1,9 @@
-"""From the model's text to an answer whose footnotes open exact passages.
+"""Writes an answer from generated text, with footnotes that open exact passages.
 
-`FootnoteWriter` reads text as it is generated and writes the answer: markers the model wrote are
-mapped to passages, markers of sources that were never presented are left out, and a finished
-sentence without a marker gets one when a presented source supports it (docs/adr/0009). A strict one
-leaves out the sentences that no passage supports.
+`FootnoteWriter` reads text while it is generated. It maps the markers that the model wrote to passages, and leaves out
+markers of sources that were not presented. A finished sentence without a marker gets one if a presented source supports
+it (docs/adr/0009). A strict writer leaves out sentences that no passage supports. The format of markers is defined in
+`retrieval.footnote_numbers`.
 """
 
 import re
@@ -20,7 +20,7 @@ from retrieval.types import Source, Span
 
 _TERMINATORS = ".!?…。！？।؟"
 _UNSPACED_TERMINATORS = "。！？"
-# "Lynch v. Arizona", "the U.S. dollar": a dot that ends no sentence. What stays joined by mistake is cited as one.
+# "Lynch v. Arizona", "the U.S. dollar": a dot that ends no sentence. Sentences joined by mistake are cited as one.
 _ABBREVIATION = re.compile(r"\b(?:[^\W\d_]|v|vs|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Inc|Ltd|Co|Corp|Fig|al|e\.g|i\.e)\Z")
 _LINE_STARTS = "\n[-*•#0123456789"
 _CLOSERS = "\"'”’»)]」』"
@@ -34,12 +34,15 @@ class _Marker:
 
 
 class FootnoteWriter:
-    """Turns generated text into the answer, piece by piece.
+    """Turns generated text into the answer, piece by piece. `answer` is the text that `feed` and `finish` returned.
 
-    What `feed` and `finish` return, joined, is `answer`. Text is held back only while it could
-    still become a marker or while it is undecided whether a marker follows a finished sentence; by a
-    strict writer, until its sentence is verified. A sentence is when one of its footnotes is; what claims
-    nothing, as the number of a list's item, shares the fate of the sentence behind it.
+    Text is held back only while it may become a marker, or while a marker may follow a finished sentence. A strict
+    writer holds text back until its sentence is verified: until one of its footnotes is. Text that claims nothing,
+    such as the number of a list item, is shown or left out with the sentence behind it.
+
+    >>> writer = FootnoteWriter(context.sources)
+    >>> shown = writer.feed("Revenue rose by 8 % [1].") + writer.finish()
+    >>> writer.citations[0].cited_text
     """
 
     def __init__(
@@ -54,11 +57,11 @@ class FootnoteWriter:
         """Write against `sources`.
 
         Args:
-            sources: What was presented to the model.
+            sources: The sources that were presented to the model.
             pages: Where citations open in chunks that cross a page boundary.
-            verifier: Over the same sources; by default one that knows words only, and no question.
-            strict: Leave out what is not verified.
-            refusal: What a strict answer says when nothing is left of it.
+            verifier: Verifies claims against the same sources; by default by words alone, without the question.
+            strict: Leave out sentences that are not verified.
+            refusal: The text of a strict answer of which nothing is left.
         """
         self._pages = pages or {}
         self._sources = {source.number: source for source in sources}
@@ -66,7 +69,7 @@ class FootnoteWriter:
         self._strict = strict
         self._refusal = refusal
         self._removed = ""
-        self._kept = 0  # end of what a strict writer has decided to show
+        self._kept = 0  # end of the text that a strict writer will show
         self._shown = 0
         self._held = ""
         self._written = ""
@@ -79,12 +82,12 @@ class FootnoteWriter:
 
     @property
     def answer(self) -> str:
-        """Everything shown so far."""
+        """The text shown so far."""
         return self._written[: self._shown]
 
     @property
     def withheld(self) -> bool:
-        """Whether all of an answer was left out because nothing of it was verified; a refusal is no answer."""
+        """Whether the whole answer was left out because nothing in it was verified; a refusal is no answer."""
         return self._kept == 0 and bool(self._removed.strip()) and not refuses(self._removed, cited=False)
 
     @property
@@ -94,21 +97,21 @@ class FootnoteWriter:
 
     @property
     def confirmed(self) -> bool:
-        """Whether any of it is."""
+        """Whether any citation of the answer is verified."""
         return any(citation.verified for citation in self.citations)
 
     def closes(self, text: str) -> bool:
-        """Whether feeding `text` may finish a sentence, which is then verified: that may take a while."""
+        """Whether feeding `text` may finish a sentence, which is then verified; that may take a while."""
         return self._ended or any(char in _TERMINATORS or char == "\n" for char in self._held + text)
 
     def feed(self, text: str) -> str:
-        """Take generated text, return what can be shown of it now."""
+        """Take generated text, return the part of the answer that can be shown now."""
         self._held += text
         self._advance(final=False)
         return self._show(self._kept if self._strict else len(self._written))
 
     def finish(self) -> str:
-        """No more text comes: decide what was held back, close the last sentence."""
+        """Close the last sentence, and return the text that was held back."""
         self._advance(final=True)
         self._close_sentence(last=True)
         if self._strict:
@@ -119,14 +122,14 @@ class FootnoteWriter:
         return self._show(len(self._written))
 
     def quote(self, text: str, citations: Sequence[Citation]) -> str:
-        """After `finish`: put `text`, quoted from the sources, behind the answer, or in place of one withheld.
+        """Add `text`, quoted from the sources, behind the answer or in place of a withheld one. Call it after `finish`.
 
         Args:
             text: Not empty.
-            citations: Of `text`, their places counted from its beginning.
+            citations: The citations in `text`, with offsets from its beginning.
 
         Returns:
-            What is shown for it, behind the answer or instead of it.
+            The text to show.
         """
         if self.withheld:
             self._removed, self._written, self._shown = "", "", 0
@@ -174,7 +177,7 @@ class FootnoteWriter:
         return 1
 
     def _line_break(self, *, final: bool) -> int:
-        """A line that just wraps goes on; a blank line, a list item or a marker ends what stands before."""
+        """Handle a line break: before a blank line, a list item or a marker it ends the sentence."""
         rest = self._held[1:].lstrip(" \t")
         if not rest and not final:
             return 0
@@ -184,7 +187,7 @@ class FootnoteWriter:
         return 1
 
     def _gap(self, *, final: bool) -> int:
-        """Space after a sentence: the end of it, unless a marker follows that belongs to it."""
+        """Handle white space after a sentence: it ends the sentence, unless a marker of the sentence follows."""
         rest = self._held.lstrip()
         if rest.startswith("[") and MARKER.match(rest):
             return len(self._held) - len(rest)  # the marker closes up to the sentence it follows
@@ -210,7 +213,7 @@ class FootnoteWriter:
 
     def _plain(self, text: str) -> None:
         if self._strict and not self._written and text.isspace():
-            return  # what stood before it is left out
+            return  # white space behind text that was left out
         self._written += text
 
     def _mark(self, number: int) -> _Marker:
@@ -221,12 +224,12 @@ class FootnoteWriter:
         return marker
 
     def _close_sentence(self, *, last: bool = False) -> None:
-        """Tie the sentence since the last boundary to its evidence."""
+        """Cite the evidence of the sentence that ends here."""
         start, end = self._sentence_start, len(self._written)
         markers, self._sentence_markers = self._sentence_markers, []
         self._ended = False
         claim = _without(self._written, start, end, markers).strip()
-        known = len(self.citations)
+        first = len(self.citations)
         if markers:
             for marker in markers:
                 evidence = self._verifier.best(claim, number=marker.number)
@@ -245,16 +248,16 @@ class FootnoteWriter:
             self._sentence_start = len(self._written)
             return  # claims nothing
         if self._strict:
-            self._keep_or_remove(known)
+            self._keep_or_remove(first)
         self._sentence_start = len(self._written)
 
-    def _keep_or_remove(self, known: int) -> None:
-        """Show the sentence just closed if one of its citations, those from `known` on, is verified."""
+    def _keep_or_remove(self, first: int) -> None:
+        """Keep the sentence just closed if one of its citations, those from index `first` on, is verified."""
         self.uncited.clear()
-        if any(citation.verified for citation in self.citations[known:]):
+        if any(citation.verified for citation in self.citations[first:]):
             self._kept = len(self._written)
         else:
-            del self.citations[known:]
+            del self.citations[first:]
             self._removed += self._written[self._kept :]
             self._written = self._written[: self._kept]
 
@@ -266,7 +269,7 @@ class FootnoteWriter:
 
 
 class VerbatimWriter(FootnoteWriter):
-    """Passes generated text on as it is, for answers that are no prose: a marker would break a JSON document."""
+    """Writes generated text unchanged, for JSON answers: a marker would break the document."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -276,12 +279,12 @@ class VerbatimWriter(FootnoteWriter):
         self._written += text
         return self._show(len(self._written))
 
-    def closes(self, text: str) -> bool:  # noqa: ARG002 - no text of no prose is verified
-        """Nothing is verified."""
+    def closes(self, text: str) -> bool:  # noqa: ARG002 - JSON is not verified
+        """False: nothing is verified."""
         return False
 
     def finish(self) -> str:
-        """Nothing was held back."""
+        """The empty text: nothing was held back."""
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Answer formats: Markdown as it is written, plain text without its marks, JSON by a schema."""
+"""The formats of an answer: Markdown, plain text, or JSON that satisfies a schema."""
 
 import json
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ Format: TypeAlias = Literal["markdown", "text", "json"]
 
 
 def answer_schema(sources: int | None = None) -> str:
-    """The schema of a JSON answer when none is asked for: the answer, and the numbers of the sources it is from.
+    """The default schema of a JSON answer: its text, and the numbers of the sources it is from.
 
     Args:
-        sources: Only the numbers from 1 to this one can be named, no more of them than there are sources;
-            None leaves that open, to show to a model before the sources are known.
+        sources: How many sources there are; only their numbers are allowed. None allows any number, for a prompt
+            that is written before the sources are known.
     """
     numbers: dict[str, object] = {"type": "array", "items": {"type": "integer"}}
     if sources is not None:
@@ -38,8 +38,8 @@ def schema_text(schema: Mapping[str, object], *, param: str) -> str:
     """A caller's schema as JSON text.
 
     Args:
-        schema: As it was parsed.
-        param: The field it came in, for the complaint.
+        schema: The parsed schema.
+        param: The field of the request that held it, for the error.
 
     Raises:
         InvalidRequest: It is not Unicode text.

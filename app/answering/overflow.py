@@ -1,7 +1,7 @@
-"""What a context leaves out for want of room, and the same context with summaries in its place.
+"""Finds the sentences that a context leaves out for lack of room, and adds summaries of them to it.
 
-A summarised source keeps the character offsets of everything that was read for it, so that its
-citations open the original and are verified against it; only what the generator reads is shorter.
+A summarised source keeps the character offsets of all text that was summarised. So its citations open the original and
+are verified against it; only the text in the prompt is shorter.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,17 +35,17 @@ class LeftOut:
 
     @property
     def opening(self) -> str:
-        """What a summary costs beside itself: a header and an end, or the ellipsis that adds it to its source."""
+        """The text around a summary: a header and an end, or the ellipsis that adds it to its source."""
         return ELLIPSIS if self.source is not None else header_of(1, self.chunk) + END
 
 
 def left_out(
     hits: Sequence[Hit], context: Context, *, budget: int, most_tokens: int, count_tokens: Callable[[str], int]
 ) -> list[LeftOut]:
-    """What `context`, compressed from `hits` to `budget`, does not show: dropped passages first, each kind best first.
+    """The text of `hits` that `context`, their compression to `budget`, does not show, without duplicates.
 
-    Duplicates say nothing new and are not in it. Of a passage the first sentences are taken that
-    have at most `most_tokens` tokens together, each counted alone.
+    Dropped passages come first, then the rest of compressed ones, each best first. Of a passage the first sentences
+    are taken that have at most `most_tokens` tokens together, each counted alone.
     """
     shown = {(_version(source.hit.chunk), source.hit.chunk.start_char): source for source in context.sources}
     found = passages([(rank, hit) for rank, hit in enumerate(hits) if count_tokens(header_of(1, hit.chunk)) <= budget])
@@ -68,14 +68,14 @@ def with_summaries(
     count_tokens: Callable[[str], int],
     order: Order,
 ) -> tuple[Context, tuple[str, ...]]:
-    """`context` with as many of the summaries, first ones first, as its `budget` takes; the rest is left out as before.
+    """`context` with as many summaries as fit into `budget`, in the given order; the rest is left out as before.
 
     Args:
-        hits: What was found, best first.
-        context: What `hits` were compressed to, within `budget`.
-        summaries: What was left out, and what stands for it.
+        hits: The hits, best first.
+        context: Their compression, within `budget`.
+        summaries: Text that was left out, each with its summary.
         budget: Most tokens of all headers and bodies together.
-        count_tokens: The generator's own counter.
+        count_tokens: Counts tokens of the language model.
         order: How the sources are arranged before they are numbered from 1.
 
     Returns:
@@ -103,7 +103,7 @@ def with_summaries(
 def _unshown(
     passage: Passage, source: Source | None, *, most_tokens: int, count_tokens: Callable[[str], int]
 ) -> tuple[Span, ...]:
-    """The passage's sentences outside the source's spans, as far as `most_tokens` go."""
+    """The passage's sentences outside the source's spans, at most `most_tokens` tokens of them."""
     chosen: list[Span] = []
     for gap in _gaps(passage, source.spans if source is not None else ()):
         for start, end in unit_spans(_slice(passage, gap)):
@@ -118,14 +118,14 @@ def _unshown(
 
 
 def _gaps(passage: Passage, spans: Sequence[Span]) -> list[Span]:
-    """What of the passage lies before, between and after `spans`, which are in order and disjoint."""
+    """The parts of the passage before, between and after `spans`, which are in order and disjoint."""
     starts = [passage.start_char, *(span.end_char for span in spans)]
     ends = [*(span.start_char for span in spans), passage.start_char + len(passage.text)]
     return [Span(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
 
 def _joined(passage: Passage, spans: Sequence[Span]) -> tuple[Span, ...]:
-    """`spans` in document order, those that only white space parts being one."""
+    """`spans` in document order; spans with only white space between them are joined."""
     joined: list[Span] = []
     for span in sorted(spans, key=lambda span: span.start_char):
         if joined and not _slice(passage, Span(joined[-1].end_char, span.start_char)).strip():
@@ -136,7 +136,7 @@ def _joined(passage: Passage, spans: Sequence[Span]) -> tuple[Span, ...]:
 
 
 def source_of(item: LeftOut, summary: str) -> Source:
-    """The source that shows `summary`, behind what is shown of the passage already; number and header come later."""
+    """The source that shows `summary` behind the text of the passage shown so far; it has no number or header yet."""
     before = item.source
     spans = _joined(item.passage, [*(before.spans if before is not None else ()), *item.spans])
     holders = [hit.chunk for _, hit in item.passage.hits_at(spans)]
@@ -154,7 +154,7 @@ def source_of(item: LeftOut, summary: str) -> Source:
 
 
 def _dropped(context: Context, items: Sequence[LeftOut], *, presented: set[str]) -> tuple[Dropped, ...]:
-    """What is no source of its own, now that a passage's other hits are in its summarised source."""
+    """The dropped hits, where hits that are now part of a summarised source count as merged."""
     read = {hit.chunk.id for item in items for _, hit in item.passage.hits_at(item.spans)}
     return tuple(
         replace(item, reason="merged") if item.reason == "budget" and item.chunk_id in read else item

@@ -1,8 +1,8 @@
-"""Markdown to plain text, piece by piece: marks go, what they mark stays.
+"""Converts Markdown to plain text, piece by piece: removes the marks and keeps the marked text.
 
-The constructs are CommonMark's (spec.commonmark.org, 0.31) and GitHub's tables, told by what stands beside
-a mark and never by what comes a paragraph later, so that text can be shown while it is generated. A marker
-such as `[1]` is no Markdown and stays.
+The constructs are CommonMark's (spec.commonmark.org, 0.31) and GitHub's tables. They are recognised by the text
+beside a mark, never by a later paragraph, so that text can be shown while it is generated. A footnote marker such as
+`[1]` is no Markdown and stays.
 """
 
 import re
@@ -20,11 +20,11 @@ _NUMBERS = re.compile(r"!?\[[\d\s,;]*\]")
 _PLAIN = re.compile(r"[^\n\\`*_~!\[]+")
 _ESCAPABLE = "\\`*_{}()#+-.!~>|"  # a bracket stays escaped: `\[1\]` must not become a marker
 _MAY_START_A_MARK = " \t#>*+-_=|`~:"
-_MOST_HELD = 500  # characters, until what may be a mark is taken as text
+_MOST_HELD = 500  # characters held back; then a possible mark is taken as text
 
 
 class AsWritten:
-    """Takes text in pieces and changes nothing."""
+    """Passes text on unchanged, piece by piece."""
 
     def feed(self, text: str) -> str:
         """Take text, return it."""
@@ -36,7 +36,12 @@ class AsWritten:
 
 
 class PlainText(AsWritten):
-    """Takes Markdown in pieces and gives plain text in pieces; how it is cut changes nothing."""
+    """Converts Markdown to plain text in pieces; the result does not depend on how the text is cut.
+
+    >>> form = PlainText()
+    >>> form.feed("Revenue **rose** [1].") + form.finish()
+    'Revenue rose [1].'
+    """
 
     def __init__(self) -> None:
         self._held = ""
@@ -48,12 +53,12 @@ class PlainText(AsWritten):
         self._open: Counter[str] = Counter()  # emphasis of this paragraph, by its character
 
     def feed(self, text: str) -> str:
-        """Take Markdown, return what is certain of the plain text."""
+        """Take Markdown, return the plain text that is decided."""
         self._held += text
         return self._advance(final=False)
 
     def finish(self) -> str:
-        """No more comes: the rest."""
+        """The rest of the plain text."""
         return self._advance(final=True)
 
     def _advance(self, *, final: bool) -> str:
@@ -63,7 +68,7 @@ class PlainText(AsWritten):
         return shown
 
     def _take(self, length: int, shown: str | None = None) -> bool:
-        """Go on behind the first `length` held characters, showing them or what stands for them."""
+        """Consume the first `length` held characters, and show them or the replacement `shown`."""
         taken = self._held[:length]
         self._shown.append(taken if shown is None else shown)
         self._before = taken[-1:] or self._before
@@ -71,7 +76,7 @@ class PlainText(AsWritten):
         return True
 
     def _line_start(self, *, final: bool) -> bool:
-        """Marks of a whole line, at its beginning; False waits for more of it."""
+        """Handle the marks that concern a line; False waits for more text."""
         window = self._held[:_MOST_HELD]
         line, newline, _ = window.partition("\n")
         whole = bool(newline) or (final and len(self._held) < _MOST_HELD)
@@ -88,7 +93,7 @@ class PlainText(AsWritten):
         return self._fence != "" or self._prefix(line)
 
     def _prefix(self, line: str) -> bool:
-        """The marks a line of text begins with."""
+        """Handle the marks at the beginning of a line of text."""
         at = 0
         while quote := _QUOTE.match(line, at):
             at = quote.end()
@@ -99,7 +104,7 @@ class PlainText(AsWritten):
         return self._take(at, "")
 
     def _inline(self, *, final: bool) -> bool:
-        """Marks within a line; False waits for more of it."""
+        """Handle marks within a line; False waits for more text."""
         first = self._held[0]
         if first == "\n":
             if self._before == "\n":
@@ -115,7 +120,7 @@ class PlainText(AsWritten):
         return self._mark(first, final=final)
 
     def _mark(self, first: str, *, final: bool) -> bool:
-        """Marks outside of code."""
+        """Handle marks outside of code."""
         if first in "*_~":
             return self._emphasis(first, final=final)
         if first in "[!":
@@ -130,7 +135,7 @@ class PlainText(AsWritten):
         return self._take(plain.end())
 
     def _run(self, char: str, *, final: bool) -> int:
-        """Length of the run of `char` that is held, 0 while it may still grow."""
+        """The length of the held run of `char`, 0 while it may still grow."""
         window = self._held[:_MOST_HELD]
         run = len(window) - len(window.lstrip(char))
         return run if final or run < len(self._held) or run == _MOST_HELD else 0
@@ -145,7 +150,7 @@ class PlainText(AsWritten):
         return self._take(run, "")
 
     def _emphasis(self, char: str, *, final: bool) -> bool:
-        """A run of delimiters goes where it stands like one: against a word on one side only (CommonMark 6.2)."""
+        """Remove a run of delimiters that touches a word on one side only, as emphasis does (CommonMark 6.2)."""
         run = self._run(char, final=final)
         if not run:
             return False

@@ -1,7 +1,7 @@
 """The prompt as a concatenation of token-id segments.
 
-Each piece is tokenised apart and tagged with what it is for, so the counts on the bill add up by
-construction, and no text of a document or a person can become a special token (docs/adr/0007).
+Each piece is tokenised separately and tagged with its component, so the counts on the bill add up by construction. No
+text of a document or a user can become a special token (docs/adr/0007).
 """
 
 import re
@@ -17,9 +17,9 @@ from retrieval.types import Context
 
 JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
 DEFAULT_WORDING = Wording()
-# An adapter is trained with one layout and wording, and belongs to it. Another needs another number.
+# An adapter is trained with one layout and wording, and works with no other: a change needs a new number.
 LAYOUT = "2"
-# A source's text stands between fences, and cannot write one: instructions inside are quoted.
+# A source's text stands between fences and cannot contain one, so that instructions in it are quoted text.
 FENCE = '"""'
 _GAPS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _TRAILING = re.compile(r"[ \t]+(?=\n)")
@@ -33,7 +33,7 @@ SYSTEM_SUMMARY = (
 
 
 class Component(StrEnum):
-    """What a segment's tokens are spent on."""
+    """The purposes of a segment's tokens, as usage reports them."""
 
     TEMPLATE = "template"
     SYSTEM = "system"
@@ -54,7 +54,7 @@ class Message:
 class Segment:
     """Token ids with one purpose; context segments name their document, `body` is a source's own text.
 
-    `opens_sources` is the one after which the sources stand.
+    `opens_sources` marks the segment before the sources.
     """
 
     component: Component
@@ -66,7 +66,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Segments in order; their concatenation is exactly what the engine reads."""
+    """Segments in order; the engine reads their concatenation.
+
+    >>> prompt = build_prompt(tokenizer, question="How did revenue develop?", context=context)
+    >>> prompt.components.total == len(prompt.ids)
+    True
+    """
 
     segments: tuple[Segment, ...]
 
@@ -95,7 +100,7 @@ class Prompt:
 
     @property
     def head(self) -> tuple[int, ...]:
-        """Token ids before the first source of a grounded prompt, or where it would stand."""
+        """Token ids before the first source of a grounded prompt, or before its place where there is none."""
         ids: list[int] = []
         for segment in self.segments:
             ids += segment.ids
@@ -135,12 +140,12 @@ def build_prompt(
         question: The user's question, verbatim.
         context: Sources that fit.
         history: Earlier turns, oldest first, roles "user" and "assistant".
-        instructions: The caller's own system text, put after ours.
+        instructions: The client's system text, put behind Footnote's.
         grounded: Whether the answer must come from the sources; otherwise the prompt has none.
-        json_schema: What the answer must satisfy, as JSON text; None asks for prose with markers.
-        highlights: Sentences of the sources to be read once more, now that the question is known.
-        pointers: What of them may be the answer.
-        wording: What is said around all of that.
+        json_schema: The JSON schema of the answer, as text; None asks for prose with markers.
+        highlights: Sentences of the sources that are repeated behind the question.
+        pointers: Spans of the sources that may be the answer.
+        wording: The fixed texts of the prompt.
     """
     assert grounded or not context.sources, "sources are only shown to a grounded prompt"
     system = _system(wording, grounded=grounded, json_schema=json_schema)
@@ -177,9 +182,9 @@ def build_prompt(
 
 
 def quoted(text: str) -> str:
-    """What of a document is put between fences: its text without any, and without white space that says nothing.
+    """The text of a document as it stands between fences: without fences, and without superfluous white space.
 
-    Indentation stays, since in code it speaks.
+    Indentation stays, since it matters in code.
     """
     text = _GAPS.sub(" ", _TRAILING.sub("", text))
     return _BLANK_LINES.sub("\n\n", text).replace(FENCE, "'''")
@@ -192,18 +197,18 @@ def shown(tokenizer: Tokenizer, *, header: str, body: str) -> list[int]:
 
 
 def fence_tokens(tokenizer: Tokenizer) -> int:
-    """What a source costs beside its header and body."""
+    """The tokens of a source beside its header and body."""
     return tokenizer.count(_OPENING) + tokenizer.count(_CLOSING)
 
 
 def pointing_tokens(tokenizer: Tokenizer, wording: Wording) -> int:
-    """What highlights and pointers cost at most beside their own lines."""
+    """The most tokens of highlights and pointers beside their own lines."""
     before = max(tokenizer.count(_before_pointers(wording, highlights)) for highlights in (True, False))
     return tokenizer.count(_above_highlights(wording)) + before
 
 
 def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, document_id: str) -> Prompt:
-    """Ask for what of `passage`, text of one document, concerns `question`."""
+    """The prompt that asks for a summary of `passage`, text of one document, with regard to `question`."""
     frame = tokenizer.chat_frame(["system", "user"])
 
     def text(component: Component, content: str) -> Segment:

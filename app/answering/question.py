@@ -1,4 +1,4 @@
-"""What is asked, and within which limits."""
+"""The question of one request, and the default limits of its answer."""
 
 import time
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ GREEDY = SamplingParams(max_tokens=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Defaults: tokens of context and output, the least score that counts as evidence, the longest waiting line.
+    """Default limits: tokens of context and output, the least evidence score, the longest queue of waiting calls.
 
-    `abstention_threshold` is the probability of refusing from which on an answer is refused; None leaves that to the
-    model. `highlight_tokens`, of those of the context, repeat sentences behind the question.
+    `abstention_threshold` is the probability of a refusal from which on an answer is refused; None leaves that to the
+    model. `highlight_tokens` of the context's tokens may repeat sentences behind the question.
     """
 
     max_context_tokens: int
@@ -35,7 +35,7 @@ class Limits:
     highlight_tokens: int = 120
 
     def room(self, question: "Question", *, window: int, fixed: int) -> tuple[int, int]:
-        """Output tokens and context tokens the question may use of a context window, `fixed` being taken.
+        """The output tokens and context tokens that the question may use; `fixed` tokens of the window are taken.
 
         Raises:
             ContextLengthExceeded: There is no room for any context.
@@ -87,21 +87,21 @@ class Question:
 
     @property
     def as_asked(self) -> str:
-        """What the person asked, character for character."""
+        """The question as the user wrote it, character for character."""
         return self.text if self.asked is None else self.asked
 
     @property
     def standalone(self) -> str | None:
-        """What it was rewritten to; None where it stood alone as it was asked."""
+        """The rewritten question; None where it stood alone as it was asked."""
         return self.text if self.asked is not None else None
 
     def standing_alone(self, text: str) -> "Question":
-        """The question rewritten as `text`; itself where that changes nothing."""
+        """The question rewritten as `text`; the same object where that changes nothing."""
         return self if text == self.text else replace(self, text=text, asked=self.as_asked)
 
     @property
     def run_id(self) -> str:
-        """Names its answer's generation: the request's id, and from the second choice on its number."""
+        """The id of its generation: the request's id, from the second choice on with the choice's number."""
         return self.choice_id(self.request_id, self.choice)
 
     @staticmethod
@@ -110,14 +110,14 @@ class Question:
         return request_id if choice == 0 else f"{request_id}.{choice}"
 
     def again(self, choice: int) -> "Question":
-        """The same question for another answer; a seed that was given counts up with the choices."""
+        """The same question for another choice; a seed is increased by one with each choice."""
         seed = self.sampling.seed
         if seed is not None:
             seed = (seed - self.choice + choice + 2**63) % 2**64 - 2**63
         return replace(self, choice=choice, sampling=replace(self.sampling, seed=seed))
 
     def constraint(self, sources: int) -> Constraint | None:
-        """JSON where it was asked for; else markers of presented sources only, where there are sources."""
+        """The decoding constraint: a JSON schema where JSON is asked for, else markers of `sources` sources only."""
         if self.json_schema is not None:
             return JsonSchema(answer_schema(sources) if self.json_schema == ANSWER_SCHEMA else self.json_schema)
         return CitationMarkers(sources) if sources else None
@@ -134,7 +134,7 @@ class Question:
         components: Components | None = None,
         documents: tuple[DocumentShare, ...] = (),
     ) -> Reservation:
-        """One of the request's model calls as the ledger writes it down; `call` numbers them within the choice."""
+        """The ledger reservation of one model call; `call` numbers it within the choice (`CallNumber`)."""
         number = str(call) if self.choice == 0 else f"{call}.{self.choice}"
         return Reservation(
             event_id=f"{self.request_id}:{number}",

@@ -1,8 +1,7 @@
-"""Summaries of what does not fit, written by the generator: each a model call on the bill.
+"""Summarises passages that do not fit into the context, each by a call of the language model that is billed.
 
-A quarter of the context's budget at most is set aside for them. What comes back is counted as it
-is sent, so that the budget stays a promise. A sentence of a summary that its passage does not
-support is left out, and where none is left the passage is dropped as it would have been.
+At most a quarter of the context's budget is reserved for summaries, and their tokens count toward the budget. A
+sentence of a summary that its passage does not support is left out; a passage with no sentence left is dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +21,8 @@ from retrieval.sentences import sentence_spans
 from retrieval.types import Context, Hit
 
 _MOST_CALLS = 8  # see `CallNumber`
-_SHARE = 4  # one part in so many of the budget
-_TIME_SHARE = 2  # one part in so many of the time left; the other half is the answer's
+_SHARE = 4  # summaries get at most 1/4 of the budget
+_TIME_SHARE = 2  # summaries get at most 1/2 of the time left; the rest is the answer's
 _LEAST = 32  # tokens of a summary: about one sentence
 _MOST = 160
 _COVERAGE = 0.6  # of a sentence's words, by rarity, that its passage must hold
@@ -33,7 +32,7 @@ _COVERAGE = 0.6  # of a sentence's words, by rarity, that its passage must hold
 class Summarised:
     """A context, the chunk ids of its sources with a summary, and the tokens read and generated for summaries.
 
-    `cancelled` says that the reader left meanwhile.
+    `cancelled` says that the client left meanwhile.
     """
 
     context: Context
@@ -43,7 +42,7 @@ class Summarised:
 
 
 class Summariser:
-    """Fits contexts with the generator's help. One instance serves every request."""
+    """Fits hits into a token budget, with summaries of what does not fit. One instance serves every request."""
 
     def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
         self._engine = engine
@@ -60,20 +59,20 @@ class Summariser:
         order: Order,
         calls: Calls,
     ) -> Summarised:
-        """`hits` in `budget` tokens, what does not fit summarised. Blocks until the last summary is there.
+        """The context of `hits` in `budget` tokens, with summaries. Blocks until the last summary has ended.
 
-        Where everything fits, or no summary comes about, it is what `fit` makes of the whole budget.
+        Where everything fits, or no summary is usable, it is the result of `fit` for the whole budget.
 
         Args:
-            question: What the summaries are about, and who pays for them.
+            question: The question that the summaries are about; its principal pays.
             hits: Best first.
             budget: Most tokens of all headers and bodies together.
-            fit: Compresses the hits to so many tokens.
+            fit: Compresses the hits to a number of tokens.
             order: How the sources are arranged.
-            calls: Closes what is under way when the reader leaves.
+            calls: The running calls of the request; closing them stops the summaries.
 
         Raises:
-            StoreUnavailable: The ledger cannot be reached; what was under way is stopped.
+            StoreUnavailable: The ledger cannot be reached; the running summaries are stopped.
         """
         whole = fit(budget)
         share = min(budget // _SHARE, whole.retrieved_tokens - whole.tokens)
@@ -101,7 +100,7 @@ class Summariser:
     def _completions(
         self, question: Question, allotted: Sequence[tuple[LeftOut, int]], calls: Calls
     ) -> list[Completion | None]:
-        """How each summary ended; None for one that was not begun."""
+        """The completion of each summary; None for a call that was not made."""
         streams: list[Stream | None] = []
         try:
             for number, (item, max_tokens) in enumerate(allotted, start=CallNumber.FIRST_SUMMARY):
@@ -114,7 +113,7 @@ class Summariser:
         return completions(streams)
 
     def _begun(self, question: Question, item: LeftOut, max_tokens: int, *, number: int, calls: Calls) -> Stream | None:
-        """One summary under way; None if it was not begun."""
+        """The stream of one summary; None if the call was not made."""
         document_id = item.chunk.document_id
         prompt = build_summary_prompt(
             self._tokenizer, question=question.text, passage=item.text, document_id=document_id
@@ -138,9 +137,9 @@ def _overflows(context: Context) -> bool:
 
 
 def _allotted(items: Sequence[LeftOut], *, share: int, count_tokens: Callable[[str], int]) -> list[tuple[LeftOut, int]]:
-    """Which of the items to summarise, first ones first, and in how many tokens each, all in `share`.
+    """The items to summarise, in the given order, and the most tokens of each summary, all within `share`.
 
-    What is as short as a summary is not worth one.
+    Items as short as a summary are left out.
     """
     chosen: list[LeftOut] = []
     for item in items:
@@ -153,7 +152,7 @@ def _allotted(items: Sequence[LeftOut], *, share: int, count_tokens: Callable[[s
 
 
 def _text(completion: Completion, item: LeftOut) -> str:
-    """What of a summary may stand for its passage, in one line: whole sentences that it supports, each once."""
+    """The usable text of a summary, in one line: complete sentences that its passage supports, each once."""
     text = completion.text
     sentences = [" ".join(text[start:end].split()) for start, end in sentence_spans(text)]
     if completion.finish_reason is FinishReason.LENGTH and len(sentences) > 1:

@@ -1,4 +1,4 @@
-"""The use case of embedding texts for somebody else: checked, written down, computed, settled."""
+"""The use case of the embeddings endpoint: texts are checked, reserved on the ledger, embedded and settled."""
 
 import threading
 import time
@@ -18,15 +18,18 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 InputType = Literal["document", "query"]
-_PART_TOKENS = 8192  # after which it is looked at whether anybody still waits
+_PART_TOKENS = 8192  # after each such part, abandonment and deadline are checked
 
 MAX_TOKENS = 300_000
-"""Of all texts of a request together, as at OpenAI."""
+"""Most tokens of all texts of a request together, as at OpenAI."""
 
 
 @runtime_checkable
 class Tokenizing(Protocol):
-    """An embedder whose tokenizer can be had."""
+    """An embedder that gives access to its tokenizer.
+
+    >>> embedder.tokenizer.decode([101, 2023, 102])
+    """
 
     @property
     def tokenizer(self) -> "Tokenizer":
@@ -43,7 +46,12 @@ class Embedded:
 
 
 class TextEmbedding:
-    """One request's embedding. `run` once, in a worker thread; `abandon` from any, when nobody waits any more."""
+    """Embeds the texts of one request. Call `run` once, in a worker thread; call `abandon` from any thread.
+
+    >>> embedded = TextEmbedding(
+    ...     embedder, ledger, request_id="req_1", principal=principal, deadline=time.monotonic() + 60
+    ... ).run(["first", "second"], input_type="document")
+    """
 
     def __init__(
         self, embedder: Embedder, ledger: Ledger, *, request_id: str, principal: Principal, deadline: float
@@ -57,25 +65,25 @@ class TextEmbedding:
         self._abandoned = threading.Event()
 
     def abandon(self) -> None:
-        """Stop after the texts that are being read."""
+        """Stop after the current part: the client has left."""
         self._abandoned.set()
 
     def run(self, texts: Sequence[str], *, input_type: InputType) -> Embedded:
         """Embed `texts`, each whole.
 
         Raises:
-            UnsupportedParameter: One of them is empty or longer than the model reads, or all together are too many.
-            DeadlinePassed: They were not done in time, or nobody waits for them any more; what was read is billed.
-            BudgetExceeded, StoreUnavailable: Nothing was read.
+            UnsupportedParameter: A text is empty or longer than the model reads, or there are too many tokens in all.
+            DeadlinePassed: The deadline passed, or the client left; the tokens read so far are billed.
+            BudgetExceeded, StoreUnavailable: Nothing was embedded.
         """
         info = self._embedder.info
         counted = [self._count(text, place, input_type) for place, text in enumerate(texts)]
         parts = list(_parts(counted))
         tokens = [self._tokens(texts[part], counted[part], input_type) for part in parts]
-        whole = sum(tokens)
-        if whole > MAX_TOKENS:
+        total = sum(tokens)
+        if total > MAX_TOKENS:
             raise UnsupportedParameter(
-                f"input: {whole} tokens are more than {MAX_TOKENS} in one request.", param="input"
+                f"input: {total} tokens are more than {MAX_TOKENS} in one request.", param="input"
             )
         reservation = Reservation(
             event_id=f"{self._request_id}:{CallNumber.EMBED_QUERY}",
@@ -85,7 +93,7 @@ class TextEmbedding:
             endpoint="embeddings",
             model=info.model,
             tokenizer_revision=info.revision,
-            input_tokens=whole,
+            input_tokens=total,
         )
         vectors = []
         with self._ledger.metered(reservation) as call:
@@ -97,7 +105,7 @@ class TextEmbedding:
                     raise DeadlinePassed
                 vectors.append(self._vectors(texts[part], input_type))
                 call.input_tokens += part_tokens
-        return Embedded(np.concatenate(vectors), whole)
+        return Embedded(np.concatenate(vectors), total)
 
     def _count(self, text: str, place: int, input_type: InputType) -> int:
         """Tokens of one text, as the model reads it."""
@@ -122,7 +130,7 @@ class TextEmbedding:
 
 
 def _parts(counted: Sequence[int]) -> Iterator[slice]:
-    """Neighbouring texts of about `_PART_TOKENS` together, at least one; `counted` are their tokens."""
+    """Slices of neighbouring texts with about `_PART_TOKENS` tokens each; `counted` are the tokens of each text."""
     start, tokens = 0, 0
     for place, count in enumerate(counted):
         if place > start and tokens + count > _PART_TOKENS:
@@ -133,13 +141,13 @@ def _parts(counted: Sequence[int]) -> Iterator[slice]:
 
 
 def text_of(token_ids: Sequence[int], embedder: Embedder, *, place: int) -> str:
-    """The text these tokens of the embedder are.
+    """The text that these token ids of the embedder encode.
 
-    A tokenizer reads every text in one way: ids that come out of their text otherwise are another model's, and
-    would be a vector of other words.
+    A tokenizer encodes a text in one way. Ids that differ from the encoding of their text belong to another model, and
+    are refused: their text would be another one.
 
     Raises:
-        UnsupportedParameter: Its tokenizer cannot be had, or they are not how it reads any text.
+        UnsupportedParameter: The embedder gives no access to its tokenizer, or the ids are not its encoding of a text.
     """
     if not isinstance(embedder, Tokenizing):
         raise UnsupportedParameter("input: token ids are not supported by this embedder; send text.", param="input")

@@ -1,7 +1,7 @@
-"""What was said before that a later question may refer to: things, people, places, years.
+"""Finds the antecedents of references in earlier exchanges: things, people, places, years.
 
-The latest that fits in form wins; Hobbs (1978, "Resolving pronoun references", Lingua 44) measured how far recency
-and form go without understanding.
+The latest candidate of a fitting form is chosen. Hobbs (1978, "Resolving pronoun references", Lingua 44) measured the
+accuracy of recency and form without understanding.
 """
 
 import re
@@ -24,7 +24,7 @@ from retrieval.footnote_numbers import without_markers
 Kind: TypeAlias = Literal["thing", "person", "several", "place"]
 
 _LOOK_BACK = 4  # exchanges
-_BRIEF = 12  # words of an answer that is little but the name it gives
+_BRIEF = 12  # most words of an answer that consists of little but a name
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _ARTICLE = re.compile(r"\b(?:the|a|an)\s+$", re.IGNORECASE)
 _PLACE = re.compile(r"\b(?:in|at|to|from|near)\s+(?:the\s+)?$")
@@ -47,27 +47,27 @@ _NAMED = (
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question, as it was understood, and its answer."""
+    """A question, rewritten to stand alone, and its answer."""
 
     question: str
     answer: str
 
 
 def antecedent(kind: Kind, before: Sequence[Exchange]) -> str | None:
-    """What a pronoun of this kind stands for, as it is to be put in its place; None if nothing was said."""
+    """The text that replaces a pronoun of this kind; None if no exchange has an antecedent."""
     finders = {"person": _person, "several": _several, "place": _place, "thing": _thing}
     return finders[kind](before)
 
 
 def owner(kind: Kind, before: Sequence[Exchange]) -> str | None:
-    """Whose something is: France, where `the population of France` was spoken of."""
+    """The text that replaces a possessive: `France` for "its", after `the population of France`."""
     found = antecedent(kind, before)
     match = _OWNER.fullmatch(found) if kind == "thing" and found is not None else None
     return match["name"] if match is not None else found
 
 
 def named(noun: str, before: Sequence[Exchange]) -> str | None:
-    """The latest noun phrase with this noun that also has a name in it: `the plant in Oslo` for `plant`."""
+    """The latest noun phrase with this noun and a name in it: `the plant in Oslo` for `plant`."""
     wanted = {noun, noun.removesuffix("s")}
     for exchange in _latest(before):
         found = [topic(exchange.question), *_named_in(exchange.question), *_named_in(_answer_text(exchange))]
@@ -78,7 +78,7 @@ def named(noun: str, before: Sequence[Exchange]) -> str | None:
 
 
 def name(before: Sequence[Exchange], *, of_person: bool) -> str | None:
-    """The latest name that the exchanges are about."""
+    """The latest name that an exchange is about."""
     if of_person:
         return _person(before)
     for exchange in _latest(before):
@@ -90,7 +90,7 @@ def name(before: Sequence[Exchange], *, of_person: bool) -> str | None:
 
 
 def year(before: Sequence[Exchange]) -> str | None:
-    """The latest year; of one exchange the answer's."""
+    """The latest year; within one exchange the year of the answer."""
     for exchange in _latest(before):
         found = _YEAR.search(_answer_text(exchange)) or _YEAR.search(exchange.question)
         if found is not None:
@@ -108,7 +108,7 @@ def _named_in(text: str) -> list[str]:
 
 
 def _focus(exchange: Exchange) -> str | None:
-    """The name that the question asked for: one that only the answer has."""
+    """The name that the question asked for: a name that stands in the answer only."""
     answer = _answer_text(exchange)
     asked = exchange.question.casefold()
     new = [found for found in names(answer) if found.casefold() not in asked]

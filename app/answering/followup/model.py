@@ -1,7 +1,8 @@
-"""Follow-up questions rewritten by the generator: a model call on the bill, checked against the conversation.
+"""Rewrites follow-up questions with the language model, and checks the result against the conversation.
 
-The rules decide whether a question needs it (`app.answering.followup.rules`). The model's version counts only when
-it is one question that keeps what was asked and brings in no name that was not said. Otherwise the rules' stands.
+The rules decide whether a question needs rewriting (`app.answering.followup.rules`). The model's version is used only
+if it keeps the names and numbers of the question and adds none from outside the conversation. Otherwise the version
+of the rules is used. The call is billed.
 """
 
 import re
@@ -22,14 +23,14 @@ SYSTEM = (
     "Do not answer it. Reply with the rewritten question alone."
 )
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
-_TIME_SHARE = 4  # one part in so many of the time left
-_MORE_TOKENS = 48  # than twice the question's
-_MORE_CHARACTERS = 200  # than three times the question's
+_TIME_SHARE = 4  # at most 1/4 of the time left
+_MORE_TOKENS = 48  # beyond twice the question's tokens
+_MORE_CHARACTERS = 200  # beyond three times the question's characters
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A question that stands alone, the tokens read and generated for that, and whether the reader left meanwhile."""
+    """A question that stands alone, the tokens read and generated for it, and whether the client left meanwhile."""
 
     question: Question
     tokens: int = 0
@@ -37,21 +38,25 @@ class Rewritten:
 
 
 class Rewriter:
-    """Has follow-ups rewritten. One instance serves every request."""
+    """Rewrites follow-up questions with the language model. One instance serves every request.
+
+    >>> rewritten = rewriter.rewritten(question, calls=Calls(question))
+    >>> rewritten.question.text
+    """
 
     def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
         self._tokenizer = tokenizer
         self._caller = Caller(engine=engine, tokenizer_revision=tokenizer_revision, ledger=ledger)
 
     def rewritten(self, question: Question, *, calls: Calls) -> Rewritten:
-        """`question`, which the rules rewrote, in the model's words if those will do. Blocks until they are there.
+        """`question`, rewritten by the model if its version is usable, else by the rules. Blocks until the call ends.
 
         Args:
-            question: Its `text` is what the rules made of it, its `history` what the model is shown.
-            calls: Closes what is under way when the reader leaves.
+            question: Its `text` is the version of the rules; its `history` is in the model's prompt.
+            calls: The running calls of the request; closing them stops the call.
 
         Raises:
-            StoreUnavailable, StorageFull: The call could not be written down, and was not made.
+            StoreUnavailable, StorageFull, BudgetExceeded: The call was not reserved, and not made.
         """
         if not question.history:
             return Rewritten(question)
@@ -67,7 +72,7 @@ class Rewriter:
         return Rewritten(found, spent, cancelled=calls.closed)
 
     def _completion(self, question: Question, calls: Calls) -> Completion | None:
-        """How the model's call ended; None where it was not made."""
+        """The completion of the model's call; None where it was not made."""
         prompt = _prompt(self._tokenizer, question.as_asked, question.history)
         max_tokens = 2 * self._tokenizer.count(question.as_asked) + _MORE_TOKENS
         stream = self._caller.begin(
@@ -78,10 +83,10 @@ class Rewriter:
 
 
 def is_rewriting(text: str, *, asked: str, said: Sequence[str]) -> bool:
-    """Whether `text` may stand for the question `asked` after all that was `said`.
+    """Whether `text` is a usable rewriting of the question `asked` in the conversation `said`.
 
-    It keeps every name and number, names nothing that was not said, is a question if that was one, and is
-    neither empty nor much longer.
+    It must keep every name and number of the question, and add none that is not in the conversation. It must be a
+    question if `asked` is one, and be neither empty nor much longer.
     """
     if not text or len(text) > 3 * len(asked) + _MORE_CHARACTERS:
         return False

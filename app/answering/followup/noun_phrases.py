@@ -1,6 +1,6 @@
-"""Names in a text, and the noun phrase a question is about.
+"""Finds the names in a text, and the noun phrase that a question is about.
 
-Surface rules for English, without a parser: a name is a run of capitalised words, and the noun phrase a
+These are surface rules for English, without a parser. A name is a run of capitalised words; the noun phrase that a
 question is about stands behind its auxiliary.
 """
 
@@ -41,7 +41,7 @@ TIMES = frozenset(
     """january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday""".split()  # noqa: SIM905
 )
-# Words that begin sentences and name nothing, besides the function words.
+# Words, besides the function words, that begin sentences and are no names.
 _OPENERS = frozenset(
     """according also although approximately both during each he however in it its many most no none not one only
     there these they this those two three yes i""".split()  # noqa: SIM905
@@ -53,7 +53,7 @@ _LONGEST_PHRASE = 8  # words
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word and where it stands: `[start, end)` in its text."""
+    """A word and its offsets `[start, end)` in the text."""
 
     text: str
     start: int
@@ -61,25 +61,25 @@ class Word:
 
     @property
     def low(self) -> str:
-        """In lower case."""
+        """The word in lower case."""
         return self.text.lower()
 
     @property
     def capital(self) -> bool:
-        """Whether it is written as part of a name."""
+        """Whether it has a capital letter, as part of a name."""
         return any(letter.isupper() for letter in self.text)
 
 
 def words(text: str) -> list[Word]:
-    """The words and numbers; a possessive ending is no word."""
+    """The words and numbers of `text`; a possessive ending is no word."""
     return [Word(match.group(), *match.span()) for match in _WORD.finditer(text)]
 
 
 def names(text: str) -> list[str]:
     """Runs of capitalised words in order, each once: `Bank of England`, `Zoë Müller`, `NASA`. No months, no weekdays.
 
-    A word that only begins a sentence is none, unless it is the whole text, stands capitalised elsewhere too,
-    owns something, or is written as no common word is.
+    A single word at the beginning of a sentence is no name, unless it is the whole text, is capitalised elsewhere
+    too, has a possessive ending, or has capitals or digits within it.
     """
     tokens = words(text)
     found: list[str] = []
@@ -96,7 +96,7 @@ def names(text: str) -> list[str]:
 
 
 def topic(question: str) -> str | None:
-    """What a question is about: `the plant in Oslo` of "When did the plant in Oslo close?"; None if unclear."""
+    """The noun phrase of a question, None if unclear: `the plant in Oslo` of "When did the plant in Oslo close?"."""
     tokens = words(question)
     auxiliary = next((at for at, word in enumerate(tokens) if word.low in AUXILIARIES and not word.capital), None)
     if tokens and tokens[0].low in AUXILIARIES:
@@ -109,7 +109,7 @@ def topic(question: str) -> str | None:
 
 
 def head(phrase: str) -> str:
-    """The noun of a phrase: `plant` of `the plant in Oslo`, `revenue` of `Northwind's revenue`."""
+    """The head noun of a phrase: `plant` of `the plant in Oslo`, `revenue` of `Northwind's revenue`."""
     nouns: list[str] = []
     for word in words(phrase):
         if word.low in PREPOSITIONS and nouns:
@@ -119,14 +119,14 @@ def head(phrase: str) -> str:
 
 
 def plural(phrase: str) -> bool:
-    """Whether a phrase looks like several."""
+    """Whether a phrase looks like a plural."""
     noun = head(phrase)
     several = noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
     return noun in {"people", "children", "men", "women"} or " and " in phrase or (several and not names(noun))
 
 
 def _run(text: str, tokens: Sequence[Word], at: int) -> int:
-    """One past the last word of the capitalised run that begins at `at`; `at` if none does."""
+    """The end of the capitalised run of words that begins at `at`; `at` if none does."""
     if not tokens[at].capital:
         return at
     end = at + 1
@@ -165,7 +165,7 @@ def _is_name(text: str, run: Sequence[Word], tokens: Sequence[Word]) -> bool:
 
 
 def _phrase(text: str, tokens: Sequence[Word], start: int, *, verb: str | None) -> str | None:
-    """The noun phrase from `start` on, without the verb at its end that `verb`, the auxiliary before it, asks for."""
+    """The noun phrase from `start` on, without the main verb at its end that belongs to the auxiliary `verb`."""
     end = _segment(text, tokens, start)
     if end == start or tokens[start].low in PRONOUNS | DEMONSTRATIVES:
         return None
@@ -188,7 +188,7 @@ def _phrase(text: str, tokens: Sequence[Word], start: int, *, verb: str | None) 
 
 
 def _segment(text: str, tokens: Sequence[Word], start: int) -> int:
-    """One past the last word of the run of nouns, with a determiner in front, that begins at `start`."""
+    """The end of the run of nouns that begins at `start`, with or without a determiner."""
     end = start
     while end < len(tokens):
         word = tokens[end]
@@ -202,7 +202,7 @@ def _segment(text: str, tokens: Sequence[Word], start: int) -> int:
 
 
 def _belongs(tokens: Sequence[Word], preposition: int, after: int) -> bool:
-    """Whether what follows a preposition says which thing is meant, rather than when."""
+    """Whether a prepositional phrase says which thing is meant, and not when."""
     follower = tokens[after + 1] if tokens[after].low in DETERMINERS and after + 1 < len(tokens) else tokens[after]
     if follower.low in TIMES or follower.text[0].isdigit():
         return False

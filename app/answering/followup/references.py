@@ -1,6 +1,6 @@
-"""Words of a question that refer to what was said before: pronouns, demonstratives, definite noun phrases.
+"""Replaces the words of a question that refer to earlier turns: pronouns, demonstratives, definite noun phrases.
 
-Each is replaced by its antecedent where there is one; the first of a kind only, as the others refer to the first.
+Each is replaced by its antecedent where there is one. Only the first of a kind is replaced: the others refer to it.
 """
 
 import re
@@ -41,13 +41,13 @@ _PRONOUNS: dict[str, Kind] = {
     "them": "several",
 }
 _POSSESSIVES: dict[str, Kind] = {"his": "person", "her": "person", "its": "thing", "their": "several"}
-# Nouns that say what a name is the name of.
+# Nouns for things and people that have names.
 _THINGS = frozenset(
     """agency album book building castle city club college company corporation country film firm island movie museum
     newspaper novel organisation organization palace play song stadium temple tower town university village""".split()  # noqa: SIM905
 )
 _PEOPLE = frozenset("artist author director man player poet scientist singer woman writer".split())  # noqa: SIM905
-# What "this" and "that" point at without anything having been said before.
+# Nouns that "this" and "that" can stand before without an antecedent.
 _PERIODS = frozenset(
     """case century context day days decade evening month morning night point quarter regard season time way week
     year""".split()  # noqa: SIM905
@@ -57,7 +57,7 @@ _MOTIONS = frozenset("come drive fly get go goes going move moved travel travell
 
 
 def resolved(text: str, before: Sequence[Exchange]) -> str:
-    """`text` with what it refers to put in; the same where nothing refers back, or nothing before explains it."""
+    """`text` with its references replaced by antecedents; unchanged where there are no references or no antecedents."""
     changed = pointing(text, before)
     return _definites(text, before) if changed == text and not names(text) else changed
 
@@ -93,7 +93,7 @@ def _pronouns(text: str, before: Sequence[Exchange]) -> str:
 
 
 def _pronoun(tokens: Sequence[Word], at: int) -> tuple[Kind | None, bool]:
-    """What a word stands for, None for words that are no pronouns, and whether as an owner."""
+    """The kind of thing a pronoun stands for, None for other words, and whether it is a possessive."""
     word = tokens[at]
     follower = tokens[at + 1] if at + 1 < len(tokens) else None
     if word.capital and at > 0:
@@ -109,7 +109,7 @@ def _pronoun(tokens: Sequence[Word], at: int) -> tuple[Kind | None, bool]:
 
 
 def _inside(text: str, tokens: Sequence[Word], at: int, *, owns: bool) -> bool:
-    """Whether the word refers to something in its own question."""
+    """Whether the word's antecedent is in its own question."""
     earlier, word = tokens[:at], tokens[at]
     joined = any(token.low in CONJUNCTIONS for token in earlier[1:])
     if earlier and names(f"{text[: word.start]}x"):
@@ -127,7 +127,7 @@ def _inside(text: str, tokens: Sequence[Word], at: int, *, owns: bool) -> bool:
 
 
 def _demonstratives(text: str, before: Sequence[Exchange]) -> str:
-    """`that company`, `these figures`, `in that year`, and `that` alone, as what is meant."""
+    """`text` with `that company`, `these figures`, `in that year` or `that` alone replaced by the antecedent."""
     tokens = words(text)
     for at, word in enumerate(tokens[:-1]):
         if not _points(tokens, at) or names(f"{text[: word.start]}x"):
@@ -152,7 +152,7 @@ def _demonstratives(text: str, before: Sequence[Exchange]) -> str:
 
 
 def _points(tokens: Sequence[Word], at: int) -> bool:
-    """Whether `this` or `that` points at something: "that" is more often a conjunction."""
+    """Whether `this` or `that` is a demonstrative: "that" is more often a conjunction."""
     word, noun = tokens[at], tokens[at + 1]
     if noun.capital or noun.start - word.end != 1 or noun.low in {"who", "which", "that"}:
         return False
@@ -173,7 +173,7 @@ def _alone(tokens: Sequence[Word], at: int) -> bool:
 
 
 def _definites(text: str, before: Sequence[Exchange]) -> str:
-    """`the plant` as the plant that was named before, where the question does not say which."""
+    """`text` with `the plant` replaced by the plant named before, where the question does not say which one."""
     tokens = words(text)
     for at, word in enumerate(tokens[:-1]):
         if word.low != "the":
@@ -194,7 +194,7 @@ def _definites(text: str, before: Sequence[Exchange]) -> str:
 
 
 def _complete(text: str, tokens: Sequence[Word], start: int, end: int) -> bool:
-    """Whether a noun phrase may end with the word at `end`, with nothing behind it that says which is meant."""
+    """Whether a noun phrase can end with the word at `end`, with no modifier behind it."""
     if end + 1 >= len(tokens) or text[tokens[end].end :].startswith(("'s", "’s")):
         return True
     follower = tokens[end + 1]

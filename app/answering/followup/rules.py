@@ -1,7 +1,7 @@
-"""Follow-up questions rewritten so that they can be understood, and searched for, alone.
+"""Rewrites follow-up questions by rules, so that they are understood and found without the conversation.
 
-Rules for English, surface forms only. The promise is in what they leave: a question that refers to nothing
-before it stays as it is, character for character; so does one whose reference nothing before it explains.
+The rules are for English and look at surface forms only. A question that refers to nothing before it stays unchanged,
+character for character; so does a question whose reference has no antecedent in the conversation.
 """
 
 import re
@@ -28,7 +28,7 @@ from app.answering.question_kind import Use, amount_pattern
 
 __all__ = ["Exchange", "exchanges_of", "stand_alone"]
 
-_LONGEST = 600  # characters of a question that is still a question
+_LONGEST = 600  # characters; longer texts are not rewritten
 _LONGEST_FRAGMENT = 6  # words
 _DATE = re.compile(
     r"(?:(?:\d{1,2} )?(?:" + "|".join(sorted(month.capitalize() for month in TIMES)) + r")(?: \d{1,2},?)? ?)?"
@@ -56,14 +56,14 @@ _ARTICLE = re.compile(r"^(?:the|a|an) ", re.IGNORECASE)
 _LEADING = re.compile(r"(?:and|but|so|ok|okay)[, ]+", re.IGNORECASE)
 _ABOUT = re.compile(r"(?:(?:and|but|so|ok|okay)[, ]+)?(?:what|how) about (?P<rest>.+)", re.IGNORECASE | re.DOTALL)
 _AND = re.compile(r"(?:and|or|but)[, ]+(?P<rest>.+)", re.IGNORECASE | re.DOTALL)
-# A question that becomes another one with another word at its beginning.
+# The opening of a question that another question word can replace.
 _ASKS = re.compile(
     rf"(?:when|where|why|how|(?:by |for |since )?how {amount_pattern(Use.OPENING)}|in (?:which|what) year)\s+"
     rf"(?=(?:{'|'.join(sorted(AUXILIARIES))})\b)",
     re.IGNORECASE,
 )
 _IMPERATIVES = frozenset("tell give show list explain describe compare name summarise summarize say please".split())  # noqa: SIM905
-# Words that begin questions in other languages too, and what shows behind them that this is English.
+# Words that begin questions in other languages too, and the second words that show that the question is English.
 _SHARED = frozenset(("an", "in", "me", "was"))
 _BEHIND_SHARED = (DETERMINERS | PRONOUNS | WH | frozenset(("this", "that", "these", "those", "there"))) - {"was"}
 _ENGLISH = (
@@ -72,10 +72,13 @@ _ENGLISH = (
 
 
 def stand_alone(question: str, before: Sequence[Exchange]) -> str:
-    """`question` as it can be understood without the exchanges `before` it, oldest first.
+    """`question` rewritten to be understood without the exchanges `before` it, oldest first.
+
+    >>> stand_alone("And in 2021?", [Exchange("What was revenue in 2020?", "8 million euros [1].")])
+    'What was revenue in 2021?'
 
     Returns:
-        The question itself where it refers to nothing before, or to nothing that is there.
+        The question itself where it refers to nothing before it, or no antecedent is found.
     """
     text = " ".join(question.split())
     if not before or not text or len(text) > _LONGEST:
@@ -91,7 +94,7 @@ def stand_alone(question: str, before: Sequence[Exchange]) -> str:
 
 
 def _more(text: str, last: Exchange) -> str | None:
-    """What a question without content of its own asks about the last one; None for other questions."""
+    """The rewriting of a question without content of its own ("Why?") about the last question; None for others."""
     if _MORE.fullmatch(text) is None and _WHICH_ONE.fullmatch(text) is None:
         return None
     asked = _stem(last.question)
@@ -106,7 +109,7 @@ def _more(text: str, last: Exchange) -> str | None:
 
 
 def _fragment(text: str, before: Sequence[Exchange]) -> str | None:
-    """The last question with the part that a fragment (`and in 2021?`, `what about Oslo?`) puts differently.
+    """The last question with one part replaced by a fragment (`and in 2021?`, `what about Oslo?`).
 
     None where the text is no fragment.
     """
@@ -161,7 +164,7 @@ def _another_date(asked: str, date: str, preposition: str) -> str:
 
 
 def _another_name(asked: str, name: str, preposition: str) -> str:
-    """The question about another name: the one behind the same preposition, else the most alike in length."""
+    """The question with a name replaced: the name behind the same preposition, else the closest in length."""
     known = [other for other in names(asked) if other.casefold() not in name.casefold()]
     if preposition:
         behind = [other for other in known if re.search(rf"\b{preposition}\s+(?:the\s+)?{re.escape(other)}", asked)]
@@ -194,7 +197,7 @@ def _another_noun(before: Sequence[Exchange], noun: str) -> str:
 
 
 def exchanges_of(messages: Sequence[Message]) -> list[Exchange]:
-    """Messages of a user and an assistant as exchanges, each question as it was understood."""
+    """The messages of a user and an assistant as exchanges, each question rewritten to stand alone."""
     exchanges: list[Exchange] = []
     for message in messages:
         if message.role == "user":
