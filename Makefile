@@ -28,7 +28,7 @@ $(VENV)/.models: | $(VENV)/.installed-$(EXTRA)
 run: $(VENV)/.installed-$(EXTRA) $(VENV)/.models
 	@$(BIN)/footnote serve
 
-# ARGS are pytest's. --exhaustive also runs the suites that repeat at length what the others cover once. Tests that need
+# ARGS are pytest's. --exhaustive runs also what repeats other tests at length, and properties with all their examples. Tests that need
 # something this machine does not have (a browser, npm's packages, LibreOffice) are skipped by name and reason.
 test: $(VENV)/.installed-dev $(VENV)/.models web-packages
 	$(BIN)/python -m pytest -n 2 $(ARGS)

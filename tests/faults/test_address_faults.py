@@ -127,4 +127,4 @@ def test_d12_a_body_without_end_is_read_no_further_than_the_cap(bare_state, fram
 
 def test_d12_it_is_off_unless_an_administrator_turns_it_on(bare_state):
     assert bare_state.settings.web_pages is False
-    assert bare_state.web_pages is None
+    assert bare_state.corpus.web_pages is None

@@ -30,6 +30,7 @@ from generation.types import (
     GenerationRequest,
     SamplingParams,
 )
+from tests.examples import examples
 from tests.generation.fakes import RecordingObserver, ScriptedRunner, read, request, scripted_engine
 from tests.generation.recorder import Recorder
 from tests.generation.stage import Stage, loaded, tokenizer, tokens
@@ -136,7 +137,7 @@ ASKED = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     requests=st.lists(ASKED, min_size=1, max_size=5),
     capacity_blocks=st.sampled_from([14, 40]),

@@ -15,6 +15,7 @@ from generation.tokenizer import ChatTokenizer
 from generation.types import CitationMarkers
 from generation.vocabulary import token_bytes
 from retrieval.footnote_numbers import MARKER, MARKER_START
+from tests.examples import examples
 from tests.generation.test_default_model import MODEL
 from tests.generation.tiny import tiny_tokenizer
 
@@ -79,7 +80,7 @@ def assert_no_marker_dangles(text: str, *, sources: int) -> None:
     assert opened < 0 or MARKER_START.match(rest, opened), text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(sources=st.integers(0, 120), seed=st.integers(0, 2**32))
 def test_no_random_walk_writes_a_marker_that_dangles(sources: int, seed: int) -> None:
     tokenizer, compiler = tiny()

@@ -18,6 +18,7 @@ from generation.errors import ConstraintInvalid
 from generation.json_grammar import MAX_SCHEMA_BYTES
 from generation.tokenizer import ChatTokenizer
 from generation.types import JsonSchema
+from tests.examples import examples
 from tests.generation.test_default_model import MODEL
 from tests.generation.tiny import VOCAB, tiny_tokenizer
 
@@ -113,7 +114,7 @@ def _objects(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict
 schemas = st.recursive(st.sampled_from(LEAVES), _objects, max_leaves=5)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(schema=schemas, seed=st.integers(0, 2**32))
 def test_a_finished_walk_is_a_document_that_satisfies_the_schema(schema: dict[str, Any], seed: int) -> None:
     tokenizer, _ = tiny()

@@ -103,7 +103,15 @@ async def complete(engine: LocalEngine, prompts: Sequence[Sequence[int]], **samp
     return [completion for _, completion in await asyncio.gather(*map(read, streams))]
 
 
-@pytest.mark.parametrize(("max_running", "step_tokens"), [(8, 512), (8, 16), (2, 7), (1, 1)])
+@pytest.mark.parametrize(
+    ("max_running", "step_tokens"),
+    [
+        (8, 16),
+        pytest.param(8, 512, marks=pytest.mark.exhaustive),
+        pytest.param(2, 7, marks=pytest.mark.exhaustive),
+        pytest.param(1, 1, marks=pytest.mark.exhaustive),
+    ],
+)
 async def test_greedy_output_equals_generate_token_for_token(
     served: Served, max_running: int, step_tokens: int
 ) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from generation.memory import Layout
 from generation.sequence import SequenceState
 from generation.types import FinishReason
+from tests.examples import examples
 from tests.generation.fakes import RecordingObserver
 from tests.generation.recorder import Recorder
 from tests.generation.stage import SAMPLED, Asked, Stage, solo_tokens
@@ -24,7 +25,7 @@ ASKED = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     requests=st.lists(ASKED, min_size=1, max_size=7),
     capacity_blocks=st.sampled_from([14, 18, 40]),

@@ -18,12 +18,12 @@ from app.db.session import Database
 from app.db.tables import metadata
 from app.errors import Conflict, SetupError
 from retrieval.types import Scope
-from tests.app.backup.backed_up import data_dir, files_of, opened, saved, settings_of
+from tests.app.backup.backed_up import data_dir, files_of, installation, opened, saved, settings_of
 from tests.app.db.samples import Library
 from tests.databases import migrated_file
 from tests.postgres import empty_postgres, migrated_postgres
 
-__all__ = ["data_dir", "migrated_file", "saved"]
+__all__ = ["data_dir", "installation", "migrated_file", "saved"]
 
 
 def rows_of(database: Database) -> dict[str, list[tuple[object, ...]]]:

@@ -17,10 +17,10 @@ from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Summary, original_of
 from app.backup.data_dir import data_dir_lock
 from app.backup.restore import restore
 from app.errors import Conflict, SetupError
-from tests.app.backup.backed_up import data_dir, files_of, saved, settings_of
+from tests.app.backup.backed_up import data_dir, files_of, installation, saved, settings_of
 from tests.databases import migrated_file
 
-__all__ = ["data_dir", "migrated_file", "saved"]
+__all__ = ["data_dir", "installation", "migrated_file", "saved"]
 
 
 def archive_of(target: Path, **members: bytes) -> Path:

@@ -14,6 +14,7 @@ from app.db.tables.documents import document
 from retrieval.filters import matches
 from retrieval.types import Combination, Comparison, Filter, Metadata, Scope
 from tests.app.db.samples import Library
+from tests.examples import examples
 
 # the same few names and values again and again, so that filters meet what they ask for
 NAMES = st.sampled_from(["a", "b.c", 'q"u', "back\\slash", "$.x", "[0]", "größe", "日本", "a b", "'"])
@@ -77,7 +78,7 @@ def kept(database: Database, stored: list[Metadata], condition: Filter) -> list[
 EXPLORE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@settings(EXPLORE, max_examples=250)
+@settings(EXPLORE, max_examples=examples(250))
 @given(stored=st.lists(METADATA, min_size=1, max_size=8), condition=FILTERS)
 def test_sqlite_keeps_what_the_reference_keeps(
     sqlite_database: Database, stored: list[Metadata], condition: Filter
@@ -85,7 +86,7 @@ def test_sqlite_keeps_what_the_reference_keeps(
     assert kept(sqlite_database, stored, condition) == [matches(condition, metadata) for metadata in stored]
 
 
-@settings(EXPLORE, max_examples=100)
+@settings(EXPLORE, max_examples=examples(100))
 @given(stored=st.lists(METADATA, min_size=1, max_size=8), condition=FILTERS)
 def test_postgresql_keeps_what_the_reference_keeps(
     postgres_database: Database, stored: list[Metadata], condition: Filter

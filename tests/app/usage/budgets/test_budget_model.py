@@ -35,6 +35,7 @@ from app.usage.budgets.windows import edges_of
 from app.usage.ledger.ledger import Ledger
 from tests.app.usage.budgets.samples import ADMIN, set_budget
 from tests.app.usage.samples import Clock, reservation
+from tests.examples import examples
 
 INPUT = 20  # tokens of the sample's prompt
 USERS = st.sampled_from(["u1", "u2"])
@@ -300,7 +301,7 @@ def test_admission_equals_a_model(migrated_file: Path) -> None:
     run_state_machine_as_test(
         OnThisFile,
         settings=settings(
-            max_examples=25,
+            max_examples=examples(25),
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.usage.budgets.windows import Edges, edges_of
+from tests.examples import examples
 
 ZONES = sorted(available_timezones() - {"localtime"})
 SECOND = 1_000_000
@@ -55,7 +56,7 @@ def span_of(moment: int, zone: ZoneInfo, *, months: bool) -> Edges:
     return Edges(start * SECOND, begins[begins.index(start) + 1] * SECOND)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @example(moment=at("2011-12-29T23:30:00-10:00"), zone=ZoneInfo("Pacific/Apia"))  # before the skipped day
 @example(moment=at("2010-11-07T00:30:00-03:30"), zone=ZoneInfo("America/St_Johns"))  # shows yesterday's date again
 @example(moment=at("2018-11-04T01:00:00-02:00"), zone=ZoneInfo("America/Sao_Paulo"))  # midnight is skipped

@@ -36,6 +36,7 @@ from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.rollups.rollups import Rollups
 from generation.types import EngineStats, ModelInfo
 from tests.app.usage.samples import Clock, reservation
+from tests.examples import examples
 
 ZONE = ZoneInfo("Australia/Lord_Howe")  # half an hour of summer time
 LIMIT = 1500
@@ -388,4 +389,4 @@ def test_the_ledger_is_its_model(migrated_file: Path) -> None:
     class Here(LedgerModel):
         migrated = migrated_file
 
-    run_state_machine_as_test(Here, settings=settings(deadline=None, max_examples=25, stateful_step_count=20))
+    run_state_machine_as_test(Here, settings=settings(deadline=None, max_examples=examples(25), stateful_step_count=20))

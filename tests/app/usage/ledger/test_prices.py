@@ -17,6 +17,7 @@ from app.types import Principal, Role
 from app.usage.ledger.prices import Price, PriceRepository, parse_price, per_million
 from app.usage.ledger.pricing import rates_at
 from tests.app.usage.samples import Clock
+from tests.examples import examples
 
 ADMIN = Principal("t1", "root", "k0", Role.ADMIN)
 NOW = 1_763_600_000
@@ -289,7 +290,7 @@ PERIODS = st.tuples(st.integers(0, 12), st.none() | st.integers(1, 6)).map(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PERIODS, max_size=6))
 def test_of_any_periods_the_database_takes_only_those_apart(sqlite_database: Database, periods: list[Period]) -> None:
     with sqlite_database.read() as connection:

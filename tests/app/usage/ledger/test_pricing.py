@@ -20,6 +20,7 @@ from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.prices import PriceRepository, per_million
 from app.usage.ledger.pricing import CACHED_INPUT, EMBEDDING, INPUT, METERS, OUTPUT, Rate, cost_pico
 from tests.app.usage.samples import Clock, reservation
+from tests.examples import examples
 
 ADMIN = Principal("t1", "root", "k0", Role.ADMIN)
 _models = itertools.count()
@@ -99,7 +100,7 @@ CALLED = st.tuples(
 )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.permutations(METERS).flatmap(lambda meters: st.integers(0, 4).map(lambda count: meters[:count])),
     st.lists(st.tuples(st.integers(0, 2), PRICED | CALLED | st.just("settle")), min_size=2, max_size=14),

@@ -22,6 +22,7 @@ from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import ModelRerating, Rerater, Rerating
 from tests.app.usage.budgets.listener import Listener
 from tests.app.usage.samples import Clock, reservation
+from tests.examples import examples
 
 ADMIN = Principal("t1", "root", "k0", Role.ADMIN)
 START = 1_763_600_000
@@ -274,7 +275,7 @@ LATE = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CALLS, LATE)
 def test_after_rerating_every_call_costs_what_its_moment_cost(
     sqlite_books: Books, calls: list[Any], late: list[Any]

@@ -12,6 +12,7 @@ from app.types import Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.settlement_journal import SettlementJournal
 from tests.app.usage.samples import reservation
+from tests.examples import examples
 
 SPENT = Settlement(
     status=UsageStatus.COMPLETED,
@@ -59,7 +60,7 @@ def test_the_file_is_emptied_with_its_last_line_and_goes_on(path: Path) -> None:
     assert SettlementJournal(path).pending() == (("req_3:2", SPENT),)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(cut=st.integers(0, 400))
 def test_a_torn_last_line_is_cut_off_and_the_next_one_is_whole(
     tmp_path_factory: pytest.TempPathFactory, cut: int

@@ -23,10 +23,13 @@ from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
 from tests.app.usage.reports.lines import Books, Line, pico, results
 from tests.app.usage.samples import Clock
+from tests.examples import examples
 
 START, END = 1_763_596_800, 1_763_596_800 + 86_400
 AT = START * 10**6
-EXPLORE = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXPLORE = settings(
+    deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,11 @@ from app.usage.reports.reports import UsageReports
 from tests.app.usage.reports.lines import pico
 from tests.app.usage.reports.test_costs_report import END, START, Bills, Call, calls
 from tests.app.usage.samples import Clock
+from tests.examples import examples
 
-EXPLORE = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXPLORE = settings(
+    deadline=None, max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @dataclass(frozen=True)

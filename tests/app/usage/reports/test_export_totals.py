@@ -17,13 +17,14 @@ from app.usage.reports.raw_ledger import LineFilter, RawLedger
 from app.usage.reports.reports import ReportQuery
 from app.usage.reports.tables import COMPLETIONS, COSTS, EMBEDDINGS, JUDGE, MONEY, RERANK
 from tests.app.usage.reports.lines import DAY, Books, Line, between, lines, pico, results
+from tests.examples import examples
 
 START = 1_774_656_000  # the days around a change of clocks in Europe
 END = START + 3 * DAY
 MOMENTS = st.integers(START * 10**6 - 10, END * 10**6 + 10)
 WRITTEN = st.lists(lines(MOMENTS), max_size=15)
 TOTALS = ("input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens", "cost")
-SLOW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def rows(pieces):

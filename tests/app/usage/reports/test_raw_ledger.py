@@ -12,13 +12,14 @@ from app.usage.ledger.ledger import Ledger
 from app.usage.reports.raw_ledger import LineFilter, RawLedger
 from tests.app.usage.reports.lines import Books, between, lines
 from tests.app.usage.samples import Clock, reservation
+from tests.examples import examples
 
 ALL = LineFilter()
 START, END = 1_763_600_000, 1_763_600_010
 # few moments, so that many lines count in the same microsecond
 MOMENTS = st.sampled_from([START * 10**6 + shift for shift in (-1, 0, 1, 5_000_000, 9_999_999, 10_000_000)])
 WRITTEN = st.lists(lines(MOMENTS), max_size=12)
-SLOW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def range_of(start=START, end=END):

@@ -34,9 +34,12 @@ from tests.app.usage.reports.lines import (
     walk,
 )
 from tests.app.usage.samples import Clock, reservation
+from tests.examples import examples
 
 MIDNIGHT = 1_763_596_800  # 2025-11-20T00:00:00Z
-EXPLORE = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXPLORE = settings(
+    deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 # those that one kind of sums answers, and those that only the sums by all dimensions do
 GROUPS = st.sampled_from(
     [[], ["model"], ["user_id"], ["operation", "model"], ["operation", "user_id"], ["user_id", "model"]]

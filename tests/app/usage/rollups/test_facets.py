@@ -19,10 +19,13 @@ from app.usage.rollups.spans import Span, spans
 from app.usage.rollups.sums import DAYS, FACETS, MONTHS, Key, Source, Totals, read
 from tests.app.usage.reports.lines import DAY, ZONES, Books, Line, lines
 from tests.app.usage.rollups.facets import by_facet, kept_by_facet
+from tests.examples import examples
 
 MIDNIGHT = 1_763_596_800  # 2025-11-20T00:00:00Z
 START, END = MIDNIGHT - 70 * DAY, MIDNIGHT + 70 * DAY
-EXPLORE = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXPLORE = settings(
+    deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 MOMENTS = st.integers(START * 10**6, END * 10**6)
 VALUES = {"model": ["m1", "m2"], "user_id": ["u1", "U1"], "operation": ["chat", "embed_doc"]}
 

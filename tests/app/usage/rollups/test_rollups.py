@@ -30,10 +30,13 @@ from app.usage.rollups.zones import day_start, month_start
 from tests.app.usage.reports.lines import DAY, ZONES, Books, Line, lines
 from tests.app.usage.rollups.facets import by_facet, kept_by_facet
 from tests.app.usage.samples import Clock, reservation
+from tests.examples import examples
 
 MIDNIGHT = 1_763_596_800  # 2025-11-20T00:00:00Z
 TABLES = (usage_rollup_15m, usage_rollup_day, usage_rollup_month)
-EXPLORE = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXPLORE = settings(
+    deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 MOMENTS = st.integers((MIDNIGHT + 9 * DAY) * 10**6, (MIDNIGHT + 13 * DAY) * 10**6)  # over the end of a month
 ROWS = st.lists(lines(MOMENTS), max_size=12)
 

@@ -10,11 +10,12 @@ from app.usage.rollups.buckets import bucket_page
 from app.usage.rollups.spans import Span, ranges, spans
 from app.usage.rollups.zones import QUARTER, day_start, month_start
 from tests.app.usage.reports.lines import DAY, ZONES
+from tests.examples import examples
 
 JANUARY = 1_767_225_600  # 2026-01-01T00:00:00Z
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     tz=st.sampled_from(ZONES),
     kept=st.sampled_from(ZONES),

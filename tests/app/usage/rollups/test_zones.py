@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from app.errors import InvalidRequest
 from app.usage.rollups.zones import day_start, month_start, next_day, next_month, start_of, zone_named
 from tests.app.usage.reports.lines import DAY, ZONES, transitions
+from tests.examples import examples
 
 MICROSECONDS = st.integers(946_684_800 * 10**6, 2_200_000_000 * 10**6)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     name=st.sampled_from(ZONES), at=MICROSECONDS, beside=st.integers(-2 * DAY, 2 * DAY), year=st.integers(2000, 2037)
 )
