@@ -11,4 +11,4 @@ def examples(count: int) -> int:
 
     `tests/conftest.py` loads the Hypothesis profile before any test module is imported.
     """
-    return count if settings.default.max_examples >= _USUAL else min(count, max(_FEWEST, count // 3))
+    return count if settings().max_examples >= _USUAL else min(count, max(_FEWEST, count // 3))
