@@ -1,4 +1,4 @@
-"""The nouns of OpenAI's files: an upload that is no document yet, a store's size, a batch."""
+"""OpenAI's files and vector stores in SQL: unattached uploads, file states, sizes of stores, and batches."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -18,11 +18,11 @@ from app.types import Collection, Document, DocumentStatus, Principal
 from retrieval.types import Metadata
 
 WORKING = (DocumentStatus.QUEUED, DocumentStatus.EXTRACTING, DocumentStatus.CHUNKING, DocumentStatus.EMBEDDING)
-"""What a document's status is while its newest version is being ingested."""
+"""The statuses of a document whose newest version is being ingested."""
 
 
 class FileState(StrEnum):
-    """A vector store file's status."""
+    """The status of a file in a vector store."""
 
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
@@ -55,7 +55,7 @@ class UnattachedFile:
 
 @dataclass(frozen=True, slots=True)
 class StoreSize:
-    """How many files are in each state, the bytes of their originals, and when one changed last (Unix seconds)."""
+    """The number of files by state, the bytes of their originals, and the time of the last change (Unix seconds)."""
 
     in_progress: int = 0
     completed: int = 0
@@ -67,11 +67,11 @@ class StoreSize:
 
     @property
     def total(self) -> int:
-        """All files."""
+        """The number of all files."""
         return self.in_progress + self.completed + self.failed + self.cancelled + self.other
 
     def with_files(self, state: str, files: int, *, size: int, updated_at: float) -> "StoreSize":
-        """And so many more in a state that none are in yet."""
+        """A copy with the number of files in a state that had none."""
         latest = updated_at if self.updated_at is None else max(updated_at, self.updated_at)
         return replace(self, **{state or "other": files}, bytes=self.bytes + size, updated_at=latest)
 
@@ -87,7 +87,7 @@ class FileBatch:
     file_ids: tuple[str, ...]
 
     def state(self, size: StoreSize) -> FileState:
-        """Its status, `size` being that of its files."""
+        """The status of the batch; `size` counts its files."""
         if self.cancelled_at is not None:
             return FileState.CANCELLED
         if size.in_progress:
@@ -110,27 +110,33 @@ _STATE = sa.case(*((condition, state.value) for state, condition in _STATES.item
 
 
 class OpenAIFileRepository:
-    """Files of all tenants. What a principal's tenant or collections do not hold does not exist: NotFound."""
+    """Files of all tenants. A file outside the principal's tenant or collections raises NotFound.
+
+    Example:
+        >>> rows = OpenAIFileRepository(database)
+        >>> rows.unattached("doc_1", principal=principal).filename
+        'a.pdf'
+    """
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     def add(self, file: UnattachedFile) -> None:
-        """Keep a file that is no document; one that is kept already stays as it is."""
+        """Insert an unattached file, unless it exists."""
         with self._database.write() as connection:
             row = {column.name: getattr(file, column.name) for column in unattached_file.c}
             connection.execute(_ADD.on(connection), row)
 
     def add_all(self, files: Sequence[UnattachedFile]) -> None:
-        """Keep several, in one transaction."""
+        """Insert several unattached files, in one transaction."""
         rows = [{column.name: getattr(file, column.name) for column in unattached_file.c} for file in files]
         if rows:
             with self._database.write() as connection:
                 connection.execute(_ADD.on(connection), rows)
 
     def unattached(self, file_id: str, *, principal: Principal) -> UnattachedFile:
-        """A file that is no document.
+        """Find an unattached file.
 
         Raises:
             NotFound: No such file.
@@ -143,14 +149,14 @@ class OpenAIFileRepository:
         return UnattachedFile(**row._mapping)
 
     def remove(self, file_id: str) -> None:
-        """Forget a file that is no document; one that is gone already is fine."""
+        """Delete an unattached file, if it exists."""
         with self._database.write() as connection:
             connection.execute(sa.delete(unattached_file).where(unattached_file.c.id == file_id))
 
     def files(
         self, principal: Principal, place: Place, *, purpose: str | None, of_documents: str
     ) -> Listed[Document | UnattachedFile]:
-        """Documents, whose purpose is `of_documents`, and files that are none."""
+        """A page of documents, whose purpose is `of_documents`, and of unattached files."""
         documents = sa.select(document.c.id).where(*_held(principal))
         others = sa.select(unattached_file.c.id).where(*_reached(principal), ~_is_document)
         if purpose is not None:
@@ -170,7 +176,7 @@ class OpenAIFileRepository:
     def documents(
         self, collection_id: str, place: Place, *, state: FileState | None = None, among: Sequence[str] | None = None
     ) -> Listed[Document]:
-        """Documents of a collection that the caller may see, perhaps only those `among` some ids."""
+        """A page of a collection's documents, optionally by state and `among` given ids. Access is not checked."""
         query = DOCUMENTS.where(document.c.collection_id == collection_id)
         if state is not None:
             query = query.where(_STATES[state])
@@ -180,13 +186,13 @@ class OpenAIFileRepository:
             return place.listed([to_document(row) for row in connection.execute(place.applied(query, document.c.id))])
 
     def metadata_of(self, document_ids: Set[str]) -> dict[str, Metadata]:
-        """The metadata of documents that the caller may see, by id."""
+        """The metadata of documents by id. Access is not checked."""
         query = sa.select(document.c.id, document.c.metadata).where(document.c.id.in_(document_ids))
         with self._database.read() as connection:
             return {row.id: row.metadata for row in connection.execute(query)}
 
     def stores(self, principal: Principal, place: Place) -> Listed[Collection]:
-        """The collections a principal reaches, with no count of documents: see `sizes`."""
+        """A page of the collections that the principal may access, without counts; see `sizes`."""
         query = sa.select(collection).where(collection.c.tenant_id == principal.tenant_id)
         if principal.collections is not None:
             query = query.where(collection.c.id.in_(principal.collections))
@@ -195,7 +201,7 @@ class OpenAIFileRepository:
         return place.listed([Collection(**row._mapping, documents=0) for row in rows])
 
     def sizes(self, collection_ids: Sequence[str], *, among: Sequence[str] | None = None) -> dict[str, StoreSize]:
-        """How many documents collections hold by state, their bytes, and when one changed last, by collection."""
+        """The sizes of collections by id, optionally of the documents `among` given ids."""
         newest = document_version
         query = (
             sa.select(
@@ -221,7 +227,7 @@ class OpenAIFileRepository:
         return found
 
     def add_batch(self, batch: FileBatch) -> None:
-        """Keep which files a batch attached."""
+        """Insert a batch."""
         with self._database.write() as connection:
             connection.execute(
                 sa.insert(file_batch).values(
@@ -233,7 +239,7 @@ class OpenAIFileRepository:
             )
 
     def batch(self, batch_id: str, *, collection_id: str) -> FileBatch:
-        """A batch of a collection that the caller may see.
+        """Find a batch of a collection. Access is not checked.
 
         Raises:
             NotFound: No such batch.
@@ -246,7 +252,7 @@ class OpenAIFileRepository:
         return FileBatch(row.id, row.collection_id, row.created_at, row.cancelled_at, tuple(row.file_ids))
 
     def cancel_batch(self, batch_id: str) -> None:
-        """Note that a batch was cancelled; the first time counts."""
+        """Mark a batch as cancelled, unless it is."""
         with self._database.write() as connection:
             connection.execute(
                 sa.update(file_batch)
@@ -263,7 +269,7 @@ def _held(principal: Principal) -> list[sa.ColumnElement[bool]]:
 
 
 def _reached(principal: Principal) -> list[sa.ColumnElement[bool]]:
-    """A key that is limited to collections reaches what it uploaded itself: in none of them it is nobody else's."""
+    """Conditions on unattached files; a key limited to collections accesses only files that it uploaded itself."""
     mine = [unattached_file.c.tenant_id == principal.tenant_id]
     if principal.collections is not None:
         mine.append(unattached_file.c.key_id == principal.key_id)

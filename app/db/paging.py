@@ -1,4 +1,7 @@
-"""Where a list goes on: the sort key of its last row, opaque to callers."""
+"""Pagination: opaque cursors for Footnote's lists, and OpenAI's `after` and `before` ids.
+
+A cursor is the sort key of the last row of a page, in JSON and base64.
+"""
 
 import base64
 import json
@@ -15,14 +18,14 @@ Cut: TypeAlias = tuple[tuple[_Row, ...], str | None]
 
 
 def encode_cursor(*position: float | int | str) -> str:
-    """The cursor of a row by its sort key."""
+    """Encode a row's sort key as a cursor."""
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def cut(found: Sequence[_Row], limit: int, key: Callable[[_Row], tuple[float | int | str, ...]]) -> Cut[_Row]:
     """The first `limit` of the rows found, and the cursor of the next page (None: no more).
 
-    One row more than the page holds has to be looked for. `key` is a row's sort key.
+    The query must read `limit + 1` rows. `key` returns a row's sort key.
     """
     assert limit > 0, "a page holds at least one row"
     page = tuple(found[:limit])
@@ -30,10 +33,10 @@ def cut(found: Sequence[_Row], limit: int, key: Callable[[_Row], tuple[float | i
 
 
 def decode_cursor(cursor: str, *kinds: type) -> tuple[float | int | str, ...]:
-    """The sort key inside `cursor`, one value per kind (`float` also takes whole numbers).
+    """Decode a cursor to its sort key, one value per type in `kinds` (`float` also accepts integers).
 
     Raises:
-        InvalidRequest: This is no cursor of this list.
+        InvalidRequest: It is not a cursor of this list.
     """
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
@@ -54,9 +57,14 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Which part of a list: at most `limit` items after the id `after`, or those right before the id `before`.
+    """A page request: at most `limit` items after the id `after`, or directly before the id `before`.
 
-    Neither has to be there any more: what is deleted while somebody pages through it leaves no gap.
+    The ids need not exist any more, so deletions between two pages leave no gap.
+
+    Example:
+        >>> place = Place(limit=20, order="asc", after="doc_1")
+        >>> place.listed(connection.execute(place.applied(query, document.c.id)).all()).has_more
+        False
     """
 
     limit: int
@@ -66,7 +74,7 @@ class Place:
 
     @property
     def _ascending(self) -> bool:
-        """Whether rows are read by rising ids: a page before something is read from that something on, backwards."""
+        """Whether rows are read by ascending id; a page before an id is read backwards from it."""
         return (self.order == "asc") != self._backwards
 
     @property
@@ -74,7 +82,7 @@ class Place:
         return self.before is not None and self.after is None
 
     def applied(self, query: sa.Select[Any], id_: sa.ColumnElement[str]) -> sa.Select[Any]:
-        """The query's rows of this page, and one more where there is one."""
+        """Restrict the query to this page and one more row."""
         if self.after is not None:
             query = query.where(id_ > self.after if self.order == "asc" else id_ < self.after)
         if self.before is not None:
@@ -82,14 +90,14 @@ class Place:
         return query.order_by(id_.asc() if self._ascending else id_.desc()).limit(self.limit + 1)
 
     def listed(self, rows: Sequence[Item]) -> "Listed[Item]":
-        """The page from such rows."""
+        """The page from the rows of the query of `applied`."""
         page = list(rows[: self.limit])
         return Listed(tuple(reversed(page) if self._backwards else page), has_more=len(rows) > self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[Item]):
-    """Items in the order that was asked for, and whether there are more in the direction of reading."""
+    """A page of items in the requested order; `has_more` in the direction of reading."""
 
     items: tuple[Item, ...]
     has_more: bool

@@ -1,9 +1,8 @@
-"""Every row of a database in a form that SQLite and PostgreSQL both take in.
+"""Dumps and loads all rows of a database in a format that suits both SQLite and PostgreSQL.
 
-JSON lines, one table a part (RFC 8259): a first line `{"table", "columns"}`, then one array a row; bytes are base64.
-Indexes, full-text rows and generated columns are left out: a migrated database makes them itself. Tables
-and columns are read from the database and not from `app.db.tables.documents`, so rows of an older schema are
-written and read by its own columns.
+The format is JSON lines (RFC 8259), one table per part: a first line `{"table", "columns"}`, then one array per row;
+bytes are base64. Indexes, full-text rows and generated columns are left out, since a migrated database builds them.
+Tables and columns are read from the database and not from `app.db.tables`, so an older schema keeps its own columns.
 """
 
 import base64
@@ -20,11 +19,11 @@ _PART_BYTES = 8 << 20
 _AT_ONCE = 500  # rows fetched at a time
 _DERIVED = ("chunk_fts", "chunk_trigram", "alembic_version", "sqlite_")
 _GENERATED = frozenset({"search_vector"})
-_SEEDED = frozenset({"key_counter"})  # the migrations put a row into it
+_SEEDED = frozenset({"key_counter"})  # the migrations insert its row
 
 
 def count_rows(connection: sa.Connection) -> dict[str, int]:
-    """How many rows each table has, tables in the order in which they can be filled."""
+    """The number of rows by table, in the order in which tables can be loaded."""
     return {
         table.name: int(connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
         for table in _tables(connection)
@@ -32,10 +31,10 @@ def count_rows(connection: sa.Connection) -> dict[str, int]:
 
 
 def dump_rows(connection: sa.Connection) -> Iterator[tuple[str, int, bytes]]:
-    """(table, rows, part) for every table that has rows, in the order in which `RowLoader` wants them.
+    """Iterate over (table, rows, part) of every table with rows, in the order in which `RowLoader` loads them.
 
-    A part is at most about 8 MiB, or one row that is larger. The connection's transaction is what
-    makes the parts one moment of the database.
+    A part is at most about 8 MiB, or one larger row. All parts are of one snapshot: that of the connection's
+    transaction.
     """
     for table in _tables(connection):
         columns = [column.name for column in table.columns]
@@ -52,13 +51,20 @@ def dump_rows(connection: sa.Connection) -> Iterator[tuple[str, int, bytes]]:
 
 
 class RowLoader:
-    """Fills a database that was just migrated, inside the caller's transaction."""
+    """Loads dumped rows into a freshly migrated database, inside the caller's transaction.
+
+    Example:
+        >>> loader = RowLoader(connection)
+        >>> sum(loader.load(part) for _, _, part in dump_rows(other))
+        1204
+        >>> loader.finish()
+    """
 
     def __init__(self, connection: sa.Connection) -> None:
-        """Look at the tables there are.
+        """Read the tables of the database.
 
         Raises:
-            ValueError: One of them holds rows already.
+            ValueError: One of them has rows already.
         """
         self._connection = connection
         self._tables = {table.name: table for table in _tables(connection)}
@@ -69,10 +75,10 @@ class RowLoader:
                 raise ValueError(f"the table {name} holds rows")
 
     def load(self, part: bytes) -> int:
-        """Insert the rows of a part `dump_rows` made; how many.
+        """Insert the rows of a part from `dump_rows`; returns their number.
 
         Raises:
-            ValueError: There is no such table or column here.
+            ValueError: The database does not have the table or a column.
         """
         lines = part.splitlines()
         head = json.loads(lines[0])
@@ -89,12 +95,12 @@ class RowLoader:
         return len(rows)
 
     def finish(self) -> None:
-        """Let PostgreSQL's sequences go on behind the numbers that were inserted."""
+        """Advance PostgreSQL's sequences past the inserted keys."""
         advance_sequences(self._connection, self._tables.values())
 
 
 def _tables(connection: sa.Connection) -> list[sa.TableClause]:
-    """The tables that hold what cannot be derived, each behind those its foreign keys name."""
+    """The tables with data that cannot be derived, each after those its foreign keys refer to."""
     inspector = sa.inspect(connection)
     found = []
     for name, _ in inspector.get_sorted_table_and_fkc_names():
@@ -110,7 +116,7 @@ def _tables(connection: sa.Connection) -> list[sa.TableClause]:
 
 
 def _null_is_null(kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
-    """JSON columns here keep SQL's NULL and never JSON's."""
+    """The column type, for JSON with SQL's NULL instead of JSON's."""
     return type(kind)(none_as_null=True) if isinstance(kind, sa.JSON) else kind
 
 

@@ -1,4 +1,4 @@
-"""Writing what an ingestion produced, inside the caller's transaction."""
+"""Writes the rows of ingested versions, inside the caller's transaction: texts, chunks, vectors and end of the job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Halves: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float16]]
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What a running job made, and the keys it got, one a passage."""
+    """The result of a running job, with one chunk key per passage."""
 
     job: Job
     extraction: Extraction
@@ -31,7 +31,7 @@ class Indexed:
 
 
 def take_keys(connection: sa.Connection, count: int) -> Keys:
-    """The next `count` chunk keys, one after the other and never handed out before."""
+    """Take the next `count` chunk keys, consecutive and never used before."""
     end = connection.execute(
         sa.update(key_counter)
         .where(key_counter.c.name == "chunk")
@@ -42,7 +42,7 @@ def take_keys(connection: sa.Connection, count: int) -> Keys:
 
 
 def write_texts(connection: sa.Connection, indexed: Sequence[Indexed], *, now: float) -> None:
-    """The versions' canonical texts and structures, and their counts."""
+    """Write the versions' canonical texts, pages, blocks and counts."""
     mine = (
         document_version.c.document_id == sa.bindparam("its_document"),
         document_version.c.version == sa.bindparam("its_version"),
@@ -72,7 +72,7 @@ def write_texts(connection: sa.Connection, indexed: Sequence[Indexed], *, now: f
 
 
 def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
-    """The versions' chunks under their keys, and the chunks' vectors."""
+    """Insert the versions' chunks and their vectors."""
     chunks = [
         {
             "key": key,
@@ -102,7 +102,7 @@ def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
 
 
 def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now: float) -> None:
-    """End the jobs; their versions are what search returns."""
+    """End the jobs and make their versions live."""
     connection.execute(
         sa.update(document).where(document.c.job_id == sa.bindparam("its_job")),
         [
@@ -122,7 +122,7 @@ def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now
 
 
 def drop_older(connection: sa.Connection, running: Job) -> tuple[int, ...]:
-    """Forget the versions before the job's; their numbers, ascending."""
+    """Delete the versions before that of the job; returns their numbers, ascending."""
     dropped = connection.execute(
         sa.delete(document_version)
         .where(document_version.c.document_id == running.document_id, document_version.c.version < running.version)

@@ -1,4 +1,4 @@
-"""Making what a job produced the version that search returns, inside the caller's transaction."""
+"""Publishes the versions that jobs have ingested: makes them live, inside the caller's transaction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from ingestion.types import Extraction, Passage
 from retrieval.ports import Keys, Vectors
 
 Also = Callable[[sa.Connection], object]
-"""What else belongs into a transaction: the ledger's part of it."""
+"""A further write of the transaction: that of the ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """What a job made: `vectors` is `(len(passages), dim)` float32. `also` runs inside its transaction."""
+    """The result of a job: `vectors` is `(len(passages), dim)` float32. `also` runs inside its transaction."""
 
     job_id: str
     extraction: Extraction
@@ -34,10 +34,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """What a commit changed; nothing when `written` is false: the document was deleted or overtaken.
+    """The changes of a commit; `written` is false when the job no longer ran, and nothing changed.
 
-    `new_keys` `(n,)` int64 are the passages' keys in order, `removed_keys` those of the version
-    search returned before; `dropped_versions` are the older versions whose files must go.
+    `new_keys` `(n,)` int64 are the keys of the passages in order, `removed_keys` those of the earlier live version.
+    `dropped_versions` are the older versions whose files must be deleted.
     """
 
     written: bool
@@ -52,9 +52,9 @@ _NOTHING = CommitResult(
 
 
 def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, now: float) -> tuple[CommitResult, ...]:
-    """Write each version whose job still runs; one result a version, in their order.
+    """Write each version whose job still runs; returns one result per version, in order.
 
-    One statement a table for all of them: for small documents the statements are what a commit costs.
+    Each table is written by one statement for all versions, since many small statements would dominate the time.
     """
     running = lock_running(connection, [version.job_id for version in versions])
     wanted = [version for version in versions if version.job_id in running]
@@ -97,7 +97,7 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
 
 
 def _remove_older_chunks(connection: sa.Connection, jobs: Sequence[Job]) -> dict[str, Keys]:
-    """The keys of what was removed, by document; most documents are new and have nothing to remove."""
+    """Delete the chunks of earlier live versions; returns their keys by document."""
     ids = [job.document_id for job in jobs]
     earlier = connection.execute(sa.select(chunk.c.document_id).where(chunk.c.document_id.in_(ids)).distinct())
     return {document_id: remove_chunks(connection, document_id)[0] for document_id in sorted(earlier.scalars())}

@@ -1,4 +1,4 @@
-"""Reading all documents of a collection again: each becomes a version of the same bytes, with a job of its own."""
+"""Reindexings of collections: every document gets a new version of the same bytes, with a job of its own."""
 
 import time
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from app.types import Document, DocumentStatus, JobStatus, Reindexing
 
 
 class ReindexingRepository:
-    """Reindexings and the jobs they consist of."""
+    """Reindexings of all tenants and their jobs. Used by `app.documents.reindexing`."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
 
     def begin(self, collection_id: str, *, tenant_id: str) -> str:
-        """The id of a reindexing that has no jobs yet."""
+        """Insert a reindexing without jobs; returns its id."""
         reindex_id = new_id("job")
         with self._database.write() as connection:
             connection.execute(
@@ -44,11 +44,13 @@ class ReindexingRepository:
         limit: int,
         before_commit: Callable[[Document], None],
     ) -> str | None:
-        """Queue the next indexed documents of the collection; the last one's id to go on `after`, None: no more.
+        """Queue at most `limit` indexed documents of the collection, in one transaction.
 
-        At most `limit` of them, in one transaction. `before_commit` is called with each, its number already that of
-        the new version, for which it provides the original. Documents with a job that waits or runs are left out:
-        they are being read anyway.
+        `before_commit` is called with each document, which has its new version number, and must provide the original.
+        Documents with a queued or running job are left out, since they are being ingested anyway.
+
+        Returns:
+            The last document's id, to pass as `after` to the next call; None when there are no more.
         """
         query = (
             sa.select(document.c.id)
@@ -80,7 +82,7 @@ class ReindexingRepository:
         return ids[-1] if len(ids) == limit else None
 
     def get(self, reindex_id: str, *, tenant_id: str) -> Reindexing:
-        """Where it stands.
+        """The reindexing and the number of its jobs by status.
 
         Raises:
             NotFound: No such reindexing of this tenant.
@@ -105,7 +107,7 @@ class ReindexingRepository:
         )
 
     def open_jobs(self, reindex_id: str) -> tuple[str, ...]:
-        """The ids of its jobs that wait or run."""
+        """The ids of its queued and running jobs."""
         still = job.c.reindex_id == reindex_id, job.c.status.in_((JobStatus.QUEUED, JobStatus.RUNNING))
         with self._database.read() as connection:
             return tuple(connection.execute(sa.select(job.c.id).where(*still).order_by(job.c.id)).scalars())

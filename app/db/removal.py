@@ -1,4 +1,4 @@
-"""Taking documents and their chunks out of SQL, inside the caller's transaction."""
+"""Deletes documents, their chunks and vectors, and cancels their jobs, inside the caller's transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from retrieval.ports import Keys
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What a deletion removed from SQL, and what else must go: files on disk, keys in the vector index.
+    """The result of a deletion in SQL, and what to delete elsewhere: files on disk, keys in the indexes.
 
     `files` are (document id, version) pairs; `keys` is `(n,)` int64, sorted ascending.
     """
@@ -25,13 +25,13 @@ class Removal:
 
 
 def remove_documents(connection: sa.Connection, document_ids: Sequence[str], *, now: float) -> Removal:
-    """Remove whole documents and cancel their open jobs. The caller has locked the documents' rows."""
+    """Delete documents and cancel their open jobs. The caller has locked the documents' rows."""
     files: list[tuple[str, int]] = []
     keys, vectors = [], 0
     for document_id in document_ids:
-        its_keys, its_vectors = remove_chunks(connection, document_id)
-        keys.append(its_keys)
-        vectors += its_vectors
+        removed_keys, removed_vectors = remove_chunks(connection, document_id)
+        keys.append(removed_keys)
+        vectors += removed_vectors
         dropped = connection.execute(
             sa.delete(document_version)
             .where(document_version.c.document_id == document_id)
@@ -45,7 +45,7 @@ def remove_documents(connection: sa.Connection, document_ids: Sequence[str], *, 
 
 
 def remove_chunks(connection: sa.Connection, document_id: str) -> tuple[Keys, int]:
-    """Remove a document's chunks and vectors; the chunks' keys, and how many vectors there were."""
+    """Delete a document's chunks and vectors; returns the keys, and the number of vectors."""
     of_document = sa.select(chunk.c.key).where(chunk.c.document_id == document_id)
     vectors = connection.execute(sa.delete(chunk_vector).where(chunk_vector.c.key.in_(of_document))).rowcount
     removed = connection.execute(
@@ -55,7 +55,7 @@ def remove_chunks(connection: sa.Connection, document_id: str) -> tuple[Keys, in
 
 
 def cancel_jobs(connection: sa.Connection, document_id: str, *, now: float) -> None:
-    """Cancel a document's open jobs; a worker in the middle of one learns it from its next report."""
+    """Cancel a document's open jobs; a worker notices at its next progress report."""
     cancelled = connection.execute(
         sa.update(job)
         .where(job.c.document_id == document_id, job.c.status.in_((JobStatus.QUEUED, JobStatus.RUNNING)))

@@ -1,4 +1,4 @@
-"""A copy of a SQLite database, made before a migration changes it; the newest three are kept."""
+"""Copies a SQLite database before a migration changes it, and keeps the newest three copies."""
 
 import os
 import shutil
@@ -15,12 +15,12 @@ _SPARE_BYTES = 16 << 20  # the migration itself needs room as well
 
 
 def copy_before(database: Database, revision: str, *, folder: Path) -> Path | None:
-    """Copy the database into `folder` as `before-REVISION-DATE.db`, whole and on disk; None for PostgreSQL.
+    """Copy the database into `folder` as `before-REVISION-DATE.db`, durably; None for PostgreSQL.
 
-    Uses SQLite's online backup (sqlite.org/backup.html), so that the log beside the file is in it.
+    Uses SQLite's online backup (sqlite.org/backup.html), which includes the write-ahead log.
 
     Raises:
-        SetupError: There is no room for it, or it could not be written; nothing was changed.
+        SetupError: The disk is full, or the copy could not be written; nothing was changed.
     """
     if database.kind != "sqlite":
         return None
@@ -28,7 +28,7 @@ def copy_before(database: Database, revision: str, *, folder: Path) -> Path | No
     unfinished = folder / f"{name}.unfinished"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for left in folder.glob("before-*.unfinished"):  # of a copy that was cut off
+        for left in folder.glob("before-*.unfinished"):  # of an interrupted copy
             left.unlink()
         os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         _copy(database, unfinished)
@@ -50,7 +50,7 @@ def copy_before(database: Database, revision: str, *, folder: Path) -> Path | No
 def _copy(database: Database, path: Path) -> None:
     with database.read() as connection:
         source = connection.connection.driver_connection
-        assert isinstance(source, sqlite3.Connection), "the dialect was asked"
+        assert isinstance(source, sqlite3.Connection), "checked in copy_before"
         (pages,), (page_bytes,) = (source.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
         needed = pages * page_bytes + _SPARE_BYTES
         if shutil.disk_usage(path.parent).free < needed:
@@ -62,7 +62,7 @@ def _copy(database: Database, path: Path) -> None:
         try:
             source.backup(target)
             if target.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise sqlite3.DatabaseError("the copy is not whole")
+                raise sqlite3.DatabaseError("the copy is damaged")
         finally:
             target.close()
     _sync(path)

@@ -1,4 +1,4 @@
-"""One server per PostgreSQL database: a lock that lasts as long as a connection."""
+"""Ensures one server per PostgreSQL database, by an advisory lock that lasts as long as a connection."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ _NUMBER = {"number": lock_number("server")}
 
 
 def stop_this_process() -> None:
-    """End as an operator would end it."""
+    """Send SIGTERM to this process, for an orderly shutdown."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -27,16 +27,19 @@ def stop_this_process() -> None:
 def server_lock(
     database: Database, *, on_loss: Callable[[], None] = stop_this_process, watch_s: float = _WATCH_SECONDS
 ) -> Iterator[None]:
-    """Hold the database for this process; nothing on SQLite, whose file is in a data dir that is held.
+    """Lock the database for this process. No effect on SQLite, whose file is protected by the lock of the data dir.
 
-    A start closes what another process left open, and what is searched in memory follows what this process writes:
-    two servers would settle each other's calls and search past each other's documents. PostgreSQL lets go when the
-    connection ends. It is looked at every `watch_s` seconds and taken again after a restart of PostgreSQL; where
-    another was faster, `on_loss` is called.
+    Two servers on one database would settle each other's calls at start and miss each other's documents in their
+    indexes. PostgreSQL releases the lock when the connection ends. The connection is checked every `watch_s` seconds,
+    and the lock is taken again after a restart of PostgreSQL. When another process has taken it, `on_loss` is called.
 
     Raises:
-        SetupError: Another process has it.
+        SetupError: Another process holds the lock.
         StoreUnavailable: PostgreSQL cannot be reached.
+
+    Example:
+        >>> with server_lock(database):
+        ...     serve()
     """
     if database.kind != "postgresql":
         yield
@@ -62,7 +65,7 @@ def server_lock(
 
 
 class _Held:
-    """The connection that has the lock, one after the other."""
+    """The connection that holds the lock; replaced when it is lost."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -70,12 +73,12 @@ class _Held:
         self._connection: sa.Connection | None = None
 
     def take(self) -> bool:
-        """Whether the lock is ours, by a connection of its own."""
+        """Try to take the lock on a new connection; returns whether it was free."""
         self._connection = self._stack.enter_context(self._database.session())
         return bool(self._connection.scalar(_TAKE, _NUMBER))
 
     def lost(self) -> bool:
-        """Whether the connection has ended, and the lock with it."""
+        """Whether the connection was lost, and the lock with it."""
         assert self._connection is not None, "it was taken"
         try:
             self._connection.execute(sa.text("SELECT 1"))
@@ -84,7 +87,7 @@ class _Held:
         return False
 
     def release(self) -> None:
-        """End the connection for good: one that went back into the pool would keep the lock."""
+        """Close the connection: returned to the pool it would keep the lock."""
         if self._connection is not None:
             self._connection.invalidate()
             self._connection = None
@@ -103,7 +106,7 @@ def _watch(held: _Held, stop: threading.Event, seconds: float, on_loss: Callable
                 logger().error("database.taken_by_another")
                 on_loss()
                 return
-        except AppError:  # PostgreSQL is still away
+        except AppError:  # PostgreSQL is still unreachable
             continue
         away = False
         logger().warning("database.lock_renewed")

@@ -1,8 +1,7 @@
-"""Connections to the one database: SQLite by default, PostgreSQL for an organisation.
+"""Connections to the database, SQLite by default or PostgreSQL, and translation of their errors.
 
-SQLite before 3.51.3 is reported to corrupt a write-ahead log when two connections write or
-checkpoint at the same moment. So one connection, behind a lock, does all writing and all
-checkpointing; every other connection is read-only and never checkpoints.
+SQLite before 3.51.3 can corrupt its write-ahead log when two connections write or checkpoint at the same moment. So
+one connection, behind a lock, does all writing and checkpointing; all others are read-only and never checkpoint.
 """
 
 import importlib.util
@@ -28,7 +27,13 @@ _OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 
 
 class Database:
-    """The database of one installation. Safe to use from any thread; one transaction per `with`."""
+    """The database of one installation. Safe to use from any thread; one transaction per `with`.
+
+    Example:
+        >>> database = Database.open("sqlite:////data/footnote.db")
+        >>> with database.write() as connection:
+        ...     connection.execute(sa.delete(table))
+    """
 
     def __init__(self, reader: sa.Engine, writer: sa.Engine) -> None:
         self._reader = reader
@@ -43,7 +48,7 @@ class Database:
         """Open `sqlite:///path/to/file` or `postgresql://user@host/name`; creates a missing SQLite file, no tables.
 
         Raises:
-            SetupError: The URL, the driver or the SQLite library will not do; the message says what to change.
+            SetupError: The URL, the driver or the SQLite library is unsuitable; the message says what to change.
         """
         try:
             parsed = sa.make_url(url)
@@ -64,7 +69,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """One read-only transaction that sees one moment of the database.
+        """One read-only transaction on a snapshot of the database.
 
         Raises:
             StoreUnavailable: The database is locked, unreachable or out of connections.
@@ -90,7 +95,7 @@ class Database:
 
     @contextmanager
     def write_shortly(self) -> Iterator[sa.Connection]:
-        """As `write`, for a few statements: on SQLite those who wait for their turn meanwhile share the commit.
+        """As `write`, for a few statements: on SQLite waiting writers share one commit (`app.db.group_commit`).
 
         Raises:
             StoreUnavailable, StorageFull: As `write`; also where the shared commit fails.
@@ -100,7 +105,7 @@ class Database:
 
     @contextmanager
     def session(self) -> Iterator[sa.Connection]:
-        """One connection without a transaction: each statement is one. For what lasts as long as a connection.
+        """One connection in autocommit mode, for locks that last as long as a connection.
 
         Raises:
             StoreUnavailable: The database is unreachable or out of connections.
@@ -109,7 +114,7 @@ class Database:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     def connections(self) -> dict[str, int]:
-        """Connections in use, by pool: `reader` and `writer`, which are one on PostgreSQL."""
+        """The number of connections in use by pool: `reader` and `writer`, which are the same pool on PostgreSQL."""
         pools = {"reader": self._reader.pool, "writer": self._writer.pool}
         return {name: pool.checkedout() for name, pool in pools.items() if isinstance(pool, sa.pool.QueuePool)}
 
@@ -140,7 +145,7 @@ def require_driver(module: str, *, extra: str) -> None:
     """Check that a driver is installed.
 
     Raises:
-        SetupError: It is not; the message names the extra to install.
+        SetupError: It is missing; the message names the extra to install.
     """
     if importlib.util.find_spec(module) is None:
         raise SetupError(f"The driver {module} is not installed; install footnote-rag[{extra}].")
@@ -222,13 +227,13 @@ def _open_postgresql(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
         pool_size=10,
         max_overflow=20,
     )
-    # REPEATABLE READ: several statements of one read see one moment, as they do on SQLite
+    # REPEATABLE READ: all statements of a read see one snapshot, as on SQLite
     reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return reader, engine
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON; NaN and infinities, which are not JSON, raise ValueError."""
+    """Compact JSON. Raises ValueError for NaN and infinities, which are not JSON."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -250,7 +255,7 @@ def _domain_errors() -> Iterator[None]:
 
 
 def _trouble(error: exc.DBAPIError) -> str | None:
-    """`full`, `unavailable`, or None when the statement itself is wrong."""
+    """The cause of an error: `full`, `unavailable`, or None when the statement is at fault."""
     primary = getattr(error.orig, "sqlite_errorcode", None)
     if primary is not None:
         match primary & 0xFF:  # the low byte is the primary result code
