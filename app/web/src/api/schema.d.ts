@@ -9,31 +9,31 @@ export interface components {
   schemas: {
     /**
      * AbstentionBody
-     * @description Where answering was given up, and how near it was to that.
+     * @description The stage at which the answer was refused, with its score and threshold.
      */
     AbstentionBody: {
       /**
        * Stage
-       * @description `retrieval`: nothing found is about the question, nothing was generated; `reader`: the sources seem not to hold the answer, nothing was generated; `model`: it read the sources and refuses; `verifier`: no sentence was found supported; null: it was not given up.
+       * @description `retrieval`: no passage is about the question, nothing was generated; `reader`: the sources probably do not contain the answer, nothing was generated; `model`: the model read the sources and refused; `verifier`: no sentence could be verified; null: the question was answered.
        * @example null
        */
       stage: ("retrieval" | "reader" | "model" | "verifier") | null;
       /**
        * Score
-       * @description At `retrieval` how much evidence was found; at `reader` the probability that the sources hold no answer; otherwise the model's probability of refusing. Null where it is not known.
+       * @description At `retrieval` the strength of the evidence; at `reader` the probability that the sources do not contain the answer; otherwise the model's probability of refusing. Null when unknown.
        * @example 0.04
        */
       score: number | null;
       /**
        * Threshold
-       * @description What the score was compared with: evidence must reach it, the probability of refusing stay below it; null where the model decides.
+       * @description The threshold for the score: evidence must reach it, a probability must stay below it; null when the model decides.
        * @example null
        */
       threshold: number | null;
     };
     /**
      * AlertBody
-     * @description A threshold that was passed.
+     * @description An alert: a threshold of a budget was passed.
      */
     AlertBody: {
       /**
@@ -45,7 +45,7 @@ export interface components {
       object: "budget_alert";
       /**
        * Budget Id
-       * @description Of which budget.
+       * @description The budget.
        */
       budget_id: string;
       /**
@@ -55,7 +55,7 @@ export interface components {
       scope_type: string;
       /**
        * Scope Id
-       * @description Whose calls count.
+       * @description Id of the scope whose calls count.
        */
       scope_id: string;
       /**
@@ -65,7 +65,7 @@ export interface components {
       percent: number;
       /**
        * Reason
-       * @description spent, or refused: a call was, which counts as 100 percent.
+       * @description spent: the use passed the threshold; refused: a call was refused, which counts as 100 percent.
        */
       reason: string;
       /**
@@ -75,17 +75,17 @@ export interface components {
       unit: string;
       /**
        * Used
-       * @description What was used then; of a refusal, with what calls that ran held.
+       * @description The use at that time; for a refusal including reservations.
        */
       used: number | string;
       /**
        * Limit
-       * @description The limit then.
+       * @description The limit at that time.
        */
       limit: number | string;
       /**
        * Series
-       * @description Which count of the budget.
+       * @description Number of the budget's count.
        */
       series: number;
       /**
@@ -105,23 +105,23 @@ export interface components {
       delivery: string;
       /**
        * Attempts
-       * @description How often the webhook was tried.
+       * @description Number of attempts to call the webhook.
        */
       attempts: number;
       /**
        * Delivered At
-       * @description When the webhook took it, Unix seconds; null if it did not.
+       * @description When the webhook accepted it, Unix seconds; null if it did not.
        */
       delivered_at: number | null;
     };
     /**
      * AnswerBody
-     * @description An answer with its footnotes and its bill.
+     * @description An answer with its footnotes, sources and token usage.
      */
     AnswerBody: {
       /**
        * Id
-       * @description The request's id; the ledger knows it.
+       * @description The request's id, by which the usage ledger names it.
        * @example req_01k9
        */
       id: string;
@@ -134,29 +134,29 @@ export interface components {
       object: "answer";
       /**
        * Model
-       * @description The generator.
+       * @description The language model that generated the answer.
        * @example SmolLM2-135M-Instruct
        */
       model: string;
       /**
        * Answered
-       * @description False when the documents do not hold an answer.
+       * @description False when the documents do not contain an answer.
        */
       answered: boolean;
       /**
        * Reason
-       * @description Why not: `no_evidence` (nothing about it was found, nothing was generated), `not_in_sources` (the model read the sources and says so), `not_verified` (strict, and no sentence was found supported), `dry_run`, `error`.
+       * @description Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), `not_in_sources` (the model found no answer in the sources), `not_verified` (strict mode, and no sentence could be verified), `dry_run` or `error`.
        */
       reason: string | null;
       /**
        * Conversation Id
-       * @description The conversation it was asked in.
+       * @description The conversation that the question belongs to.
        * @example null
        */
       conversation_id: string | null;
       /**
        * Standalone Question
-       * @description What a follow-up was rewritten to, so that it can be understood and searched for alone; null where the question is used as it was asked.
+       * @description The follow-up question rewritten to be understood without the conversation; null when the question was used unchanged.
        * @example null
        */
       standalone_question: string | null;
@@ -179,25 +179,24 @@ export interface components {
       citations: components["schemas"]["CitationBody"][];
       /**
        * Uncited Spans
-       * @description Sentences of the answer without a supporting source.
+       * @description Sentences of the answer that no source supports.
        */
       uncited_spans: components["schemas"]["SpanBody"][];
       /**
        * Quoted Spans
-       * @description What is quoted from the documents, word for word, and no model wrote: all of an answer without a language model, or what follows one of which nothing could be verified.
+       * @description Text quoted word for word from the documents, not generated: the whole answer when no language model is configured, or the quotations after an answer that could not be verified.
        */
       quoted_spans: components["schemas"]["SpanBody"][];
-      /** @description Where answering was given up, as data. */
+      /** @description The stage at which the answer was refused. */
       abstention: components["schemas"]["AbstentionBody"];
-      /** @description From retrieval to citation. */
       sources: components["schemas"]["SourcesBody"];
-      /** @description The bill. */
+      /** @description Token usage and cost. */
       usage: components["schemas"]["UsageBody"];
-      /** @description The context window. */
+      /** @description The use of the context window. */
       budget: components["schemas"]["app__api__schemas__answers__BudgetBody"];
       /**
        * Timings Ms
-       * @description Milliseconds: queue, retrieve, rerank, first_token, total.
+       * @description Durations in milliseconds: queue, retrieve, rerank, first_token, total.
        */
       timings_ms: {
         [key: string]: number | null;
@@ -205,7 +204,7 @@ export interface components {
     };
     /**
      * ArchiveBody
-     * @description What became of a zip archive: each file in it a document of its own.
+     * @description The documents that a zip archive was unpacked into, one per file, and the skipped files.
      */
     ArchiveBody: {
       /**
@@ -228,12 +227,12 @@ export interface components {
     };
     /**
      * AskRequest
-     * @description A question and how to answer it.
+     * @description A question, and options for finding sources and generating the answer.
      */
     AskRequest: {
       /**
        * Collection Ids
-       * @description Only these collections; null is every collection of the key.
+       * @description Only these collections; null: every collection of the key.
        */
       collection_ids?: string[] | null;
       /**
@@ -243,7 +242,7 @@ export interface components {
       document_ids?: string[] | null;
       /**
        * Filter
-       * @description Mongo-like conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is 422. Applied inside the search, never after it.
+       * @description MongoDB-style conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is a 422. Applied during the search, not to its results.
        * @example {
        *       "year": {
        *         "$gte": 2024
@@ -261,76 +260,76 @@ export interface components {
       question: string;
       /**
        * Conversation Id
-       * @description A conversation to ask in: what was said before is shown to the model, a follow-up is rewritten to stand alone, and the answer is kept.
+       * @description The conversation to ask in: the model sees its earlier turns, a follow-up question is rewritten to stand alone, and the answer is stored in it.
        * @example null
        */
       conversation_id?: string | null;
       /**
-       * @description How passages are found.
+       * @description Search mode: `hybrid`, `dense` or `lexical`.
        * @default hybrid
        */
       mode: components["schemas"]["SearchMode"];
       /**
        * Rerank
-       * @description Whether a cross-encoder puts the best hits in order; null does so where the server has one, and true is 422 where it has none.
+       * @description Rerank the best hits with a cross-encoder; null: when the server has one; true is a 422 when it has none.
        */
       rerank?: boolean | null;
       /**
        * Top K
-       * @description Chunks to retrieve.
+       * @description Number of chunks to retrieve.
        * @default 8
        */
       top_k: number;
       /**
        * Max Context Tokens
-       * @description Most tokens of sources in the prompt; default by setting (3000).
+       * @description Maximum number of source tokens in the prompt; default: the server's setting (3000).
        */
       max_context_tokens?: number | null;
       /**
        * Max Output Tokens
-       * @description Most tokens to generate; default by setting (512).
+       * @description Maximum number of tokens to generate; default: the server's setting (512).
        */
       max_output_tokens?: number | null;
       /**
        * Temperature
-       * @description 0 is greedy and reproducible.
+       * @description Sampling temperature; 0 is greedy and reproducible.
        * @default 0
        */
       temperature: number;
       /**
        * Top P
-       * @description Nucleus: the smallest set of tokens of this mass.
+       * @description Nucleus sampling: only the most probable tokens with this total probability.
        * @default 1
        */
       top_p: number;
       /**
        * Seed
-       * @description Makes a sampled answer reproducible.
+       * @description Seed of the sampler; makes a sampled answer reproducible.
        */
       seed?: number | null;
       /**
        * Abstention Threshold
-       * @description Refuse from this probability of refusing on, by the model's own reckoning, and answer below it; default by setting (the model decides). Has no effect on JSON or with a remote model.
+       * @description Refuse to answer when the model's own probability of refusing is at least this; default: the server's setting (the model decides). No effect on JSON answers or with a remote model.
        * @example 0.5
        */
       abstention_threshold?: number | null;
       /**
        * On No Evidence
-       * @description `refuse` generates nothing when no passage is about the question; `answer` lets the model answer without sources.
+       * @description When no passage is about the question: `refuse` generates nothing, `answer` lets the model answer without sources.
        * @default refuse
        * @enum {string}
        */
       on_no_evidence: "refuse" | "answer";
       /**
        * Format
-       * @description `text` leaves out Markdown's marks; `json` answers with one JSON document and no markers.
+       * @description `text` is prose without Markdown; `json` is one JSON document without footnote markers.
        * @default markdown
        * @enum {string}
        */
       format: "markdown" | "text" | "json";
       /**
        * Json Schema
-       * @description What a JSON answer satisfies; null is `{answer, sources}`, the sources by number. A schema of one's own is not filled where `answered` is false: `answer` is a sentence then. A keyword that cannot be enforced is a 422 that names it.
+       * @description JSON Schema of a JSON answer; null is `{answer, sources}` with source numbers. When `answered` is false, your schema is not used and `answer` is a sentence. A keyword that cannot be enforced is a 422 that names it.
        * @example null
        */
       json_schema?: {
@@ -338,25 +337,25 @@ export interface components {
       } | null;
       /**
        * Strict
-       * @description Leave out of the answer what is not verified; default by setting (no). Has no effect on JSON.
+       * @description Remove unverified sentences from the answer; default: the server's setting (no). No effect on JSON.
        */
       strict?: boolean | null;
       /**
        * Stream
-       * @description Answer as server-sent events.
+       * @description Stream the answer as server-sent events.
        * @default false
        */
       stream: boolean;
       /**
        * Dry Run
-       * @description Return sources, components and budget; generate nothing.
+       * @description Return sources, token counts and budget without generating an answer.
        * @default false
        */
       dry_run: boolean;
     };
     /**
      * AuditBody
-     * @description What an administrator did.
+     * @description An entry of the audit log: an act of an administrator.
      */
     AuditBody: {
       /**
@@ -374,39 +373,39 @@ export interface components {
       object: "audit_event";
       /**
        * At
-       * @description When, RFC 3339 UTC.
+       * @description Time of the act, RFC 3339 UTC.
        */
       at: string;
       /**
        * User Id
-       * @description Who.
+       * @description The user who acted.
        */
       user_id: string;
       /**
        * Api Key Id
-       * @description With which key.
+       * @description The key that was used.
        */
       api_key_id: string;
       /**
        * Request Id
-       * @description In which request; null where the act came without one.
+       * @description The request; null for acts without one.
        */
       request_id: string | null;
       /**
        * Action
-       * @description What was done.
+       * @description Kind of act.
        * @example key.created
        */
       action: string;
       /**
        * Target
-       * @description What it was done to.
+       * @description Id of the object acted on.
        * @example key_01k9
        */
       target: string;
       /**
        * Detail
-       * @description What changed; never a secret.
+       * @description The changes, without secrets.
        */
       detail: {
         [key: string]: unknown;
@@ -414,7 +413,7 @@ export interface components {
     };
     /**
      * AutoChunking
-     * @description The server decides.
+     * @description Chunking by the server's settings.
      */
     AutoChunking: {
       /**
@@ -426,7 +425,7 @@ export interface components {
     };
     /**
      * AuxiliaryBody
-     * @description Another model call this request needed.
+     * @description An auxiliary model call of the request.
      */
     AuxiliaryBody: {
       /**
@@ -437,14 +436,14 @@ export interface components {
       purpose: string;
       /**
        * Tokens
-       * @description Tokens it read and, for `rewrite` and `summarise`, generated.
+       * @description Tokens read and, for `rewrite` and `summarise`, also generated.
        * @example 12
        */
       tokens: number;
     };
     /**
      * BatchBody
-     * @description Files that were put into a vector store together.
+     * @description Files that were added to a vector store together.
      */
     BatchBody: {
       /**
@@ -471,14 +470,14 @@ export interface components {
        * @example col_01k9
        */
       vector_store_id: string;
-      /** @description `failed` where no file could be read. */
+      /** @description `failed` when no file could be read. */
       status: components["schemas"]["FileState"];
-      /** @description Those of its files that are still there, by status. */
+      /** @description Its files that are still in the vector store, by status. */
       file_counts: components["schemas"]["FileCounts"];
     };
     /**
      * BoxesBody
-     * @description Where a passage is printed, page by page.
+     * @description The boxes of a passage, page by page.
      */
     BoxesBody: {
       /**
@@ -490,18 +489,18 @@ export interface components {
       object: "list";
       /**
        * Data
-       * @description The pages it stands on; none in formats without pages, or where the file cannot be opened.
+       * @description The pages of the passage; empty for formats without pages and for files that cannot be opened.
        */
       data: components["schemas"]["PageBoxesBody"][];
       /**
        * Exact
-       * @description Whether every character was found; false where some, or all, were not (a scanned page has none).
+       * @description Whether every character has a box; false when some have none, as on scanned pages.
        * @example true
        */
       exact: boolean;
       /**
        * Coverage
-       * @description The share of the passage's words that have a box, in [0, 1]; where it is nearly 1 a page's footer or a label in a figure may be what has none.
+       * @description Share of the passage's words that have a box, in [0, 1]. Slightly below 1, a page's footer or a label in a figure may be missing.
        * @example 0.98
        */
       coverage: number;
@@ -532,7 +531,7 @@ export interface components {
       start_local: string;
       /**
        * Results
-       * @description One per group; empty when nothing was spent.
+       * @description One result per group; empty without usage.
        */
       results: components["schemas"]["CompletionsResult"][];
     };
@@ -562,7 +561,7 @@ export interface components {
       start_local: string;
       /**
        * Results
-       * @description One per group; empty when nothing was spent.
+       * @description One result per group; empty without usage.
        */
       results: components["schemas"]["CostsResult"][];
     };
@@ -592,7 +591,7 @@ export interface components {
       start_local: string;
       /**
        * Results
-       * @description One per group; empty when nothing was spent.
+       * @description One result per group; empty without usage.
        */
       results: components["schemas"]["EmbeddingsResult"][];
     };
@@ -622,7 +621,7 @@ export interface components {
       start_local: string;
       /**
        * Results
-       * @description One per group; empty when nothing was spent.
+       * @description One result per group; empty without usage.
        */
       results: components["schemas"]["JudgeResult"][];
     };
@@ -652,18 +651,18 @@ export interface components {
       start_local: string;
       /**
        * Results
-       * @description One per group; empty when nothing was spent.
+       * @description One result per group; empty without usage.
        */
       results: components["schemas"]["RerankResult"][];
     };
     /**
      * BudgetPatch
-     * @description What to change; fields left out stay. Scope, unit, period and zone are the budget's own: make another.
+     * @description Changes; omitted fields stay. Scope, unit, period and time zone cannot change: create another budget.
      */
     BudgetPatch: {
       /**
        * Limit
-       * @description A whole number of tokens, or of money a decimal string with at most 12 decimals.
+       * @description A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals.
        */
       limit?: number | string | null;
       /**
@@ -673,34 +672,34 @@ export interface components {
       enforcement?: ("hard" | "soft") | null;
       /**
        * Thresholds
-       * @description Percentages of the limit at which to tell, 1 to 1000; each tells once a window.
+       * @description Percentages of the limit at which an alert fires, 1 to 1000; each fires once per period.
        */
       thresholds?: number[] | null;
       /**
        * Webhook Url
-       * @description Where alerts are posted as JSON, besides the log; empty is nowhere. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
+       * @description URL that alerts are posted to as JSON; empty: alerts are only logged. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
        */
       webhook_url?: string | null;
     };
     /**
      * CallTotals
-     * @description What models that only read took in one period.
+     * @description Usage of models that generate nothing, in one period.
      */
     CallTotals: {
       /**
        * Num Model Requests
-       * @description Model calls.
+       * @description Number of model calls.
        */
       num_model_requests: number;
       /**
        * Input Tokens
-       * @description Tokens read.
+       * @description Input tokens.
        */
       input_tokens: number;
     };
     /**
      * Cancelled
-     * @description A cancellation was taken.
+     * @description A cancellation was accepted.
      */
     Cancelled: {
       /**
@@ -735,12 +734,12 @@ export interface components {
       created: number;
       /**
        * Model
-       * @description The model that was asked.
+       * @description The requested model.
        */
       model: string;
       /**
        * System Fingerprint
-       * @description Changes with what may change a seeded answer: models, tokenizer, device, arithmetic, release.
+       * @description Changes with everything that can change a seeded answer: models, device, data type, release.
        * @example fp_0f3a51c2d4e6
        */
       system_fingerprint: string;
@@ -753,7 +752,7 @@ export interface components {
       }[];
       /**
        * Usage
-       * @description As in /v1/ask: true counts, components included, of all choices.
+       * @description As in /v1/ask: exact counts of all choices, with components.
        */
       usage: {
         [key: string]: unknown;
@@ -761,7 +760,7 @@ export interface components {
     };
     /**
      * ChatCompletionRequest
-     * @description OpenAI's chat completion request. What is not honoured is a 400 that names it, never ignored.
+     * @description OpenAI's chat completion request. An unsupported parameter is a 400 that names it, never ignored.
      */
     ChatCompletionRequest: {
       /**
@@ -783,19 +782,19 @@ export interface components {
       messages: components["schemas"]["ChatMessage"][];
       /**
        * Stream
-       * @description Answer as server-sent events.
+       * @description Stream the answer as server-sent events.
        */
       stream?: boolean | null;
-      /** @description How to stream. */
+      /** @description Streaming options. */
       stream_options?: components["schemas"]["StreamOptions"] | null;
       /**
        * Max Tokens
-       * @description Most tokens to generate.
+       * @description Maximum number of tokens to generate.
        */
       max_tokens?: number | null;
       /**
        * Max Completion Tokens
-       * @description The same, newer name.
+       * @description The same as `max_tokens`.
        */
       max_completion_tokens?: number | null;
       /**
@@ -810,12 +809,12 @@ export interface components {
       top_p?: number | null;
       /**
        * Presence Penalty
-       * @description Subtracted from the logits of tokens that the answer has already.
+       * @description Subtracted from the logits of tokens that are already in the answer.
        */
       presence_penalty?: number | null;
       /**
        * Frequency Penalty
-       * @description The same, for every time that the answer has them.
+       * @description Subtracted from the logits of tokens, for each of their occurrences in the answer.
        */
       frequency_penalty?: number | null;
       /**
@@ -827,7 +826,7 @@ export interface components {
       } | null;
       /**
        * Seed
-       * @description Makes sampled answers reproducible; choice i has `seed` + i.
+       * @description Seed of the sampler, for reproducible answers; choice i uses `seed` + i.
        */
       seed?: number | null;
       /**
@@ -837,22 +836,22 @@ export interface components {
       stop?: string | string[] | null;
       /**
        * Logprobs
-       * @description Give the log probability of every token as the model generated it, before footnotes are set: null where nothing was generated. 400 where only verified sentences are shown, or nothing generates.
+       * @description Return the log probability of every generated token, before footnotes are added; null when nothing was generated. A 400 in strict mode, and without a language model.
        */
       logprobs?: boolean | null;
       /**
        * Top Logprobs
-       * @description And so many of the likeliest tokens in its place; needs `logprobs`.
+       * @description Also return this many of the most likely tokens at each position; needs `logprobs`.
        */
       top_logprobs?: number | null;
       /**
        * N
-       * @description How many answers to generate from the same sources; `usage` is the sum, the prompt counted for each.
+       * @description Number of answers to generate from the same sources; `usage` is their sum, the prompt counted for each.
        */
       n?: number | null;
       /**
        * Response Format
-       * @description `text`, `json_object` or `json_schema`. A JSON answer has no footnotes; where the documents hold none, `content` is null and `refusal` says so.
+       * @description `text`, `json_object` or `json_schema`. A JSON answer has no footnotes; when the documents do not contain an answer, `content` is null and `refusal` is set.
        */
       response_format?:
         | (
@@ -911,24 +910,24 @@ export interface components {
       service_tier?: ("auto" | "default") | null;
       /**
        * Metadata
-       * @description Accepted; not kept.
+       * @description Accepted; not stored.
        */
       metadata?: {
         [key: string]: string;
       } | null;
       /**
        * User
-       * @description Accepted; the ledger goes by the key.
+       * @description Accepted; usage is recorded for the key.
        */
       user?: string | null;
       /**
        * Safety Identifier
-       * @description Accepted; the ledger goes by the key.
+       * @description Accepted; usage is recorded for the key.
        */
       safety_identifier?: string | null;
       /**
        * Prompt Cache Key
-       * @description Accepted; prompts of one tenant find what they have in common by themselves.
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
        */
       prompt_cache_key?: string | null;
       /**
@@ -940,18 +939,18 @@ export interface components {
     };
     /**
      * ChatMessage
-     * @description A turn of the conversation, also one that came out of a completion.
+     * @description A message of the conversation; a completion's message can be sent back.
      */
     ChatMessage: {
       /**
        * Role
-       * @description Who speaks.
+       * @description Role of the author.
        * @enum {string}
        */
       role: "system" | "developer" | "user" | "assistant";
       /**
        * Content
-       * @description What is said; null only beside a `refusal`.
+       * @description The text; null only with a `refusal`.
        * @example How did revenue develop?
        */
       content?: string | (components["schemas"]["TextPart"] | components["schemas"]["RefusalPart"])[] | null;
@@ -962,12 +961,12 @@ export interface components {
       name?: string | null;
       /**
        * Refusal
-       * @description Of an assistant: stands for a `content` of null.
+       * @description Text of an assistant's refusal, when `content` is null.
        */
       refusal?: string | null;
       /**
        * Annotations
-       * @description Of an assistant: accepted, so that a completion's message can be sent back; not used.
+       * @description Accepted, so that a completion's message can be sent back; not used.
        */
       annotations?:
         | {
@@ -982,7 +981,7 @@ export interface components {
     CheckBody: {
       /**
        * Name
-       * @description What was compared.
+       * @description Name of the comparison.
        * @example engine_decode
        */
       name: string;
@@ -993,19 +992,19 @@ export interface components {
       ok: boolean;
       /**
        * Expected
-       * @description What one side says; null where nothing was compared.
+       * @description Expected value; null when nothing was compared.
        * @example 4711
        */
       expected: number | null;
       /**
        * Found
-       * @description What the ledger, or its sums, say.
+       * @description Value in the ledger or its rollups.
        * @example 4711
        */
       found: number | null;
       /**
        * Detail
-       * @description What it is about, or why nothing was compared.
+       * @description Explanation, or the reason why nothing was compared.
        */
       detail: string;
     };
@@ -1022,7 +1021,7 @@ export interface components {
       id: string;
       /**
        * Ordinal
-       * @description Its place in the document, from 0.
+       * @description Its position in the document, from 0.
        * @example 0
        */
       ordinal: number;
@@ -1043,17 +1042,17 @@ export interface components {
       end_char: number;
       /**
        * Page Start
-       * @description First page it touches.
+       * @description First page of the chunk.
        */
       page_start: number | null;
       /**
        * Page End
-       * @description Last page it touches.
+       * @description Last page of the chunk.
        */
       page_end: number | null;
       /**
        * Heading Path
-       * @description The headings above it, outermost first.
+       * @description The headings of the sections around it, outermost first.
        */
       heading_path: string[];
       /**
@@ -1074,19 +1073,19 @@ export interface components {
     CitationBody: {
       /**
        * Index
-       * @description The number in the marker, `[1]`.
+       * @description The number in the marker, as in `[1]`.
        * @example 1
        */
       index: number;
       /**
        * Answer Start
-       * @description Where the marker starts in the answer.
+       * @description First character of the marker in the answer.
        * @example 18
        */
       answer_start: number;
       /**
        * Answer End
-       * @description One past its end.
+       * @description One past the last character of the marker.
        * @example 21
        */
       answer_end: number;
@@ -1110,7 +1109,7 @@ export interface components {
       filename: string;
       /**
        * Chunk Id
-       * @description The chunk the passage lies in.
+       * @description The chunk that holds the passage.
        * @example chk_12
        */
       chunk_id: string;
@@ -1145,18 +1144,18 @@ export interface components {
       cited_text: string;
       /**
        * Verified
-       * @description Whether the passage was found to support the sentence: `support` reaches the threshold, and the passage holds its numbers, dates and names and does not say the opposite.
+       * @description Whether verification found that the passage supports the sentence: `support` reaches the threshold, and the passage contains its numbers, dates and names and does not contradict it.
        */
       verified: boolean;
       /**
        * Support
-       * @description How well the passage supports the sentence, in [0, 1]: by words, by meaning, or by the verifying model where one is set.
+       * @description How well the passage supports the sentence, in [0, 1]: by shared words, by similarity of meaning, or by the verification model when one is configured.
        * @example 0.93
        */
       support: number;
       /**
        * Origin
-       * @description Who placed the marker: the model, or Footnote after finding a passage that supports the sentence.
+       * @description Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage.
        * @enum {string}
        */
       origin: "model" | "attributed";
@@ -1194,7 +1193,7 @@ export interface components {
       };
       /**
        * Documents
-       * @description Documents in it.
+       * @description Number of documents in it.
        * @example 3
        */
       documents: number;
@@ -1206,7 +1205,7 @@ export interface components {
     };
     /**
      * CollectionPatch
-     * @description What to change; fields left out stay.
+     * @description Changes; omitted fields stay.
      */
     CollectionPatch: {
       /**
@@ -1224,37 +1223,37 @@ export interface components {
     };
     /**
      * CompletionsResult
-     * @description One group of one bucket.
+     * @description The result for one group of one bucket.
      */
     CompletionsResult: {
       /**
        * Tenant Id
-       * @description Yours: a report is of one. Set when grouped by it.
+       * @description Your tenant. Set when grouped by it.
        */
       tenant_id?: string | null;
       /**
        * Project Id
-       * @description The one collection asked. Set when grouped by it.
+       * @description The collection, of requests to exactly one. Set when grouped by it.
        */
       project_id?: string | null;
       /**
        * User Id
-       * @description Set when grouped by it, also of users deleted since.
+       * @description The user, also when deleted. Set when grouped by it.
        */
       user_id?: string | null;
       /**
        * Api Key Id
-       * @description Set when grouped by it.
+       * @description The key. Set when grouped by it.
        */
       api_key_id?: string | null;
       /**
        * Model
-       * @description Set when grouped by it.
+       * @description The model. Set when grouped by it.
        */
       model?: string | null;
       /**
        * Operation
-       * @description What was called for. Set when grouped by it.
+       * @description The operation. Set when grouped by it.
        */
       operation?: string | null;
       /**
@@ -1264,56 +1263,56 @@ export interface components {
       status?: string | null;
       /**
        * Input Tokens
-       * @description Tokens read, cached ones included.
+       * @description Input tokens, cached ones included.
        */
       input_tokens: number;
       /**
        * Num Model Requests
-       * @description Model calls.
+       * @description Number of model calls.
        */
       num_model_requests: number;
       /**
        * Num Aborted
-       * @description Calls cut off by the client or by us.
+       * @description Number of calls aborted by the client or the server.
        */
       num_aborted: number;
       /**
        * Num Recovered
-       * @description Calls whose books were closed after a crash.
+       * @description Number of calls that were settled after a crash.
        */
       num_recovered: number;
       /**
        * Num Unpriced
-       * @description Calls whose model had no price.
+       * @description Number of calls whose model had no price.
        */
       num_unpriced: number;
-      /** @description What they cost; null while nothing was priced. */
+      /** @description Cost; null when no call had a price. */
       cost: components["schemas"]["Money"];
       /**
        * Object
-       * @description OpenAI's name for it.
+       * @description OpenAI's name of the object.
        * @default organization.usage.completions.result
        * @constant
        */
       object: "organization.usage.completions.result";
       /**
        * Input Cached Tokens
-       * @description Of the tokens read, served from the KV cache.
+       * @description Input tokens served from the KV cache.
        */
       input_cached_tokens: number;
       /**
        * Input Uncached Tokens
-       * @description Of the tokens read, computed.
+       * @description Input tokens that were computed.
        */
       input_uncached_tokens: number;
       /**
        * Output Tokens
-       * @description Tokens generated, also for readers who left.
+       * @description Generated tokens, also after the client disconnected.
        */
       output_tokens: number;
       /**
        * Output Delivered Tokens
-       * @description Tokens a reader took.
+       * @description Generated tokens that the client received.
        */
       output_delivered_tokens: number;
       /** @description Prompt tokens by purpose. */
@@ -1357,7 +1356,7 @@ export interface components {
     };
     /**
      * ContentPage
-     * @description The text of a file as it was read.
+     * @description The extracted text of a file.
      */
     ContentPage: {
       /**
@@ -1369,7 +1368,7 @@ export interface components {
       object: "vector_store.file_content.page";
       /**
        * Data
-       * @description All of it, as one.
+       * @description The whole text as one item.
        */
       data: components["schemas"]["TextContent"][];
       /**
@@ -1405,7 +1404,7 @@ export interface components {
       object: "conversation";
       /**
        * Title
-       * @description Its name; null while it has neither a title nor a turn.
+       * @description Title; null while it has neither a title nor a turn.
        */
       title: string | null;
       /**
@@ -1417,19 +1416,19 @@ export interface components {
       };
       /**
        * User Id
-       * @description Whose it is.
+       * @description The user who owns it.
        * @example user_1
        */
       user_id: string;
       /**
        * Turns
-       * @description Questions answered in it.
+       * @description Number of turns.
        * @example 3
        */
       turns: number;
       /**
        * Shared
-       * @description Whether everybody of the tenant who has its id may read it.
+       * @description Whether all users of the tenant who have its id may read it.
        * @example false
        */
       shared: boolean;
@@ -1441,14 +1440,14 @@ export interface components {
       created_at: string;
       /**
        * Updated At
-       * @description When its last turn ended; RFC 3339 UTC.
+       * @description When its last turn ended, RFC 3339 UTC.
        * @example 2026-11-21T10:00:03.000Z
        */
       updated_at: string;
     };
     /**
      * ConversationDeletedBody
-     * @description A conversation is gone, with its turns; that is final when you read this.
+     * @description A conversation was deleted with its turns; the deletion is complete and final.
      */
     ConversationDeletedBody: {
       /**
@@ -1467,12 +1466,12 @@ export interface components {
     };
     /**
      * ConversationPatch
-     * @description What to change of a conversation; null or left out stays as it is.
+     * @description Changes to a conversation; null and omitted fields stay.
      */
     ConversationPatch: {
       /**
        * Title
-       * @description Its name.
+       * @description New title.
        */
       title?: string | null;
       /**
@@ -1487,44 +1486,44 @@ export interface components {
       } | null;
       /**
        * Shared
-       * @description Whether everybody of the tenant who has its id may read it. A key that is limited to collections may not, and nobody else may go on with it.
+       * @description Share it with the tenant: all users who have its id may read it, but not continue it. Keys limited to collections may not read it.
        * @example true
        */
       shared?: boolean | null;
     };
     /**
      * CostsResult
-     * @description One group of one bucket.
+     * @description The result for one group of one bucket.
      */
     CostsResult: {
       /**
        * Tenant Id
-       * @description Yours: a report is of one. Set when grouped by it.
+       * @description Your tenant. Set when grouped by it.
        */
       tenant_id?: string | null;
       /**
        * Project Id
-       * @description The one collection asked. Set when grouped by it.
+       * @description The collection, of requests to exactly one. Set when grouped by it.
        */
       project_id?: string | null;
       /**
        * User Id
-       * @description Set when grouped by it, also of users deleted since.
+       * @description The user, also when deleted. Set when grouped by it.
        */
       user_id?: string | null;
       /**
        * Api Key Id
-       * @description Set when grouped by it.
+       * @description The key. Set when grouped by it.
        */
       api_key_id?: string | null;
       /**
        * Model
-       * @description Set when grouped by it.
+       * @description The model. Set when grouped by it.
        */
       model?: string | null;
       /**
        * Operation
-       * @description What was called for. Set when grouped by it.
+       * @description The operation. Set when grouped by it.
        */
       operation?: string | null;
       /**
@@ -1534,12 +1533,12 @@ export interface components {
       status?: string | null;
       /**
        * Object
-       * @description OpenAI's name for it.
+       * @description OpenAI's name of the object.
        * @default organization.costs.result
        * @constant
        */
       object: "organization.costs.result";
-      /** @description What it cost; null while nothing was priced. */
+      /** @description Cost; null when no call had a price. */
       amount: components["schemas"]["Money"];
       /**
        * Quantity
@@ -1548,23 +1547,23 @@ export interface components {
       quantity: number | null;
       /**
        * Quantity Unit
-       * @description Of `quantity`.
+       * @description Unit of `quantity`.
        */
       quantity_unit: "tokens" | null;
       /**
        * Num Unpriced
-       * @description Calls without a price; null by line item and document.
+       * @description Number of calls without a price; null when grouped by line item or document.
        */
       num_unpriced: number | null;
       /**
        * Line Item
-       * @description Set when grouped by it: a model and what of it was paid for, or `adjustment`.
+       * @description Set when grouped by it: a model and a kind of tokens, or `adjustment`.
        * @example m-1, cached input
        */
       line_item?: string | null;
       /**
        * Document Id
-       * @description Set when grouped by it; empty is what belongs to no document.
+       * @description The document; empty for costs of no document. Set when grouped by it.
        */
       document_id?: string | null;
     };
@@ -1594,7 +1593,7 @@ export interface components {
     };
     /**
      * DeleteByFilter
-     * @description Which documents to delete.
+     * @description The documents to delete.
      */
     DeleteByFilter: {
       /**
@@ -1617,7 +1616,7 @@ export interface components {
     };
     /**
      * DeletedBody
-     * @description What a deletion removed; it is final when you read this.
+     * @description The result of a deletion, which is complete and final.
      */
     DeletedBody: {
       /**
@@ -1648,7 +1647,7 @@ export interface components {
     };
     /**
      * DeletedBudget
-     * @description A budget that applies to nothing any more.
+     * @description A deleted budget.
      */
     DeletedBudget: {
       /**
@@ -1689,7 +1688,7 @@ export interface components {
        * @constant
        */
       object: "document";
-      /** @description Where its newest version stands. */
+      /** @description Ingestion status of the newest version. */
       status: components["schemas"]["DocumentStatus"];
       /**
        * Filename
@@ -1699,7 +1698,7 @@ export interface components {
       filename: string;
       /**
        * Media Type
-       * @description What its bytes are; null before extraction.
+       * @description Media type, detected from the bytes; null before extraction.
        */
       media_type: string | null;
       /**
@@ -1721,12 +1720,12 @@ export interface components {
       version: number;
       /**
        * Live Version
-       * @description The version search returns; null before the first is indexed.
+       * @description The version that is searched; null until the first is indexed.
        */
       live_version: number | null;
       /**
        * Collection Id
-       * @description Where it lies.
+       * @description The collection it belongs to.
        * @example col_01k9
        */
       collection_id: string;
@@ -1737,7 +1736,7 @@ export interface components {
       external_id: string | null;
       /**
        * Duplicate Of
-       * @description Set when an upload was recognised: the id of the document that was there already.
+       * @description Set when the upload was a duplicate: the id of the existing document.
        */
       duplicate_of?: string | null;
       /**
@@ -1753,22 +1752,22 @@ export interface components {
        * @example job_01k9
        */
       job_id: string;
-      /** @description Set while a job works on it. */
+      /** @description Progress of a running job; null without one. */
       progress: components["schemas"]["Progress"] | null;
       counts: components["schemas"]["Counts"];
       /** @description Null before the first version is indexed. */
       embedding: components["schemas"]["Embedding"] | null;
       /**
        * Attempts
-       * @description How often the newest version was tried.
+       * @description Number of ingestion attempts of the newest version.
        * @example 1
        */
       attempts: number;
-      /** @description Why the newest version failed, or waits to be tried again. */
+      /** @description Why the newest version failed, or why its last attempt did. */
       error: components["schemas"]["DocumentError"] | null;
       /**
        * Next Attempt At
-       * @description When its ingestion is tried again, RFC 3339 UTC; null unless it was tried and waits.
+       * @description Time of the next ingestion attempt, RFC 3339 UTC; null unless it waits for a retry.
        */
       next_attempt_at: string | null;
       usage: components["schemas"]["DocumentUsage"];
@@ -1805,7 +1804,7 @@ export interface components {
     };
     /**
      * DocumentResult
-     * @description What one document took.
+     * @description Usage and cost of one document.
      */
     DocumentResult: {
       /**
@@ -1827,72 +1826,72 @@ export interface components {
       name: string;
       /**
        * Deleted
-       * @description Whether it is not there any more.
+       * @description Whether it was deleted.
        */
       deleted: boolean;
       /**
        * Collection Id
-       * @description Its collection; null where it was deleted.
+       * @description Its collection; null when it was deleted.
        */
       collection_id: string | null;
       /**
        * Num Ingests
-       * @description Calls that embedded it.
+       * @description Number of calls that embedded it.
        */
       num_ingests: number;
       /**
        * Ingest Tokens
-       * @description Tokens embedded.
+       * @description Embedded tokens.
        */
       ingest_tokens: number;
-      /** @description What that cost; null while nothing of it was priced. */
+      /** @description Cost of embedding it; null when no call had a price. */
       ingest_cost: components["schemas"]["Money"];
       /**
        * Num Retrieved
-       * @description Calls that had it in their context.
+       * @description Number of calls with passages of it in their prompts.
        */
       num_retrieved: number;
       /**
        * Context Tokens
-       * @description Its tokens in their prompts.
+       * @description Tokens of these passages.
        */
       context_tokens: number;
-      /** @description Its share of what they cost, by its tokens of the prompt; null while nothing was priced. */
+      /** @description Its share of their costs, by its share of the prompt tokens; null when no call had a price. */
       context_cost: components["schemas"]["Money"];
       /**
        * Num Cited
-       * @description Whole answers that cite it; a model's answers in JSON cite nothing.
+       * @description Number of complete answers that cite it; JSON answers cite nothing.
        */
       num_cited: number;
       /**
        * Num Citations
-       * @description Footnotes that lead to it.
+       * @description Number of footnotes that cite it.
        */
       num_citations: number;
-      /** @description Both costs, as far as they are known. */
+      /** @description Sum of both costs, as far as known. */
       cost: components["schemas"]["Money"];
     };
     /**
      * DocumentStatus
-     * @description A document's newest version: waiting, in a stage, visible, or failed with a reason.
+     * @description State of a document's newest version: waiting, in a stage of ingestion, searchable, failed, or being deleted.
      * @enum {string}
      */
     DocumentStatus: "queued" | "extracting" | "chunking" | "embedding" | "indexed" | "failed" | "deleting";
     /**
      * DocumentUsage
-     * @description What ingesting it cost.
+     * @description Token usage of the ingestion.
      */
     DocumentUsage: {
       /**
        * Embedding Tokens
-       * @description Tokens the embedder read.
+       * @description Tokens that the embedder read.
        * @example 98211
        */
       embedding_tokens: number;
     };
     /**
      * DocumentsPage
-     * @description A page of documents, in the order asked for.
+     * @description A page of documents, in the requested order.
      */
     DocumentsPage: {
       /**
@@ -1914,7 +1913,7 @@ export interface components {
       has_more: boolean;
       /**
        * Next Page
-       * @description Pass as `page`.
+       * @description Pass as `page` to get the next page; null on the last.
        */
       next_page: string | null;
       /**
@@ -1924,23 +1923,23 @@ export interface components {
       start_time: number;
       /**
        * End Time
-       * @description Unix seconds, exclusive; all pages have the first one's.
+       * @description Unix seconds, exclusive; the same for all pages.
        */
       end_time: number;
       /**
        * As Of
-       * @description When the report was made, Unix seconds.
+       * @description When the report was generated, Unix seconds.
        */
       as_of: number;
       /**
        * Final
-       * @description Whether the range is closed, so that no number will change.
+       * @description Whether the range is final, so that no number will change.
        */
       final: boolean;
     };
     /**
      * DroppedBody
-     * @description A hit the model did not read.
+     * @description A hit that was not put into the prompt.
      */
     DroppedBody: {
       /**
@@ -1950,13 +1949,13 @@ export interface components {
       chunk_id: string;
       /**
        * Reason
-       * @description `budget`, `duplicate`, or `merged`: its text is in the source of a better hit.
+       * @description `budget`: no room; `duplicate`; `merged`: its text is part of a better hit's source.
        */
       reason: string;
     };
     /**
      * Embedding
-     * @description What the live version's vectors were made with.
+     * @description The embedding model of the live version's vectors.
      */
     Embedding: {
       /**
@@ -1967,7 +1966,7 @@ export interface components {
       model: string;
       /**
        * Dim
-       * @description Dimensions.
+       * @description Number of dimensions.
        * @example 384
        */
       dim: number;
@@ -1980,7 +1979,7 @@ export interface components {
     };
     /**
      * EmbeddingBody
-     * @description One text's vector.
+     * @description The vector of one text.
      */
     EmbeddingBody: {
       /**
@@ -1992,13 +1991,13 @@ export interface components {
       object: "embedding";
       /**
        * Index
-       * @description Which input's.
+       * @description Index of the input.
        * @example 0
        */
       index: number;
       /**
        * Embedding
-       * @description A unit vector: numbers, or base64.
+       * @description A unit vector, as numbers or base64.
        */
       embedding: number[] | string;
     };
@@ -2016,7 +2015,7 @@ export interface components {
       object: "list";
       /**
        * Data
-       * @description One an input.
+       * @description One vector per input.
        */
       data: components["schemas"]["EmbeddingBody"][];
       /**
@@ -2025,7 +2024,7 @@ export interface components {
        * @example all-MiniLM-L6-v2
        */
       model: string;
-      /** @description What it cost. */
+      /** @description Token usage. */
       usage: components["schemas"]["EmbeddingUsage"];
     };
     /**
@@ -2035,7 +2034,7 @@ export interface components {
     EmbeddingOptions: {
       /**
        * Input Type
-       * @description What the texts are, for models that embed questions otherwise than documents; for others it is the same.
+       * @description The kind of text, for models that embed queries and documents differently; no effect on others.
        * @default document
        * @enum {string}
        */
@@ -2048,7 +2047,7 @@ export interface components {
     EmbeddingRequest: {
       /**
        * Input
-       * @description A text or up to 2048 of them, none empty, none longer than the model reads: 400 names which is. Lists of token ids are read as the model's own tokens; 400 where they are not how it reads any text.
+       * @description A text, or up to 2048 texts, none empty or longer than the model's input; a 400 names the one that is. Lists of token ids are tokens of the model; a 400 when no text has these tokens.
        * @example Revenue rose 12 % in 2025.
        */
       input: string | string[] | number[] | number[][];
@@ -2065,24 +2064,24 @@ export interface components {
       encoding_format?: ("float" | "base64") | null;
       /**
        * Dimensions
-       * @description Only as many as the model's vectors have.
+       * @description Only the model's own number of dimensions.
        */
       dimensions?: number | null;
       /**
        * User
-       * @description Accepted; the ledger goes by the key.
+       * @description Accepted; usage is recorded for the key.
        */
       user?: string | null;
       footnote?: components["schemas"]["EmbeddingOptions"];
     };
     /**
      * EmbeddingUsage
-     * @description The bill; equal to the ledger's row of this request.
+     * @description Token usage; equal to the ledger's row of this request.
      */
     EmbeddingUsage: {
       /**
        * Prompt Tokens
-       * @description Tokens the embedder read, special ones and its own prompt included.
+       * @description Tokens that the embedder read, including special tokens and its own prompt.
        */
       prompt_tokens: number;
       /**
@@ -2093,37 +2092,37 @@ export interface components {
     };
     /**
      * EmbeddingsResult
-     * @description One group of one bucket.
+     * @description The result for one group of one bucket.
      */
     EmbeddingsResult: {
       /**
        * Tenant Id
-       * @description Yours: a report is of one. Set when grouped by it.
+       * @description Your tenant. Set when grouped by it.
        */
       tenant_id?: string | null;
       /**
        * Project Id
-       * @description The one collection asked. Set when grouped by it.
+       * @description The collection, of requests to exactly one. Set when grouped by it.
        */
       project_id?: string | null;
       /**
        * User Id
-       * @description Set when grouped by it, also of users deleted since.
+       * @description The user, also when deleted. Set when grouped by it.
        */
       user_id?: string | null;
       /**
        * Api Key Id
-       * @description Set when grouped by it.
+       * @description The key. Set when grouped by it.
        */
       api_key_id?: string | null;
       /**
        * Model
-       * @description Set when grouped by it.
+       * @description The model. Set when grouped by it.
        */
       model?: string | null;
       /**
        * Operation
-       * @description What was called for. Set when grouped by it.
+       * @description The operation. Set when grouped by it.
        */
       operation?: string | null;
       /**
@@ -2133,34 +2132,34 @@ export interface components {
       status?: string | null;
       /**
        * Input Tokens
-       * @description Tokens read, cached ones included.
+       * @description Input tokens, cached ones included.
        */
       input_tokens: number;
       /**
        * Num Model Requests
-       * @description Model calls.
+       * @description Number of model calls.
        */
       num_model_requests: number;
       /**
        * Num Aborted
-       * @description Calls cut off by the client or by us.
+       * @description Number of calls aborted by the client or the server.
        */
       num_aborted: number;
       /**
        * Num Recovered
-       * @description Calls whose books were closed after a crash.
+       * @description Number of calls that were settled after a crash.
        */
       num_recovered: number;
       /**
        * Num Unpriced
-       * @description Calls whose model had no price.
+       * @description Number of calls whose model had no price.
        */
       num_unpriced: number;
-      /** @description What they cost; null while nothing was priced. */
+      /** @description Cost; null when no call had a price. */
       cost: components["schemas"]["Money"];
       /**
        * Object
-       * @description OpenAI's name for it.
+       * @description OpenAI's name of the object.
        * @default organization.usage.embeddings.result
        * @constant
        */
@@ -2168,28 +2167,28 @@ export interface components {
     };
     /**
      * EventDocument
-     * @description What a document put into a prompt.
+     * @description The share of a document in a prompt.
      */
     EventDocument: {
       /**
        * Document Id
-       * @description The document, which may be deleted since.
+       * @description The document, which may have been deleted.
        */
       document_id: string;
       /**
        * Chunks
-       * @description Passages of it.
+       * @description Number of its passages in the prompt.
        */
       chunks: number;
       /**
        * Tokens
-       * @description Context tokens of it.
+       * @description Tokens of these passages.
        */
       tokens: number;
     };
     /**
      * EventPrice
-     * @description A price a call was costed with.
+     * @description A price that a call was costed with.
      */
     EventPrice: {
       /**
@@ -2199,27 +2198,27 @@ export interface components {
       price_id: string;
       /**
        * Meter
-       * @description What of the call it is for.
+       * @description The kind of tokens.
        * @example input
        */
       meter: string;
-      /** @description What a token costs. */
+      /** @description Price of one token. */
       cost_per_token: components["schemas"]["Money"];
     };
     /**
      * FeedbackBody
-     * @description What somebody said of an answer.
+     * @description A user's feedback on an answer.
      */
     FeedbackBody: {
       /**
        * Score
-       * @description From -1, bad, to 1, good.
+       * @description Rating from -1 (bad) to 1 (good).
        * @example -1
        */
       score: number;
       /**
        * Comment
-       * @description What was good or bad.
+       * @description Comment.
        * @example It quotes last year's report.
        */
       comment: string | null;
@@ -2238,26 +2237,26 @@ export interface components {
       request_id: string;
       /**
        * User Id
-       * @description Who said it.
+       * @description The user who gave it.
        * @example user_1
        */
       user_id: string;
       /**
        * Created At
-       * @description When it was said first; RFC 3339 UTC.
+       * @description When it was first given, RFC 3339 UTC.
        * @example 2026-11-21T10:00:00.000Z
        */
       created_at: string;
       /**
        * Updated At
-       * @description When it was said last; RFC 3339 UTC.
+       * @description When it was last changed, RFC 3339 UTC.
        * @example 2026-11-21T10:00:03.000Z
        */
       updated_at: string;
     };
     /**
      * FeedbackDeletedBody
-     * @description What the caller said of an answer is taken back.
+     * @description The caller's feedback on an answer is deleted.
      */
     FeedbackDeletedBody: {
       /**
@@ -2311,13 +2310,13 @@ export interface components {
       filename: string;
       /**
        * Purpose
-       * @description What it was uploaded for; of a document `assistants`.
+       * @description The purpose of the upload; `assistants` for documents.
        * @example assistants
        */
       purpose: string;
       /**
        * Status
-       * @description `uploaded` while a vector store ingests it, `error` where that failed, `processed` otherwise.
+       * @description `uploaded` while a vector store ingests it, `error` when that failed, else `processed`.
        * @enum {string}
        */
       status: "uploaded" | "processed" | "error";
@@ -2339,33 +2338,33 @@ export interface components {
     FileCounts: {
       /**
        * In Progress
-       * @description Being ingested.
+       * @description Number of files being ingested.
        */
       in_progress: number;
       /**
        * Completed
-       * @description Searchable.
+       * @description Number of searchable files.
        */
       completed: number;
       /**
        * Failed
-       * @description Not readable.
+       * @description Number of files whose ingestion failed.
        */
       failed: number;
       /**
        * Cancelled
-       * @description Their ingestion was cancelled.
+       * @description Number of files whose ingestion was cancelled.
        */
       cancelled: number;
       /**
        * Total
-       * @description All of them.
+       * @description Total number of files.
        */
       total: number;
     };
     /**
      * FileDeleted
-     * @description What became of a file.
+     * @description A deleted file.
      */
     FileDeleted: {
       /**
@@ -2382,7 +2381,7 @@ export interface components {
       object: "file";
       /**
        * Deleted
-       * @description Always true; it is final.
+       * @description Always true.
        * @default true
        * @constant
        */
@@ -2396,39 +2395,39 @@ export interface components {
     FileState: "in_progress" | "completed" | "failed" | "cancelled";
     /**
      * FindingBody
-     * @description Things of one kind that are wrong.
+     * @description Inconsistencies of one kind.
      */
     FindingBody: {
       /**
-       * @description What is wrong.
+       * @description Kind of inconsistency.
        * @example stray_originals
        */
       code: components["schemas"]["Kind"];
       /**
        * Count
-       * @description How many there are.
+       * @description Number of inconsistencies.
        * @example 2
        */
       count: number;
       /**
        * Detail
-       * @description The same in a sentence, and what to do where a repair does not help.
+       * @description Description in one sentence, with advice when a repair does not help.
        */
       detail: string;
       /**
        * Mendable
-       * @description Whether a repair mends it.
+       * @description Whether a repair fixes it.
        */
       mendable: boolean;
       /**
        * Mended
-       * @description Whether this repair did.
+       * @description Whether this repair has fixed it.
        */
       mended: boolean;
     };
     /**
      * FindingsBody
-     * @description What a reconciliation found, over all tenants.
+     * @description The result of a reconciliation, over all tenants.
      */
     FindingsBody: {
       /**
@@ -2440,24 +2439,24 @@ export interface components {
       object: "reconciliation";
       /**
        * Consistent
-       * @description Whether nothing is wrong, or nothing any more.
+       * @description Whether there is no inconsistency, or none after the repair.
        */
       consistent: boolean;
       /**
        * Versions
-       * @description Document versions looked at.
+       * @description Number of document versions checked.
        * @example 120
        */
       versions: number;
       /**
        * Chunks
-       * @description Visible chunks looked at.
+       * @description Number of searchable chunks checked.
        * @example 4031
        */
       chunks: number;
       /**
        * Findings
-       * @description What was wrong, by kind; empty when all is well.
+       * @description Inconsistencies by kind; empty without any.
        */
       findings: components["schemas"]["FindingBody"][];
     };
@@ -2478,26 +2477,26 @@ export interface components {
       document_ids?: string[] | null;
       /**
        * Filter
-       * @description Mongo-like conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is 422. Applied inside the search, never after it.
+       * @description MongoDB-style conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is a 422. Applied during the search, not to its results.
        */
       filter?: {
         [key: string]: unknown;
       } | null;
       /**
        * Top K
-       * @description Chunks to retrieve.
+       * @description Number of chunks to retrieve.
        * @default 8
        */
       top_k: number;
       /**
        * Max Context Tokens
-       * @description Most tokens of sources.
+       * @description Maximum number of source tokens in the prompt.
        */
       max_context_tokens?: number | null;
     };
     /**
      * GenerationBody
-     * @description The vectors of one embedder, over all tenants.
+     * @description An index generation: the vectors of one embedder, over all tenants.
      */
     GenerationBody: {
       /**
@@ -2513,7 +2512,7 @@ export interface components {
        * @constant
        */
       object: "generation";
-      /** @description building, ready (the swap is next), active (searched), previous (kept until it is confirmed that it is not needed), or retired (its vectors are gone or going). */
+      /** @description building, ready (next to be swapped in), active (searched), previous (kept until the active one is confirmed), or retired (its vectors are deleted or being deleted). */
       status: components["schemas"]["GenerationStatus"];
       /**
        * Model
@@ -2523,75 +2522,75 @@ export interface components {
       model: string;
       /**
        * Revision
-       * @description Identifies its weights.
+       * @description Revision of the model's weights.
        */
       revision: string;
       /**
        * Dim
-       * @description Dimensions.
+       * @description Number of dimensions.
        * @example 384
        */
       dim: number;
       /**
        * Rejected
-       * @description An administrator went back from it: a start that asks for its embedder does not build it again.
+       * @description An administrator rolled it back: a server configured with its embedder does not build it again.
        */
       rejected: boolean;
-      /** @description Null unless it is being built by this process. */
+      /** @description Progress of the building; null unless this process builds it. */
       progress: components["schemas"]["GenerationProgress"] | null;
       /**
        * Created At
-       * @description When its building began, RFC 3339 UTC.
+       * @description When building it began, RFC 3339 UTC.
        */
       created_at: string;
       /**
        * Activated At
-       * @description When it was first searched or searched again; null if never.
+       * @description When it last became active, RFC 3339 UTC; null: never.
        */
       activated_at: string | null;
       /**
        * Replaced At
-       * @description When another took its place; null if none did.
+       * @description When another generation replaced it, RFC 3339 UTC; null: it was not replaced.
        */
       replaced_at: string | null;
       /**
        * Purged
-       * @description It has no vectors any more.
+       * @description Whether its vectors were deleted.
        */
       purged: boolean;
     };
     /**
      * GenerationProgress
-     * @description How far a generation is that is being built.
+     * @description Progress of a generation that is being built.
      */
     GenerationProgress: {
       /**
        * Done
-       * @description Chunks that have their vector.
+       * @description Number of embedded chunks.
        * @example 1200
        */
       done: number;
       /**
        * Total
-       * @description Chunks that need one; 0 while they are counted.
+       * @description Number of chunks to embed; 0 while they are counted.
        * @example 4000
        */
       total: number;
       /**
        * Error
-       * @description Why it stands still until the next start; null while it goes on.
+       * @description Why it stopped until the next start of the server; null while it runs.
        */
       error: string | null;
     };
     /**
      * GenerationStatus
-     * @description A generation's life: filled beside the one searched, full, searched, kept in case, let go.
+     * @description The states of a generation: being filled, full, searched, kept for a way back, and retired.
      * @enum {string}
      */
     GenerationStatus: "building" | "ready" | "active" | "previous" | "retired";
     /**
      * Health
-     * @description The process answers.
+     * @description The process is alive.
      */
     Health: {
       /**
@@ -2610,7 +2609,7 @@ export interface components {
     };
     /**
      * HighlightBody
-     * @description A sentence near to the query, by its characters in the canonical text.
+     * @description A sentence that shares words with the query, as a range of characters of the canonical text.
      */
     HighlightBody: {
       /**
@@ -2628,7 +2627,7 @@ export interface components {
     };
     /**
      * HitBody
-     * @description A chunk that matches.
+     * @description A chunk that matches the query.
      */
     HitBody: {
       /**
@@ -2689,17 +2688,17 @@ export interface components {
        * @description Embedder tokens.
        */
       token_count: number;
-      /** @description How it matched. */
+      /** @description Its scores. */
       scores: components["schemas"]["HitScores"];
       /**
        * Highlights
-       * @description The sentences of `text` that share most words with the query, two at most, in the order of reading. None where `highlights` was not asked for, or where it matches by meaning and shares no word.
+       * @description At most two sentences of `text` that share most words with the query, in reading order. Empty without `highlights` in the request, or when the chunk shares no word with the query.
        */
       highlights: components["schemas"]["HighlightBody"][];
     };
     /**
      * HitScores
-     * @description How a chunk matched; null where a search did not return it.
+     * @description The scores of a hit; null from a search that did not find it.
      */
     HitScores: {
       /**
@@ -2710,19 +2709,19 @@ export interface components {
       dense: number | null;
       /**
        * Lexical
-       * @description BM25-like, higher is better.
+       * @description Score of the word search (BM25), higher is better.
        * @example 7.1
        */
       lexical: number | null;
       /**
        * Fused
-       * @description What the search orders by: both scores weighed, in [0, 1].
+       * @description Weighted sum of both scores in [0, 1], by which hits are ordered.
        * @example 0.87
        */
       fused: number;
       /**
        * Rerank
-       * @description What the reranker orders by, those it read before all others; null where it did not read.
+       * @description Score of the reranker; reranked hits come first, ordered by it. Null when not reranked.
        */
       rerank: number | null;
     };
@@ -2746,7 +2745,7 @@ export interface components {
       object: "job";
       /**
        * Kind
-       * @description What the job does.
+       * @description Kind of job.
        * @default ingest
        * @constant
        */
@@ -2759,25 +2758,25 @@ export interface components {
       status: string;
       /**
        * Document Id
-       * @description The document it works on.
+       * @description The document to ingest.
        */
       document_id: string;
       /**
        * Version
-       * @description The version it makes.
+       * @description The document version that it creates.
        */
       version: number;
       /**
        * Attempts
-       * @description How often it was started.
+       * @description Number of attempts.
        * @example 1
        */
       attempts: number;
-      /** @description Why it failed, or was not finished at the last attempt. */
+      /** @description Why it failed, or why the last attempt did. */
       error: components["schemas"]["DocumentError"] | null;
       /**
        * Next Attempt At
-       * @description When it is tried again, RFC 3339 UTC; null unless it was tried and waits.
+       * @description Time of the next attempt, RFC 3339 UTC; null unless it waits for a retry.
        */
       next_attempt_at: string | null;
       /**
@@ -2798,7 +2797,7 @@ export interface components {
     };
     /**
      * JobStatus
-     * @description A job's life.
+     * @description State of an ingestion job.
      * @enum {string}
      */
     JobStatus: "queued" | "running" | "done" | "failed" | "cancelled";
@@ -2815,7 +2814,7 @@ export interface components {
     };
     /**
      * JsonSchemaFormat
-     * @description JSON that satisfies a schema.
+     * @description JSON that conforms to a schema.
      */
     JsonSchemaFormat: {
       /**
@@ -2828,37 +2827,37 @@ export interface components {
     };
     /**
      * JudgeResult
-     * @description One group of one bucket.
+     * @description The result for one group of one bucket.
      */
     JudgeResult: {
       /**
        * Tenant Id
-       * @description Yours: a report is of one. Set when grouped by it.
+       * @description Your tenant. Set when grouped by it.
        */
       tenant_id?: string | null;
       /**
        * Project Id
-       * @description The one collection asked. Set when grouped by it.
+       * @description The collection, of requests to exactly one. Set when grouped by it.
        */
       project_id?: string | null;
       /**
        * User Id
-       * @description Set when grouped by it, also of users deleted since.
+       * @description The user, also when deleted. Set when grouped by it.
        */
       user_id?: string | null;
       /**
        * Api Key Id
-       * @description Set when grouped by it.
+       * @description The key. Set when grouped by it.
        */
       api_key_id?: string | null;
       /**
        * Model
-       * @description Set when grouped by it.
+       * @description The model. Set when grouped by it.
        */
       model?: string | null;
       /**
        * Operation
-       * @description What was called for. Set when grouped by it.
+       * @description The operation. Set when grouped by it.
        */
       operation?: string | null;
       /**
@@ -2868,34 +2867,34 @@ export interface components {
       status?: string | null;
       /**
        * Input Tokens
-       * @description Tokens read, cached ones included.
+       * @description Input tokens, cached ones included.
        */
       input_tokens: number;
       /**
        * Num Model Requests
-       * @description Model calls.
+       * @description Number of model calls.
        */
       num_model_requests: number;
       /**
        * Num Aborted
-       * @description Calls cut off by the client or by us.
+       * @description Number of calls aborted by the client or the server.
        */
       num_aborted: number;
       /**
        * Num Recovered
-       * @description Calls whose books were closed after a crash.
+       * @description Number of calls that were settled after a crash.
        */
       num_recovered: number;
       /**
        * Num Unpriced
-       * @description Calls whose model had no price.
+       * @description Number of calls whose model had no price.
        */
       num_unpriced: number;
-      /** @description What they cost; null while nothing was priced. */
+      /** @description Cost; null when no call had a price. */
       cost: components["schemas"]["Money"];
       /**
        * Object
-       * @description Named as OpenAI names the others.
+       * @description Named like OpenAI's objects.
        * @default organization.usage.judge.result
        * @constant
        */
@@ -2903,7 +2902,7 @@ export interface components {
     };
     /**
      * KeyBody
-     * @description A key. The secret is not here: it was shown once.
+     * @description An API key, without its secret, which is shown only once.
      */
     KeyBody: {
       /**
@@ -2924,11 +2923,11 @@ export interface components {
        * @description Its name.
        */
       name: string;
-      /** @description What it may do. */
+      /** @description Its role. */
       role: components["schemas"]["Role"];
       /**
        * User Id
-       * @description Whom its use is booked on.
+       * @description The user that its usage is recorded for.
        */
       user_id: string;
       /**
@@ -2939,7 +2938,7 @@ export interface components {
       prefix: string;
       /**
        * Collections
-       * @description Collections it is limited to; null is all.
+       * @description Collections that it is limited to; null: all.
        */
       collections: string[] | null;
       /**
@@ -2949,44 +2948,44 @@ export interface components {
       created_at: string;
       /**
        * Expires At
-       * @description RFC 3339 UTC; null is never.
+       * @description RFC 3339 UTC; null: never.
        */
       expires_at: string | null;
       /**
        * Revoked At
-       * @description RFC 3339 UTC; null while it works.
+       * @description RFC 3339 UTC; null while it is not revoked.
        */
       revoked_at: string | null;
       /**
        * Rotated At
-       * @description When its secret was last changed, RFC 3339 UTC; null if never.
+       * @description When its secret was last rotated, RFC 3339 UTC; null: never.
        */
       rotated_at: string | null;
       /**
        * Rotated From
-       * @description The first characters of the secret before; null if there is none.
+       * @description The first characters of the previous secret; null without one.
        */
       rotated_from: string | null;
       /**
        * Previous Expires At
-       * @description Until when the secret before works, RFC 3339 UTC.
+       * @description When the previous secret expires, RFC 3339 UTC.
        */
       previous_expires_at: string | null;
     };
     /**
      * KeyPatch
-     * @description What to change; fields left out stay.
+     * @description Changes; omitted fields stay.
      */
     KeyPatch: {
       /**
        * Expires In
-       * @description Seconds until it stops working; null is never.
+       * @description Seconds until it expires; null: never.
        * @example 86400
        */
       expires_in?: number | null;
       /**
        * Expires At
-       * @description When it stops working, RFC 3339, instead of expires_in; null is never.
+       * @description When it expires, RFC 3339, instead of expires_in; null: never.
        */
       expires_at?: string | null;
       /**
@@ -2998,13 +2997,13 @@ export interface components {
       role?: components["schemas"]["Role"] | null;
       /**
        * Collections
-       * @description A new limit; null lifts it.
+       * @description New limit to collections; null removes it.
        */
       collections?: string[] | null;
     };
     /**
      * Kind
-     * @description What can be wrong.
+     * @description The kinds of inconsistency.
      * @enum {string}
      */
     Kind:
@@ -3033,13 +3032,13 @@ export interface components {
       code: "server_error" | "unsupported_file" | "invalid_file";
       /**
        * Message
-       * @description The reason in a sentence.
+       * @description The reason in one sentence.
        */
       message: string;
     };
     /**
      * LimitsBody
-     * @description What a key or a tenant may take. Both apply to a request: its key's, and its tenant's over all keys.
+     * @description The limits of a key or a tenant. Both apply to a request: its key's, and its tenant's over all keys.
      */
     LimitsBody: {
       /**
@@ -3057,28 +3056,28 @@ export interface components {
       object: "limits";
       /**
        * Scope Type
-       * @description Whose limits they are.
+       * @description Whether they are the limits of a key or of a tenant.
        * @enum {string}
        */
       scope_type: "key" | "tenant";
       /**
        * Requests Per Minute
-       * @description Requests in any minute; null is no limit.
+       * @description Requests in any 60 seconds; null: no limit.
        */
       requests_per_minute: number | null;
       /**
        * Tokens Per Minute
-       * @description Tokens in any minute, input and output; null is no limit.
+       * @description Input and output tokens in any 60 seconds; null: no limit.
        */
       tokens_per_minute: number | null;
       /**
        * Concurrent Requests
-       * @description Requests at work at once; null is no limit.
+       * @description Concurrent requests; null: no limit.
        */
       concurrent_requests: number | null;
       /**
        * Is Default
-       * @description Whether nothing was set for it, so that the server's defaults apply.
+       * @description Whether the server's defaults apply, because none were set.
        */
       is_default: boolean;
       /**
@@ -3089,7 +3088,7 @@ export interface components {
     };
     /**
      * LineBody
-     * @description A settled call, or an adjustment of one, whose counts are what it adds and may be negative.
+     * @description A settled call, or an adjustment of one, whose numbers are differences and may be negative.
      */
     LineBody: {
       /**
@@ -3101,23 +3100,23 @@ export interface components {
       object: "usage_event";
       /**
        * Event Id
-       * @description The call; of an adjustment the one it is of.
+       * @description The call, or the call that was adjusted.
        * @example req_01k9:1
        */
       event_id: string;
       /**
        * Adjustment Id
-       * @description Set where the line is an adjustment.
+       * @description Id of the adjustment; null for a call.
        */
       adjustment_id: string | null;
       /**
        * Request Id
-       * @description The request or ingestion job the call was made for.
+       * @description The request or ingestion job of the call.
        */
       request_id: string;
       /**
        * Operation
-       * @description What it paid for.
+       * @description The operation.
        * @example chat
        */
       operation: string;
@@ -3129,37 +3128,37 @@ export interface components {
       status: string;
       /**
        * Count Quality
-       * @description `exact`, or `checkpoint` where at least this much was generated.
+       * @description `exact`, or `checkpoint`: a lower bound, from the last checkpoint before a crash.
        */
       count_quality: string;
       /**
        * Accepted At
-       * @description When the call was accepted: its prices are of then. RFC 3339 UTC.
+       * @description When the call was accepted, which decides its prices. RFC 3339 UTC.
        */
       accepted_at: string;
       /**
        * Settled At
-       * @description When the line counted. RFC 3339 UTC.
+       * @description When it was settled, RFC 3339 UTC.
        */
       settled_at: string;
       /**
        * Settled Local
-       * @description The same in the asked time zone.
+       * @description When it was settled, in the requested time zone.
        */
       settled_local: string;
       /**
        * Project Id
-       * @description The one collection asked; null for none or several.
+       * @description The collection, of requests to exactly one; else null.
        */
       project_id: string | null;
       /**
        * User Id
-       * @description Whose use.
+       * @description The user.
        */
       user_id: string;
       /**
        * Api Key Id
-       * @description The key that asked.
+       * @description The key.
        */
       api_key_id: string;
       /**
@@ -3169,56 +3168,56 @@ export interface components {
       model: string;
       /**
        * Tokenizer Revision
-       * @description What counted the tokens.
+       * @description Revision of the tokenizer that counted the tokens.
        */
       tokenizer_revision: string;
       /**
        * Input Tokens
-       * @description Tokens read, cached ones included.
+       * @description Input tokens, cached ones included.
        */
       input_tokens: number;
       /**
        * Input Cached Tokens
-       * @description Of these, served from the KV cache.
+       * @description Input tokens served from the KV cache.
        */
       input_cached_tokens: number;
       /**
        * Output Tokens
-       * @description Tokens generated.
+       * @description Generated tokens.
        */
       output_tokens: number;
       /**
        * Output Delivered Tokens
-       * @description Of these, taken by the reader.
+       * @description Generated tokens that the client received.
        */
       output_delivered_tokens: number;
       /**
        * Max Output Tokens
-       * @description What was reserved.
+       * @description Output tokens that were reserved.
        */
       max_output_tokens: number;
-      /** @description The prompt by purpose. */
+      /** @description Prompt tokens by purpose. */
       components: components["schemas"]["ReportComponents"];
-      /** @description Null where there was no price. */
+      /** @description Cost; null without a price. */
       cost: components["schemas"]["Money"];
       /**
        * Price Ids
-       * @description The prices noted with it.
+       * @description Ids of the prices that it was costed with.
        */
       price_ids: string[];
       /**
        * First Token Us
-       * @description Microseconds to the first token.
+       * @description Time to the first token in microseconds.
        */
       first_token_us: number | null;
       /**
        * Total Us
-       * @description Microseconds in all.
+       * @description Total duration in microseconds.
        */
       total_us: number | null;
       /**
        * Reason
-       * @description Why an adjustment was made.
+       * @description Reason of an adjustment.
        */
       reason: string | null;
     };
@@ -3248,7 +3247,7 @@ export interface components {
       last_id: string | null;
       /**
        * Has More
-       * @description Whether there is more in the direction that was asked for.
+       * @description Whether more items follow in the requested direction.
        */
       has_more: boolean;
     };
@@ -3278,7 +3277,7 @@ export interface components {
       last_id: string | null;
       /**
        * Has More
-       * @description Whether there is more in the direction that was asked for.
+       * @description Whether more items follow in the requested direction.
        */
       has_more: boolean;
     };
@@ -3308,24 +3307,24 @@ export interface components {
       last_id: string | null;
       /**
        * Has More
-       * @description Whether there is more in the direction that was asked for.
+       * @description Whether more items follow in the requested direction.
        */
       has_more: boolean;
     };
     /**
      * ListedFeedbackBody
-     * @description What somebody said of an answer, with where the answer is kept.
+     * @description A user's feedback on an answer, with the question and its conversation.
      */
     ListedFeedbackBody: {
       /**
        * Score
-       * @description From -1, bad, to 1, good.
+       * @description Rating from -1 (bad) to 1 (good).
        * @example -1
        */
       score: number;
       /**
        * Comment
-       * @description What was good or bad.
+       * @description Comment.
        * @example It quotes last year's report.
        */
       comment: string | null;
@@ -3344,49 +3343,49 @@ export interface components {
       request_id: string;
       /**
        * User Id
-       * @description Who said it.
+       * @description The user who gave it.
        * @example user_1
        */
       user_id: string;
       /**
        * Created At
-       * @description When it was said first; RFC 3339 UTC.
+       * @description When it was first given, RFC 3339 UTC.
        * @example 2026-11-21T10:00:00.000Z
        */
       created_at: string;
       /**
        * Updated At
-       * @description When it was said last; RFC 3339 UTC.
+       * @description When it was last changed, RFC 3339 UTC.
        * @example 2026-11-21T10:00:03.000Z
        */
       updated_at: string;
       /**
        * Conversation Id
-       * @description The conversation the answer is kept in; null for one that was asked outside of any.
+       * @description The conversation that stores the answer; null when it was asked outside of one.
        * @example conv_01k9
        */
       conversation_id: string | null;
       /**
        * Question
-       * @description The question, as its conversation keeps it.
+       * @description The question, as stored in the conversation.
        * @example How did revenue develop?
        */
       question: string | null;
     };
     /**
      * MakingBody
-     * @description How an answer was made: the fields of these names that it had when it ended.
+     * @description How an answer was generated: fields of `AnswerBody` with their values at the time.
      */
     MakingBody: {
       /**
        * Model
-       * @description The generator.
+       * @description The language model that generated the answer.
        * @example SmolLM2-135M-Instruct
        */
       model: string;
       /**
        * Reason
-       * @description Why `answered` is false; null where it is true.
+       * @description Why `answered` is false; null when it is true.
        * @example null
        */
       reason: string | null;
@@ -3398,25 +3397,24 @@ export interface components {
       finish_reason: string;
       /**
        * Uncited Spans
-       * @description Sentences of the answer without a supporting source.
+       * @description Sentences of the answer that no source supports.
        */
       uncited_spans: components["schemas"]["SpanBody"][];
       /**
        * Quoted Spans
-       * @description What is quoted from the documents, word for word, and no model wrote: all of an answer without a language model, or what follows one of which nothing could be verified.
+       * @description Text quoted word for word from the documents, not generated: the whole answer when no language model is configured, or the quotations after an answer that could not be verified.
        */
       quoted_spans: components["schemas"]["SpanBody"][];
-      /** @description Where answering was given up, as data. */
+      /** @description The stage at which the answer was refused. */
       abstention: components["schemas"]["AbstentionBody"];
-      /** @description From retrieval to citation. */
       sources: components["schemas"]["SourcesBody"];
-      /** @description The bill as it was told then; the ledger has what it is after a price was put right. */
+      /** @description Token usage and cost at the time; the ledger has later price corrections. */
       usage: components["schemas"]["UsageBody"];
-      /** @description The context window. */
+      /** @description The use of the context window. */
       budget: components["schemas"]["app__api__schemas__answers__BudgetBody"];
       /**
        * Timings Ms
-       * @description Milliseconds: queue, retrieve, rerank, first_token, total.
+       * @description Durations in milliseconds: queue, retrieve, rerank, first_token, total.
        */
       timings_ms: {
         [key: string]: number | null;
@@ -3424,7 +3422,7 @@ export interface components {
     };
     /**
      * MemberBody
-     * @description A document that came in an archive.
+     * @description A document from an archive.
      */
     MemberBody: {
       /**
@@ -3440,7 +3438,7 @@ export interface components {
        * @constant
        */
       object: "document";
-      /** @description Where its newest version stands. */
+      /** @description Ingestion status of the newest version. */
       status: components["schemas"]["DocumentStatus"];
       /**
        * Filename
@@ -3450,7 +3448,7 @@ export interface components {
       filename: string;
       /**
        * Media Type
-       * @description What its bytes are; null before extraction.
+       * @description Media type, detected from the bytes; null before extraction.
        */
       media_type: string | null;
       /**
@@ -3472,12 +3470,12 @@ export interface components {
       version: number;
       /**
        * Live Version
-       * @description The version search returns; null before the first is indexed.
+       * @description The version that is searched; null until the first is indexed.
        */
       live_version: number | null;
       /**
        * Collection Id
-       * @description Where it lies.
+       * @description The collection it belongs to.
        * @example col_01k9
        */
       collection_id: string;
@@ -3488,7 +3486,7 @@ export interface components {
       external_id: string | null;
       /**
        * Duplicate Of
-       * @description Set when an upload was recognised: the id of the document that was there already.
+       * @description Set when the upload was a duplicate: the id of the existing document.
        */
       duplicate_of?: string | null;
       /**
@@ -3504,22 +3502,22 @@ export interface components {
        * @example job_01k9
        */
       job_id: string;
-      /** @description Set while a job works on it. */
+      /** @description Progress of a running job; null without one. */
       progress: components["schemas"]["Progress"] | null;
       counts: components["schemas"]["Counts"];
       /** @description Null before the first version is indexed. */
       embedding: components["schemas"]["Embedding"] | null;
       /**
        * Attempts
-       * @description How often the newest version was tried.
+       * @description Number of ingestion attempts of the newest version.
        * @example 1
        */
       attempts: number;
-      /** @description Why the newest version failed, or waits to be tried again. */
+      /** @description Why the newest version failed, or why its last attempt did. */
       error: components["schemas"]["DocumentError"] | null;
       /**
        * Next Attempt At
-       * @description When its ingestion is tried again, RFC 3339 UTC; null unless it was tried and waits.
+       * @description Time of the next ingestion attempt, RFC 3339 UTC; null unless it waits for a retry.
        */
       next_attempt_at: string | null;
       usage: components["schemas"]["DocumentUsage"];
@@ -3544,7 +3542,7 @@ export interface components {
     };
     /**
      * MetadataPatch
-     * @description New metadata.
+     * @description Metadata to set.
      */
     MetadataPatch: {
       /**
@@ -3560,7 +3558,7 @@ export interface components {
     };
     /**
      * ModelBody
-     * @description A model that can be asked, or the one that embeds.
+     * @description A model for chat completions, or the embedder.
      */
     ModelBody: {
       /**
@@ -3589,31 +3587,31 @@ export interface components {
       owned_by: string;
       /**
        * Generator
-       * @description The language model behind it; null for the embedder.
+       * @description The language model; null for the embedder.
        * @example SmolLM2-135M-Instruct
        */
       generator: string | null;
       /**
        * Embedder
-       * @description The embedding model behind it.
+       * @description The embedding model.
        * @example all-MiniLM-L6-v2
        */
       embedder: string;
       /**
        * Context Window
-       * @description Tokens of prompt and answer, or of one text to embed.
+       * @description Maximum tokens of prompt and answer together, or of one text to embed.
        * @example 8192
        */
       context_window: number;
       /**
        * Dimensions
-       * @description Of the embedder's vectors; null for others.
+       * @description Dimensions of the embedder's vectors; null for others.
        */
       dimensions?: number | null;
     };
     /**
      * ModelList
-     * @description Models.
+     * @description A list of models.
      */
     ModelList: {
       /**
@@ -3631,7 +3629,7 @@ export interface components {
     };
     /**
      * ModelReratingBody
-     * @description What re-rating found for one model.
+     * @description The result of a re-rating for one model.
      */
     ModelReratingBody: {
       /**
@@ -3641,30 +3639,30 @@ export interface components {
       model: string;
       /**
        * Num Calls
-       * @description Settled calls looked at.
+       * @description Number of settled calls checked.
        */
       num_calls: number;
       /**
        * Num Adjusted
-       * @description Calls whose cost changes.
+       * @description Number of calls whose cost changes.
        */
       num_adjusted: number;
       /**
        * Num Newly Priced
-       * @description Of these, calls that had no cost.
+       * @description Of these, calls that had no price before.
        */
       num_newly_priced: number;
       /**
        * Num Unpriced
-       * @description Calls that still have no price.
+       * @description Number of calls that still have no price.
        */
       num_unpriced: number;
-      /** @description What the adjustments add up to; may be negative. */
+      /** @description Sum of the adjustments; may be negative. */
       difference: components["schemas"]["Money"];
     };
     /**
      * Money
-     * @description An amount.
+     * @description An amount of money.
      */
     Money: {
       /**
@@ -3699,7 +3697,7 @@ export interface components {
       description?: string | null;
       /**
        * Schema
-       * @description What the answer satisfies. A keyword that cannot be enforced is a 422 that names it.
+       * @description JSON Schema of the answer. A keyword that cannot be enforced is a 422 that names it.
        * @example {
        *       "properties": {
        *         "revenue": {
@@ -3723,7 +3721,7 @@ export interface components {
     };
     /**
      * NewBatch
-     * @description Files to put into a vector store together: `file_ids`, or `files` with attributes of their own.
+     * @description Files to add to a vector store together: `file_ids`, or `files` with individual attributes.
      */
     NewBatch: {
       /**
@@ -3738,54 +3736,54 @@ export interface components {
       files?: components["schemas"]["NewStoreFile"][] | null;
       /**
        * Attributes
-       * @description Your own fields, at most 16: text, numbers and booleans. They are the document's metadata. Of all `file_ids`.
+       * @description Your own fields, at most 16: strings, numbers and booleans. They are the document's metadata. For all `file_ids`.
        */
       attributes?: {
         [key: string]: string | boolean | number;
       } | null;
-      /** @description Only `auto`: how documents are cut is a setting of the server. */
+      /** @description Only `auto`: chunking is a setting of the server. */
       chunking_strategy?: components["schemas"]["AutoChunking"] | null;
     };
     /**
      * NewBudget
-     * @description A budget to set.
+     * @description A budget to create.
      */
     NewBudget: {
       /**
        * Unit
-       * @description tokens counts input and output; cost what they cost when they were settled.
+       * @description tokens: input and output tokens; cost: their price at the time of settlement.
        * @default tokens
        * @enum {string}
        */
       unit: "tokens" | "cost";
       /**
        * Limit
-       * @description A whole number of tokens, or of money a decimal string with at most 12 decimals.
+       * @description A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals.
        * @example 1000000
        * @example 25.50
        */
       limit: number | string;
       /**
        * Period
-       * @description What it is for; total never ends.
+       * @description The period after which the count starts again; total never ends.
        * @enum {string}
        */
       period: "minute" | "day" | "month" | "total";
       /**
        * Tz
-       * @description IANA zone of its days and months; null is the reporting zone.
+       * @description IANA time zone of its days and months; null is the reporting zone.
        */
       tz?: string | null;
       /**
        * Enforcement
-       * @description hard refuses calls that might not fit; soft only counts and tells.
+       * @description hard refuses calls that might exceed the limit; soft only counts and alerts.
        * @default hard
        * @enum {string}
        */
       enforcement: "hard" | "soft";
       /**
        * Thresholds
-       * @description Percentages of the limit at which to tell, 1 to 1000; each tells once a window.
+       * @description Percentages of the limit at which an alert fires, 1 to 1000; each fires once per period.
        * @default []
        * @example [
        *       80,
@@ -3795,13 +3793,13 @@ export interface components {
       thresholds: number[];
       /**
        * Webhook Url
-       * @description Where alerts are posted as JSON, besides the log; empty is nowhere. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
+       * @description URL that alerts are posted to as JSON; empty: alerts are only logged. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
        * @default
        */
       webhook_url: string;
       /**
        * Scope Type
-       * @description Whose calls count. Those of a collection are the requests that name it, and its ingestion.
+       * @description The scope whose calls count. A collection's calls are requests that name it, and its ingestion.
        * @default tenant
        * @enum {string}
        */
@@ -3814,7 +3812,7 @@ export interface components {
     };
     /**
      * NewCollection
-     * @description A collection to make.
+     * @description A collection to create.
      */
     NewCollection: {
       /**
@@ -3833,12 +3831,12 @@ export interface components {
     };
     /**
      * NewConversation
-     * @description A conversation to begin.
+     * @description A conversation to create.
      */
     NewConversation: {
       /**
        * Title
-       * @description Its name; by default the beginning of the first question.
+       * @description Title; default: the beginning of the first question.
        * @example The annual report
        */
       title?: string | null;
@@ -3852,41 +3850,41 @@ export interface components {
     };
     /**
      * NewFeedback
-     * @description What an answer was worth.
+     * @description A rating of an answer.
      */
     NewFeedback: {
       /**
        * Score
-       * @description From -1, bad, to 1, good.
+       * @description Rating from -1 (bad) to 1 (good).
        * @example -1
        */
       score: number;
       /**
        * Comment
-       * @description What was good or bad; a blank one is none.
+       * @description Comment; a blank one is ignored.
        * @example It quotes last year's report.
        */
       comment?: string | null;
     };
     /**
      * NewKey
-     * @description A key to make.
+     * @description A key to create.
      */
     NewKey: {
       /**
        * Expires In
-       * @description Seconds until it stops working; null is never.
+       * @description Seconds until it expires; null: never.
        * @example 86400
        */
       expires_in?: number | null;
       /**
        * Expires At
-       * @description When it stops working, RFC 3339, instead of expires_in; null is never.
+       * @description When it expires, RFC 3339, instead of expires_in; null: never.
        */
       expires_at?: string | null;
       /**
        * Name
-       * @description For your own orientation.
+       * @description Name, for your own records.
        * @example ci
        */
       name: string;
@@ -3897,20 +3895,20 @@ export interface components {
       role: components["schemas"]["Role"];
       /**
        * User Id
-       * @description Whom its use is booked on; default: the name.
+       * @description The user that its usage is recorded for; default: the name.
        */
       user_id?: string | null;
       /**
        * Collections
-       * @description Collection ids the key is limited to; null is all.
+       * @description Ids of the collections that the key is limited to; null: all.
        */
       collections?: string[] | null;
-      /** @description A budget for this key alone, made with it; more by POST /v1/admin/budgets. */
+      /** @description A budget for this key, created with it; create more by POST /v1/admin/budgets. */
       budget?: components["schemas"]["Terms"] | null;
     };
     /**
      * NewKeyBody
-     * @description A key whose secret is new.
+     * @description An API key with its new secret.
      */
     NewKeyBody: {
       /**
@@ -3931,11 +3929,11 @@ export interface components {
        * @description Its name.
        */
       name: string;
-      /** @description What it may do. */
+      /** @description Its role. */
       role: components["schemas"]["Role"];
       /**
        * User Id
-       * @description Whom its use is booked on.
+       * @description The user that its usage is recorded for.
        */
       user_id: string;
       /**
@@ -3946,7 +3944,7 @@ export interface components {
       prefix: string;
       /**
        * Collections
-       * @description Collections it is limited to; null is all.
+       * @description Collections that it is limited to; null: all.
        */
       collections: string[] | null;
       /**
@@ -3956,94 +3954,94 @@ export interface components {
       created_at: string;
       /**
        * Expires At
-       * @description RFC 3339 UTC; null is never.
+       * @description RFC 3339 UTC; null: never.
        */
       expires_at: string | null;
       /**
        * Revoked At
-       * @description RFC 3339 UTC; null while it works.
+       * @description RFC 3339 UTC; null while it is not revoked.
        */
       revoked_at: string | null;
       /**
        * Rotated At
-       * @description When its secret was last changed, RFC 3339 UTC; null if never.
+       * @description When its secret was last rotated, RFC 3339 UTC; null: never.
        */
       rotated_at: string | null;
       /**
        * Rotated From
-       * @description The first characters of the secret before; null if there is none.
+       * @description The first characters of the previous secret; null without one.
        */
       rotated_from: string | null;
       /**
        * Previous Expires At
-       * @description Until when the secret before works, RFC 3339 UTC.
+       * @description When the previous secret expires, RFC 3339 UTC.
        */
       previous_expires_at: string | null;
       /**
        * Secret
-       * @description Shown this once; store it now.
+       * @description The secret; it is shown only once, store it now.
        * @example fn_…
        */
       secret: string;
-      /** @description The budget that was made with it. */
+      /** @description The budget that was created with it. */
       budget?: components["schemas"]["app__api__schemas__budgets__BudgetBody"] | null;
     };
     /**
      * NewLimits
-     * @description Limits to set, in place of the defaults: what is left out is not limited.
+     * @description Limits to set instead of the defaults; an omitted limit does not apply.
      */
     NewLimits: {
       /**
        * Requests Per Minute
-       * @description Requests in any minute; null is no limit.
+       * @description Requests in any 60 seconds; null: no limit.
        * @example 60
        */
       requests_per_minute?: number | null;
       /**
        * Tokens Per Minute
-       * @description Tokens in any minute, input and output; null is no limit.
+       * @description Input and output tokens in any 60 seconds; null: no limit.
        * @example 100000
        */
       tokens_per_minute?: number | null;
       /**
        * Concurrent Requests
-       * @description Requests at work at once; null is no limit.
+       * @description Concurrent requests; null: no limit.
        * @example 4
        */
       concurrent_requests?: number | null;
     };
     /**
      * NewPrice
-     * @description A price to begin.
+     * @description A price to add.
      */
     NewPrice: {
       /**
        * Model
-       * @description The model as reports name it.
+       * @description The model, by its name in reports.
        * @example all-MiniLM-L6-v2
        */
       model: string;
       /**
        * Meter
-       * @description What is counted. Cached input without a price of its own costs what input costs.
+       * @description The kind of tokens. Cached input without its own price costs as much as input.
        * @enum {string}
        */
       meter: "input" | "cached_input" | "output" | "embedding";
       /**
        * Price Per Million
-       * @description For a million tokens, a decimal string from "0" to "1000000" with at most six decimals.
+       * @description Price of a million tokens: a decimal string from "0" to "1000000" with at most six decimals.
        * @example 0.15
        */
       price_per_million: string;
       /**
        * Effective From
-       * @description When it begins, Unix seconds; null is now. In the past only where there was no price.
+       * @description Start of the price, Unix seconds; null: now. In the past only for times without a price.
        * @example null
        */
       effective_from?: number | null;
       /**
        * Source
-       * @description Where the figure is from.
+       * @description Origin of the figure, for your own records.
        * @default
        * @example contract 2026
        */
@@ -4051,44 +4049,44 @@ export interface components {
     };
     /**
      * NewRerating
-     * @description Which calls to re-rate.
+     * @description The calls to re-rate.
      */
     NewRerating: {
       /**
        * Start Time
-       * @description Settled from, Unix seconds, inclusive.
+       * @description Start of the settlement times, Unix seconds, inclusive.
        */
       start_time: number;
       /**
        * End Time
-       * @description Settled before, Unix seconds, exclusive.
+       * @description End of the settlement times, Unix seconds, exclusive.
        */
       end_time: number;
       /**
        * Models
-       * @description Only these models; null is all.
+       * @description Only these models; null: all.
        */
       models?: string[] | null;
       /**
        * Tenant Id
-       * @description Whose; null is the caller's tenant.
+       * @description The tenant; null: the caller's.
        */
       tenant_id?: string | null;
       /**
        * Reason
-       * @description Kept with every adjustment.
+       * @description Reason, stored with every adjustment.
        */
       reason: string;
       /**
        * Dry Run
-       * @description Only say what would change; nothing is written.
+       * @description Only report what would change; nothing is written.
        * @default true
        */
       dry_run: boolean;
     };
     /**
      * NewSession
-     * @description Who signs in, unless the Authorization header says.
+     * @description The key to sign in with, when the Authorization header has none.
      */
     NewSession: {
       /**
@@ -4100,7 +4098,7 @@ export interface components {
     };
     /**
      * NewStoreFile
-     * @description A file to put into a vector store.
+     * @description A file to add to a vector store.
      */
     NewStoreFile: {
       /**
@@ -4111,51 +4109,51 @@ export interface components {
       file_id: string;
       /**
        * Attributes
-       * @description Your own fields, at most 16: text, numbers and booleans. They are the document's metadata.
+       * @description Your own fields, at most 16: strings, numbers and booleans. They are the document's metadata.
        */
       attributes?: {
         [key: string]: string | boolean | number;
       } | null;
-      /** @description Only `auto`: how documents are cut is a setting of the server. */
+      /** @description Only `auto`: chunking is a setting of the server. */
       chunking_strategy?: components["schemas"]["AutoChunking"] | null;
     };
     /**
      * NewTenant
-     * @description A tenant to make.
+     * @description A tenant to create.
      */
     NewTenant: {
       /**
        * Id
-       * @description Its id for good: small letters, digits, - and _; null lets the server choose.
+       * @description Permanent id: lower-case letters, digits, - and _; null: the server chooses one.
        * @example acme
        */
       id?: string | null;
       /**
        * Name
-       * @description For your own orientation.
+       * @description Name, for your own records.
        * @example Acme Ltd.
        */
       name: string;
     };
     /**
      * NewTenantKey
-     * @description A key of a tenant, to begin with.
+     * @description The first key of a tenant.
      */
     NewTenantKey: {
       /**
        * Expires In
-       * @description Seconds until it stops working; null is never.
+       * @description Seconds until it expires; null: never.
        * @example 86400
        */
       expires_in?: number | null;
       /**
        * Expires At
-       * @description When it stops working, RFC 3339, instead of expires_in; null is never.
+       * @description When it expires, RFC 3339, instead of expires_in; null: never.
        */
       expires_at?: string | null;
       /**
        * Name
-       * @description For your own orientation.
+       * @description Name, for your own records.
        * @default first admin key
        */
       name: string;
@@ -4166,25 +4164,25 @@ export interface components {
       role: components["schemas"]["Role"];
       /**
        * User Id
-       * @description Whom its use is booked on.
+       * @description The user that its usage is recorded for.
        * @default admin
        */
       user_id: string;
     };
     /**
      * NewUser
-     * @description A user to make.
+     * @description A user to create.
      */
     NewUser: {
       /**
        * Id
-       * @description Its id for good, without a slash; null lets the server choose.
+       * @description Permanent id, without a slash; null: the server chooses one.
        * @example ada
        */
       id?: string | null;
       /**
        * Name
-       * @description For your own orientation.
+       * @description Name, for your own records.
        * @default
        * @example Ada Lovelace
        */
@@ -4192,17 +4190,17 @@ export interface components {
     };
     /**
      * NewVectorStore
-     * @description A vector store to make.
+     * @description A vector store to create.
      */
     NewVectorStore: {
       /**
        * Name
-       * @description Unique per tenant; one is made up where there is none.
+       * @description Unique per tenant; generated when omitted.
        */
       name?: string | null;
       /**
        * Description
-       * @description Kept as the metadata field of this name.
+       * @description Stored as the metadata field `description`.
        */
       description?: string | null;
       /**
@@ -4214,15 +4212,15 @@ export interface components {
       } | null;
       /**
        * File Ids
-       * @description Files to put into it.
+       * @description Ids of files to add to it.
        */
       file_ids?: string[] | null;
-      /** @description Only `auto`: how documents are cut is a setting of the server. */
+      /** @description Only `auto`: chunking is a setting of the server. */
       chunking_strategy?: components["schemas"]["AutoChunking"] | null;
     };
     /**
      * OtherChunking
-     * @description How a file was cut, which OpenAI's protocol has no words for.
+     * @description A chunking strategy that OpenAI's protocol does not name.
      */
     OtherChunking: {
       /**
@@ -4235,7 +4233,7 @@ export interface components {
     };
     /**
      * OwnBudget
-     * @description A budget the caller's calls count against, as it stands now.
+     * @description A budget that the caller's calls count against, with its current use.
      */
     OwnBudget: {
       /**
@@ -4258,7 +4256,7 @@ export interface components {
       scope_type: string;
       /**
        * Scope Id
-       * @description Whose calls count.
+       * @description Id of the scope whose calls count.
        */
       scope_id: string;
       /**
@@ -4268,12 +4266,12 @@ export interface components {
       unit: string;
       /**
        * Currency
-       * @description Of a budget in money, ISO 4217 in lower case; null of one in tokens.
+       * @description Currency of a budget in money, ISO 4217 in lower case; null for a budget in tokens.
        */
       currency: string | null;
       /**
        * Limit
-       * @description A whole number of tokens, or of money a decimal string with at most 12 decimals.
+       * @description A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals.
        */
       limit: number | string;
       /**
@@ -4283,7 +4281,7 @@ export interface components {
       period: string;
       /**
        * Tz
-       * @description The zone of its days and months.
+       * @description IANA time zone of its days and months.
        */
       tz: string;
       /**
@@ -4293,72 +4291,72 @@ export interface components {
       enforcement: string;
       /**
        * Used
-       * @description Taken in this period by calls that have ended.
+       * @description Used in this period by completed calls.
        */
       used: number | string;
       /**
        * Reserved
-       * @description Held by calls that run.
+       * @description Reserved by running calls.
        */
       reserved: number | string;
       /**
        * Remaining
-       * @description What is left for new calls, at least 0.
+       * @description Remaining for new calls, at least 0.
        */
       remaining: number | string;
       /**
        * Reset At
-       * @description When the period ends, Unix seconds; null is never.
+       * @description When the period ends, Unix seconds; null: never.
        */
       reset_at: number | null;
     };
     /**
      * OwnFeedbackBody
-     * @description What the caller said of an answer.
+     * @description The caller's feedback on an answer.
      */
     OwnFeedbackBody: {
       /**
        * Score
-       * @description From -1, bad, to 1, good.
+       * @description Rating from -1 (bad) to 1 (good).
        * @example -1
        */
       score: number;
       /**
        * Comment
-       * @description What was good or bad.
+       * @description Comment.
        * @example It quotes last year's report.
        */
       comment: string | null;
     };
     /**
      * OwnPeriod
-     * @description What was spent in one period: every call is in one of its four parts.
+     * @description Usage in one period, in four parts: each call counts in exactly one.
      */
     OwnPeriod: {
       /**
        * Start Time
-       * @description Unix seconds.
+       * @description Start, Unix seconds.
        */
       start_time: number;
-      /** @description Answers. */
+      /** @description Generation of answers. */
       completions: components["schemas"]["CompletionsResult"];
-      /** @description Embeddings of queries and documents. */
+      /** @description Embedding of queries and documents. */
       embeddings: components["schemas"]["CallTotals"];
-      /** @description The reranker. */
+      /** @description Reranking. */
       rerank: components["schemas"]["CallTotals"];
-      /** @description What reads passages to find, keep or check an answer. */
+      /** @description Models that read passages to find, select or verify answers. */
       judge: components["schemas"]["CallTotals"];
       /**
        * Num Unpriced
-       * @description Calls of all parts whose model had no price.
+       * @description Number of calls, in all parts, whose model had no price.
        */
       num_unpriced: number;
-      /** @description What all parts cost; null while nothing was priced. */
+      /** @description Cost of all parts; null when no call had a price. */
       cost: components["schemas"]["Money"];
     };
     /**
      * OwnUsage
-     * @description The caller's own use.
+     * @description The usage of the caller's user.
      */
     OwnUsage: {
       /**
@@ -4370,23 +4368,23 @@ export interface components {
       object: "usage";
       /**
        * User Id
-       * @description Whose use.
+       * @description The user.
        */
       user_id: string;
       /** @description Since midnight. */
       today: components["schemas"]["OwnPeriod"];
-      /** @description Since the first of the month. */
+      /** @description Since the first day of the month. */
       month: components["schemas"]["OwnPeriod"];
-      /** @description Ever. */
+      /** @description Since the beginning. */
       all_time: components["schemas"]["OwnPeriod"];
       /**
        * Budgets
-       * @description What the caller's calls count against, and what is left of it.
+       * @description The budgets that the caller's calls count against, with the remainders.
        */
       budgets: components["schemas"]["OwnBudget"][];
       /**
        * As Of
-       * @description When the report was made, Unix seconds.
+       * @description When the report was generated, Unix seconds.
        */
       as_of: number;
       /**
@@ -4398,7 +4396,7 @@ export interface components {
     };
     /**
      * PageBody
-     * @description One page's text and where it lies in the canonical text.
+     * @description The text of a page and its range in the canonical text.
      */
     PageBody: {
       /**
@@ -4435,9 +4433,9 @@ export interface components {
     };
     /**
      * PageBoxesBody
-     * @description Where the passage stands on one page.
+     * @description The boxes of the passage on one page.
      *
-     *     Lengths are points of 1/72 inch on the page as it is shown, turned where the file says so.
+     *     Lengths are points of 1/72 inch on the page as it is displayed, after the rotation that the file specifies.
      */
     PageBoxesBody: {
       /**
@@ -4448,19 +4446,19 @@ export interface components {
       page: number;
       /**
        * Width
-       * @description Its width.
+       * @description Width of the page.
        * @example 612
        */
       width: number;
       /**
        * Height
-       * @description Its height.
+       * @description Height of the page.
        * @example 792
        */
       height: number;
       /**
        * Boxes
-       * @description Left, top, right and bottom on each printed line, from the page's upper left corner.
+       * @description Left, top, right and bottom of each printed line, from the page's upper left corner.
        * @example [
        *       [
        *         72,
@@ -4965,7 +4963,7 @@ export interface components {
     PriceBody: {
       /**
        * Id
-       * @description The price's id; ledger rows note it.
+       * @description The price's id, which ledger rows refer to.
        * @example price_01k9
        */
       id: string;
@@ -4988,7 +4986,7 @@ export interface components {
       meter: string;
       /**
        * Price Per Million
-       * @description For a million tokens, with six decimals.
+       * @description Price of a million tokens, with six decimals.
        * @example 0.150000
        */
       price_per_million: string;
@@ -5000,17 +4998,17 @@ export interface components {
       currency: string;
       /**
        * Effective From
-       * @description When it begins, Unix seconds, inclusive.
+       * @description Start, Unix seconds, inclusive.
        */
       effective_from: number;
       /**
        * Effective To
-       * @description When it ends, Unix seconds, exclusive; null is not yet.
+       * @description End, Unix seconds, exclusive; null: no end yet.
        */
       effective_to: number | null;
       /**
        * Source
-       * @description Where the figure is from.
+       * @description Origin of the figure, for your own records.
        */
       source: string;
       /**
@@ -5026,7 +5024,7 @@ export interface components {
     };
     /**
      * Progress
-     * @description How far the current stage is.
+     * @description Progress of the current ingestion stage.
      */
     Progress: {
       /**
@@ -5037,20 +5035,20 @@ export interface components {
       stage: string;
       /**
        * Done
-       * @description Finished units: chunks while embedding.
+       * @description Finished units, such as chunks while embedding.
        * @example 120
        */
       done: number;
       /**
        * Total
-       * @description Units in all; 0 while unknown.
+       * @description Total units; 0 while unknown.
        * @example 400
        */
       total: number;
     };
     /**
      * PromptTokensDetails
-     * @description OpenAI's breakdown of the prompt.
+     * @description OpenAI's breakdown of the prompt tokens.
      */
     PromptTokensDetails: {
       /**
@@ -5062,38 +5060,38 @@ export interface components {
     };
     /**
      * RankingOptions
-     * @description How results are ranked.
+     * @description Ranking options.
      */
     RankingOptions: {
       /**
        * Ranker
-       * @description `none`: not reranked; others: by the server's reranker, where it has one.
+       * @description `none`: no reranking; others: the server's reranker, when it has one.
        */
       ranker?: ("none" | "auto" | "default-2024-11-15") | null;
       /**
        * Score Threshold
-       * @description The least score of a result.
+       * @description Minimum score of a result.
        */
       score_threshold?: number | null;
     };
     /**
      * Readiness
-     * @description Whether it can serve.
+     * @description Whether the server can serve requests.
      */
     Readiness: {
       /**
        * Ready
-       * @description Whether questions are answered and documents read.
+       * @description Whether questions can be answered and documents ingested.
        */
       ready: boolean;
       /**
        * Reasons
-       * @description What is missing, when not.
+       * @description The reasons, when it is not ready.
        */
       reasons: string[];
       /**
        * Checks
-       * @description State of each station.
+       * @description State of each component.
        */
       checks: {
         [key: string]: unknown;
@@ -5101,7 +5099,7 @@ export interface components {
     };
     /**
      * RebuildBody
-     * @description Which sums to build again.
+     * @description The rollups to rebuild.
      */
     RebuildBody: {
       /**
@@ -5116,13 +5114,13 @@ export interface components {
       end_time: number;
       /**
        * Tenant Id
-       * @description Whose; null is the caller's tenant.
+       * @description The tenant; null: the caller's.
        */
       tenant_id?: string | null;
     };
     /**
      * RebuiltBody
-     * @description Which sums were built again.
+     * @description The rollups that were rebuilt.
      */
     RebuiltBody: {
       /**
@@ -5144,25 +5142,25 @@ export interface components {
       end_time: number;
       /**
        * Days
-       * @description How many local days of the reporting zone it touches.
+       * @description Number of days, in the reporting zone, that were rebuilt.
        */
       days: number;
     };
     /**
      * ReconcileRequest
-     * @description Whether to mend.
+     * @description Options of a reconciliation.
      */
     ReconcileRequest: {
       /**
        * Repair
-       * @description Mend what can be made again from the database.
+       * @description Repair what can be rebuilt from the database.
        * @default false
        */
       repair: boolean;
     };
     /**
      * ReconciliationBody
-     * @description The ledger against the engine's counters, its own sums and the budgets, over all tenants.
+     * @description Comparison of the ledger with the engine's counters, its rollups and the budgets, over all tenants.
      */
     ReconciliationBody: {
       /**
@@ -5179,19 +5177,19 @@ export interface components {
       ok: boolean;
       /**
        * As Of
-       * @description When it was compared, in Unix seconds.
+       * @description Time of the comparison, Unix seconds.
        * @example 1763640000
        */
       as_of: number;
       /**
        * Checks
-       * @description Each comparison; those with the engine once a process and model.
+       * @description The comparisons; those with the engine once per process and model.
        */
       checks: components["schemas"]["CheckBody"][];
     };
     /**
      * RefusalPart
-     * @description A part of an assistant's message that said no.
+     * @description A refusal part of an assistant's message.
      */
     RefusalPart: {
       /**
@@ -5202,13 +5200,13 @@ export interface components {
       type: "refusal";
       /**
        * Refusal
-       * @description What it said.
+       * @description The text of the refusal.
        */
       refusal: string;
     };
     /**
      * ReindexBody
-     * @description All documents of a collection, each read again by a job of its own.
+     * @description A reindexing: one job for each document of a collection.
      */
     ReindexBody: {
       /**
@@ -5226,7 +5224,7 @@ export interface components {
       object: "job";
       /**
        * Kind
-       * @description What the job does.
+       * @description Kind of job.
        * @default reindex
        * @constant
        */
@@ -5239,30 +5237,30 @@ export interface components {
       status: string;
       /**
        * Collection Id
-       * @description The collection whose documents are read again.
+       * @description The collection that is reindexed.
        */
       collection_id: string;
       /**
        * Documents
-       * @description How many documents.
+       * @description Number of documents.
        * @example 120
        */
       documents: number;
       /**
        * Documents Done
-       * @description How many of them are searched in their new version.
+       * @description Number of documents whose new version is searched.
        * @example 80
        */
       documents_done: number;
       /**
        * Documents Failed
-       * @description How many failed; they are searched in their old version.
+       * @description Number of failed documents, which are searched in their old version.
        * @example 0
        */
       documents_failed: number;
       /**
        * Documents Cancelled
-       * @description How many were cancelled or overtaken by an upload.
+       * @description Number of documents that were cancelled or replaced by an upload.
        * @example 0
        */
       documents_cancelled: number;
@@ -5279,7 +5277,7 @@ export interface components {
     };
     /**
      * ReportComponents
-     * @description Prompt tokens by purpose; they sum to `input_tokens`.
+     * @description Prompt tokens by purpose; their sum is `input_tokens`.
      */
     ReportComponents: {
       /**
@@ -5329,17 +5327,17 @@ export interface components {
       has_more: boolean;
       /**
        * Next Page
-       * @description Pass as `page`.
+       * @description Pass as `page` to get the next page; null on the last.
        */
       next_page: string | null;
       /**
        * As Of
-       * @description When the report was made, Unix seconds.
+       * @description When the report was generated, Unix seconds.
        */
       as_of: number;
       /**
        * Final
-       * @description Whether every bucket is closed, so that it will never change.
+       * @description Whether every bucket is final and will never change.
        */
       final: boolean;
       /**
@@ -5370,17 +5368,17 @@ export interface components {
       has_more: boolean;
       /**
        * Next Page
-       * @description Pass as `page`.
+       * @description Pass as `page` to get the next page; null on the last.
        */
       next_page: string | null;
       /**
        * As Of
-       * @description When the report was made, Unix seconds.
+       * @description When the report was generated, Unix seconds.
        */
       as_of: number;
       /**
        * Final
-       * @description Whether every bucket is closed, so that it will never change.
+       * @description Whether every bucket is final and will never change.
        */
       final: boolean;
       /**
@@ -5411,17 +5409,17 @@ export interface components {
       has_more: boolean;
       /**
        * Next Page
-       * @description Pass as `page`.
+       * @description Pass as `page` to get the next page; null on the last.
        */
       next_page: string | null;
       /**
        * As Of
-       * @description When the report was made, Unix seconds.
+       * @description When the report was generated, Unix seconds.
        */
       as_of: number;
       /**
        * Final
-       * @description Whether every bucket is closed, so that it will never change.
+       * @description Whether every bucket is final and will never change.
        */
       final: boolean;
       /**
@@ -5452,17 +5450,17 @@ export interface components {
       has_more: boolean;
       /**
        * Next Page
-       * @description Pass as `page`.
+       * @description Pass as `page` to get the next page; null on the last.
        */
       next_page: string | null;
       /**
        * As Of
-       * @description When the report was made, Unix seconds.
+       * @description When the report was generated, Unix seconds.
        */
       as_of: number;
       /**
        * Final
-       * @description Whether every bucket is closed, so that it will never change.
+       * @description Whether every bucket is final and will never change.
        */
       final: boolean;
       /**
@@ -5493,17 +5491,17 @@ export interface components {
       has_more: boolean;
       /**
        * Next Page
-       * @description Pass as `page`.
+       * @description Pass as `page` to get the next page; null on the last.
        */
       next_page: string | null;
       /**
        * As Of
-       * @description When the report was made, Unix seconds.
+       * @description When the report was generated, Unix seconds.
        */
       as_of: number;
       /**
        * Final
-       * @description Whether every bucket is closed, so that it will never change.
+       * @description Whether every bucket is final and will never change.
        */
       final: boolean;
       /**
@@ -5515,37 +5513,37 @@ export interface components {
     };
     /**
      * RerankResult
-     * @description One group of one bucket.
+     * @description The result for one group of one bucket.
      */
     RerankResult: {
       /**
        * Tenant Id
-       * @description Yours: a report is of one. Set when grouped by it.
+       * @description Your tenant. Set when grouped by it.
        */
       tenant_id?: string | null;
       /**
        * Project Id
-       * @description The one collection asked. Set when grouped by it.
+       * @description The collection, of requests to exactly one. Set when grouped by it.
        */
       project_id?: string | null;
       /**
        * User Id
-       * @description Set when grouped by it, also of users deleted since.
+       * @description The user, also when deleted. Set when grouped by it.
        */
       user_id?: string | null;
       /**
        * Api Key Id
-       * @description Set when grouped by it.
+       * @description The key. Set when grouped by it.
        */
       api_key_id?: string | null;
       /**
        * Model
-       * @description Set when grouped by it.
+       * @description The model. Set when grouped by it.
        */
       model?: string | null;
       /**
        * Operation
-       * @description What was called for. Set when grouped by it.
+       * @description The operation. Set when grouped by it.
        */
       operation?: string | null;
       /**
@@ -5555,34 +5553,34 @@ export interface components {
       status?: string | null;
       /**
        * Input Tokens
-       * @description Tokens read, cached ones included.
+       * @description Input tokens, cached ones included.
        */
       input_tokens: number;
       /**
        * Num Model Requests
-       * @description Model calls.
+       * @description Number of model calls.
        */
       num_model_requests: number;
       /**
        * Num Aborted
-       * @description Calls cut off by the client or by us.
+       * @description Number of calls aborted by the client or the server.
        */
       num_aborted: number;
       /**
        * Num Recovered
-       * @description Calls whose books were closed after a crash.
+       * @description Number of calls that were settled after a crash.
        */
       num_recovered: number;
       /**
        * Num Unpriced
-       * @description Calls whose model had no price.
+       * @description Number of calls whose model had no price.
        */
       num_unpriced: number;
-      /** @description What they cost; null while nothing was priced. */
+      /** @description Cost; null when no call had a price. */
       cost: components["schemas"]["Money"];
       /**
        * Object
-       * @description Named as OpenAI names the others.
+       * @description Named like OpenAI's objects.
        * @default organization.usage.rerank.result
        * @constant
        */
@@ -5590,7 +5588,7 @@ export interface components {
     };
     /**
      * ReratingBody
-     * @description What re-rating did, or would do.
+     * @description The result of a re-rating, or of its dry run.
      */
     ReratingBody: {
       /**
@@ -5623,47 +5621,47 @@ export interface components {
       end_time: number;
       /**
        * Num Calls
-       * @description Settled calls looked at.
+       * @description Number of settled calls checked.
        */
       num_calls: number;
       /**
        * Num Adjusted
-       * @description Calls whose cost changes.
+       * @description Number of calls whose cost changes.
        */
       num_adjusted: number;
-      /** @description What the adjustments add up to; may be negative. */
+      /** @description Sum of the adjustments; may be negative. */
       difference: components["schemas"]["Money"];
       /**
        * Models
-       * @description The same by model.
+       * @description The results by model.
        */
       models: components["schemas"]["ModelReratingBody"][];
     };
     /**
      * RetryRequest
-     * @description How to try again.
+     * @description Options for a retry.
      */
     RetryRequest: {
       /**
        * Password
-       * @description Opens a protected file. It is held in memory until the document is indexed or failed, and written nowhere; after a restart in between the document fails as `encrypted`, and the password is sent again with a retry.
+       * @description Password of an encrypted file. It is kept in memory until the document is indexed or has failed, and never written to disk. After a restart in between, the document fails as `encrypted`; retry it with the password.
        */
       password?: string | null;
     };
     /**
      * Role
-     * @description What a key may do: administer, read and write documents, or only read and ask.
+     * @description Permission level of a key: administer, read and write documents, or only read and ask.
      * @enum {string}
      */
     Role: "admin" | "member" | "reader";
     /**
      * Rotation
-     * @description How to change a key's secret.
+     * @description Options for rotating a key's secret.
      */
     Rotation: {
       /**
        * Overlap S
-       * @description How many seconds more the secret before works beside the new one; 0 ends it at once.
+       * @description Seconds for which the previous secret stays valid beside the new one; 0: it ends at once.
        * @default 0
        * @example 3600
        */
@@ -5677,12 +5675,12 @@ export interface components {
     SearchMode: "hybrid" | "dense" | "lexical";
     /**
      * SearchRequest
-     * @description What to look for.
+     * @description A query and search options.
      */
     SearchRequest: {
       /**
        * Collection Ids
-       * @description Only these collections; null is every collection of the key.
+       * @description Only these collections; null: every collection of the key.
        */
       collection_ids?: string[] | null;
       /**
@@ -5692,7 +5690,7 @@ export interface components {
       document_ids?: string[] | null;
       /**
        * Filter
-       * @description Mongo-like conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is 422. Applied inside the search, never after it.
+       * @description MongoDB-style conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is a 422. Applied during the search, not to its results.
        * @example {
        *       "year": {
        *         "$gte": 2024
@@ -5704,29 +5702,29 @@ export interface components {
       } | null;
       /**
        * Query
-       * @description Words or a question.
+       * @description Search words or a question.
        * @example revenue growth 2025
        */
       query: string;
       /**
        * Top K
-       * @description Most hits to return.
+       * @description Maximum number of hits.
        * @default 8
        */
       top_k: number;
       /**
-       * @description `hybrid` fuses meaning and words; `dense` and `lexical` use one.
+       * @description `dense` searches by meaning, `lexical` by words, `hybrid` by both.
        * @default hybrid
        */
       mode: components["schemas"]["SearchMode"];
       /**
        * Rerank
-       * @description Whether a cross-encoder puts the best hits in order; null does so where the server has one, and true is 422 where it has none.
+       * @description Rerank the best hits with a cross-encoder; null: when the server has one; true is a 422 when it has none.
        */
       rerank?: boolean | null;
       /**
        * Highlights
-       * @description Tell of every hit which of its sentences share most words with the query.
+       * @description Return, for every hit, the sentences that share most words with the query.
        * @default false
        */
       highlights: boolean;
@@ -5744,33 +5742,33 @@ export interface components {
       object: string;
       /**
        * Data
-       * @description Best first.
+       * @description The hits, best first.
        */
       data: components["schemas"]["HitBody"][];
-      /** @description What it cost. */
+      /** @description Token usage. */
       usage: components["schemas"]["SearchUsage"];
     };
     /**
      * SearchUsage
-     * @description What the search cost.
+     * @description Token usage of the search.
      */
     SearchUsage: {
       /**
        * Embedding Tokens
-       * @description Tokens of the query the embedder read.
+       * @description Tokens of the query that the embedder read.
        * @example 6
        */
       embedding_tokens: number;
       /**
        * Rerank Tokens
-       * @description Tokens of queries and passages the reranker read.
+       * @description Tokens of queries and passages that the reranker read.
        * @example 0
        */
       rerank_tokens: number;
     };
     /**
      * SessionBody
-     * @description Who is signed in.
+     * @description The signed-in user and session.
      */
     SessionBody: {
       /**
@@ -5792,7 +5790,7 @@ export interface components {
        * @example ada
        */
       user_id: string;
-      /** @description What the user may do. */
+      /** @description The role of the user. */
       role: components["schemas"]["Role"];
       /**
        * Operator
@@ -5801,7 +5799,7 @@ export interface components {
       operator: boolean;
       /**
        * Collections
-       * @description Collections the session is limited to; null is all.
+       * @description Collections that the session is limited to; null: all.
        */
       collections: string[] | null;
       /**
@@ -5811,7 +5809,7 @@ export interface components {
       expires_at: string | null;
       /**
        * Csrf Token
-       * @description To be sent as `X-Footnote-CSRF` with every POST, PUT, PATCH and DELETE that comes with the session's cookie; null for a request with a key, which needs none.
+       * @description CSRF token to send as `X-Footnote-CSRF` with every POST, PUT, PATCH and DELETE that uses the session cookie; null for a request with a key, which needs none.
        */
       csrf_token: string | null;
     };
@@ -5836,13 +5834,13 @@ export interface components {
       deleted: true;
       /**
        * Openid
-       * @description Whether people sign in through an OpenID provider, as a 401 says it.
+       * @description Whether users sign in through an OpenID provider.
        */
       openid: boolean;
     };
     /**
      * SkippedBody
-     * @description A file in an archive that became no document.
+     * @description A file of an archive that was skipped.
      */
     SkippedBody: {
       /**
@@ -5866,7 +5864,7 @@ export interface components {
     };
     /**
      * SourcesBody
-     * @description Chunks on their way from retrieval to citation.
+     * @description The chunks at each step from retrieval to citation.
      */
     SourcesBody: {
       /**
@@ -5877,33 +5875,33 @@ export interface components {
       retrieved: number;
       /**
        * Presented
-       * @description Chunk ids the model read, in the order of their numbers.
+       * @description Ids of the chunks in the prompt, in the order of their numbers.
        */
       presented: string[];
       /**
        * Cited
-       * @description Chunk ids with a footnote.
+       * @description Ids of the chunks that a footnote cites.
        */
       cited: string[];
       /**
        * Compressed
-       * @description Presented chunks of which not every sentence was kept.
+       * @description Ids of presented chunks from which sentences were removed to save tokens.
        */
       compressed: string[];
       /**
        * Summarised
-       * @description Compressed chunks of which the model read a summary in place of what did not fit.
+       * @description Ids of compressed chunks whose removed sentences were replaced by a summary.
        */
       summarised: string[];
       /**
        * Dropped
-       * @description Hits that were not presented, and why.
+       * @description Hits that were not presented, with the reason.
        */
       dropped: components["schemas"]["DroppedBody"][];
     };
     /**
      * SpanBody
-     * @description Characters of the answer.
+     * @description A range of characters of the answer.
      */
     SpanBody: {
       /**
@@ -5913,7 +5911,7 @@ export interface components {
       start: number;
       /**
        * End
-       * @description One past the last.
+       * @description One past the last character.
        */
       end: number;
     };
@@ -5937,7 +5935,7 @@ export interface components {
       object: "vector_store.file";
       /**
        * Created At
-       * @description When it was put there, Unix seconds.
+       * @description When it was added, Unix seconds.
        */
       created_at: number;
       /**
@@ -5946,28 +5944,28 @@ export interface components {
        * @example col_01k9
        */
       vector_store_id: string;
-      /** @description How far its ingestion is. */
+      /** @description Status of its ingestion. */
       status: components["schemas"]["FileState"];
       /**
        * Usage Bytes
-       * @description Bytes of its original.
+       * @description Size of the original in bytes.
        */
       usage_bytes: number;
       /** @description Why it failed. */
       last_error: components["schemas"]["LastError"] | null;
       /**
        * Attributes
-       * @description The document's metadata, where they are text, numbers or booleans.
+       * @description The document's metadata: strings, numbers and booleans.
        */
       attributes: {
         [key: string]: string | boolean | number;
       };
-      /** @description How it was cut: as the server is set. */
+      /** @description The chunking strategy: a setting of the server. */
       chunking_strategy: components["schemas"]["OtherChunking"];
     };
     /**
      * StoreFileDeleted
-     * @description What became of a vector store's file. The file itself is kept.
+     * @description A file that was removed from a vector store. The file itself is kept.
      */
     StoreFileDeleted: {
       /**
@@ -5984,7 +5982,7 @@ export interface components {
       object: "vector_store.file.deleted";
       /**
        * Deleted
-       * @description Always true; no search sees it.
+       * @description Always true: no search finds it.
        * @default true
        * @constant
        */
@@ -5992,12 +5990,12 @@ export interface components {
     };
     /**
      * StoreFilePatch
-     * @description What to change.
+     * @description Changes to a file's attributes.
      */
     StoreFilePatch: {
       /**
        * Attributes
-       * @description Your own fields, at most 16: text, numbers and booleans. They are the document's metadata. They replace those there were; null removes them.
+       * @description Your own fields, at most 16: strings, numbers and booleans. They are the document's metadata. They replace the current ones; null removes them.
        */
       attributes: {
         [key: string]: string | boolean | number;
@@ -6005,7 +6003,7 @@ export interface components {
     };
     /**
      * StoreHit
-     * @description A passage that matches.
+     * @description A passage that matches the query.
      */
     StoreHit: {
       /**
@@ -6022,7 +6020,7 @@ export interface components {
       filename: string;
       /**
        * Score
-       * @description The reranker's score where one read it, else the search's, in [0, 1].
+       * @description The reranker's score when reranked, else the search's, in [0, 1].
        */
       score: number;
       /**
@@ -6040,7 +6038,7 @@ export interface components {
     };
     /**
      * StoreSearchPage
-     * @description What was found, best first.
+     * @description The results of a search, best first.
      */
     StoreSearchPage: {
       /**
@@ -6052,12 +6050,12 @@ export interface components {
       object: "vector_store.search_results.page";
       /**
        * Search Query
-       * @description What was searched for.
+       * @description The queries that were searched.
        */
       search_query: string[];
       /**
        * Data
-       * @description The passages.
+       * @description The matching passages.
        */
       data: components["schemas"]["StoreHit"][];
       /**
@@ -6072,22 +6070,22 @@ export interface components {
        * @description Always null.
        */
       next_page?: null;
-      /** @description What it cost. */
+      /** @description Token usage. */
       usage: components["schemas"]["SearchUsage"];
     };
     /**
      * StoreSearchRequest
-     * @description What to look for in a vector store.
+     * @description A search in a vector store.
      */
     StoreSearchRequest: {
       /**
        * Query
-       * @description Words or a question, or up to 8, of which the best results of any are returned.
+       * @description Search words or a question, or up to 8 of them, whose best results are merged.
        */
       query: string | string[];
       /**
        * Filters
-       * @description Conditions on attributes: `{type, key, value}` with `eq ne gt gte lt lte in nin`, or `{type, filters}` with `and or`. Applied inside the search.
+       * @description Conditions on attributes: `{type, key, value}` with `eq ne gt gte lt lte in nin`, or `{type, filters}` with `and or`. Applied during the search.
        * @example {
        *       "key": "year",
        *       "type": "eq",
@@ -6099,31 +6097,31 @@ export interface components {
       } | null;
       /**
        * Max Num Results
-       * @description Most results; default 10.
+       * @description Maximum number of results; default 10.
        */
       max_num_results?: number | null;
-      /** @description How results are ranked. */
+      /** @description Ranking options. */
       ranking_options?: components["schemas"]["RankingOptions"] | null;
       /**
        * Rewrite Query
-       * @description Allowed; nothing came before a query, so it stands as it is: see `search_query`.
+       * @description Accepted; queries are not rewritten, see `search_query`.
        */
       rewrite_query?: boolean | null;
     };
     /**
      * StreamOptions
-     * @description How to stream.
+     * @description Streaming options.
      */
     StreamOptions: {
       /**
        * Include Usage
-       * @description Send a last chunk with the usage.
+       * @description Send the usage in a last chunk.
        * @default false
        */
       include_usage: boolean;
       /**
        * Include Obfuscation
-       * @description Give chunks with text an `obfuscation` field of random characters, so that their lengths tell less of what they say to who sees the connection.
+       * @description Add an `obfuscation` field of random characters to chunks with text, so that the sizes of encrypted packets reveal less of it.
        * @default false
        */
       include_obfuscation: boolean;
@@ -6148,7 +6146,7 @@ export interface components {
       object: "tenant";
       /**
        * Name
-       * @description Its name; empty where it was never given one.
+       * @description Its name; empty when none was set.
        */
       name: string;
       /**
@@ -6158,13 +6156,13 @@ export interface components {
       created_at: string;
       /**
        * Disabled At
-       * @description Since when nobody of it is let in, RFC 3339 UTC; null while they are.
+       * @description When it was disabled, RFC 3339 UTC; null while it is not.
        */
       disabled_at: string | null;
     };
     /**
      * TenantPatch
-     * @description What to change; fields left out stay.
+     * @description Changes; omitted fields stay.
      */
     TenantPatch: {
       /**
@@ -6174,50 +6172,50 @@ export interface components {
       name?: string | null;
       /**
        * Disabled
-       * @description true lets nobody of it in, false lets them in again.
+       * @description true refuses all its keys and sessions, false accepts them again.
        */
       disabled?: boolean | null;
     };
     /**
      * Terms
-     * @description What a budget says, whomever it is for.
+     * @description The terms of a budget, without its scope.
      */
     Terms: {
       /**
        * Unit
-       * @description tokens counts input and output; cost what they cost when they were settled.
+       * @description tokens: input and output tokens; cost: their price at the time of settlement.
        * @default tokens
        * @enum {string}
        */
       unit: "tokens" | "cost";
       /**
        * Limit
-       * @description A whole number of tokens, or of money a decimal string with at most 12 decimals.
+       * @description A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals.
        * @example 1000000
        * @example 25.50
        */
       limit: number | string;
       /**
        * Period
-       * @description What it is for; total never ends.
+       * @description The period after which the count starts again; total never ends.
        * @enum {string}
        */
       period: "minute" | "day" | "month" | "total";
       /**
        * Tz
-       * @description IANA zone of its days and months; null is the reporting zone.
+       * @description IANA time zone of its days and months; null is the reporting zone.
        */
       tz?: string | null;
       /**
        * Enforcement
-       * @description hard refuses calls that might not fit; soft only counts and tells.
+       * @description hard refuses calls that might exceed the limit; soft only counts and alerts.
        * @default hard
        * @enum {string}
        */
       enforcement: "hard" | "soft";
       /**
        * Thresholds
-       * @description Percentages of the limit at which to tell, 1 to 1000; each tells once a window.
+       * @description Percentages of the limit at which an alert fires, 1 to 1000; each fires once per period.
        * @default []
        * @example [
        *       80,
@@ -6227,7 +6225,7 @@ export interface components {
       thresholds: number[];
       /**
        * Webhook Url
-       * @description Where alerts are posted as JSON, besides the log; empty is nowhere. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
+       * @description URL that alerts are posted to as JSON; empty: alerts are only logged. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
        * @default
        */
       webhook_url: string;
@@ -6263,12 +6261,12 @@ export interface components {
     };
     /**
      * TextPart
-     * @description A part of a message.
+     * @description A text part of a message.
      */
     TextPart: {
       /**
        * Type
-       * @description Only text is read.
+       * @description Only `text` is supported.
        * @constant
        */
       type: "text";
@@ -6280,7 +6278,7 @@ export interface components {
     };
     /**
      * TokenCountBody
-     * @description A count.
+     * @description A token count.
      */
     TokenCountBody: {
       /**
@@ -6292,20 +6290,20 @@ export interface components {
       object: "token_count";
       /**
        * Model
-       * @description Whose tokens.
+       * @description The model of the tokenizer.
        * @example SmolLM2-135M-Instruct
        */
       model: string;
       /**
        * Tokens
-       * @description How many.
+       * @description Number of tokens.
        * @example 6
        */
       tokens: number;
     };
     /**
      * TokenCountRequest
-     * @description What to count.
+     * @description A text to count the tokens of.
      */
     TokenCountRequest: {
       /**
@@ -6316,7 +6314,7 @@ export interface components {
       text: string;
       /**
        * Tokenizer
-       * @description By the generator's tokenizer, or the embedder's (special tokens included).
+       * @description The tokenizer: the generator's, or the embedder's (with its special tokens).
        * @default generator
        * @enum {string}
        */
@@ -6335,25 +6333,25 @@ export interface components {
       ordinal: number;
       /**
        * Request Id
-       * @description The request that asked; the ledger knows it.
+       * @description The request's id, by which the usage ledger names it.
        * @example req_01k9
        */
       request_id: string;
       /**
        * Question
-       * @description As it was asked.
+       * @description The question as it was asked.
        * @example And in 2024?
        */
       question: string;
       /**
        * Standalone Question
-       * @description As it was understood and searched for; null where it stood alone as it was asked.
+       * @description The question rewritten to be understood alone; null when it was used unchanged.
        * @example How did revenue develop in 2024?
        */
       standalone_question: string | null;
       /**
        * Answered
-       * @description False where the documents did not hold an answer.
+       * @description False when the documents did not contain an answer.
        */
       answered: boolean;
       /**
@@ -6364,46 +6362,45 @@ export interface components {
       answer: string;
       /**
        * Citations
-       * @description Its footnotes, with the fields they had in the answer.
+       * @description Footnotes, with their fields in the answer.
        */
       citations: {
         [key: string]: unknown;
       }[];
-      /** @description How the answer was made; null where it was given before that was kept. */
+      /** @description How the answer was generated; null for answers from before this was recorded. */
       making: components["schemas"]["MakingBody"] | null;
-      /** @description What the caller said of the answer; null where nothing. */
+      /** @description The caller's feedback on the answer; null without any. */
       feedback: components["schemas"]["OwnFeedbackBody"] | null;
       /**
        * Created At
-       * @description When it ended; RFC 3339 UTC.
+       * @description When it ended, RFC 3339 UTC.
        * @example 2026-11-21T10:00:03.000Z
        */
       created_at: string;
     };
     /**
      * UsageBody
-     * @description The bill; equal to the ledger's rows of this request.
+     * @description Token usage and cost; equal to the ledger's rows of this request.
      */
     UsageBody: {
       /**
        * Prompt Tokens
-       * @description Tokens of the whole prompt.
+       * @description Prompt tokens.
        * @example 2191
        */
       prompt_tokens: number;
       /**
        * Completion Tokens
-       * @description Tokens generated.
+       * @description Generated tokens.
        * @example 41
        */
       completion_tokens: number;
       /**
        * Total Tokens
-       * @description Their sum.
+       * @description Sum of prompt and completion tokens.
        * @example 2232
        */
       total_tokens: number;
-      /** @description Breakdown of the prompt. */
       prompt_tokens_details: components["schemas"]["PromptTokensDetails"];
       /** @description Prompt tokens by purpose. */
       components: components["schemas"]["ComponentsBody"];
@@ -6416,14 +6413,14 @@ export interface components {
       };
       /**
        * Auxiliary
-       * @description Other model calls.
+       * @description Auxiliary model calls.
        */
       auxiliary: components["schemas"]["AuxiliaryBody"][];
-      /** @description What the calls with a price cost. */
+      /** @description Cost of the calls that have a price. */
       cost: components["schemas"]["Money"];
       /**
        * Num Unpriced
-       * @description Model calls without a price, which `cost` leaves out.
+       * @description Number of model calls without a price, which `cost` does not include.
        * @example 0
        */
       num_unpriced: number;
@@ -6435,7 +6432,7 @@ export interface components {
     UserBody: {
       /**
        * Id
-       * @description Its id, which usage is booked on.
+       * @description Its id, which usage is recorded for.
        * @example ada
        */
       id: string;
@@ -6448,7 +6445,7 @@ export interface components {
       object: "user";
       /**
        * Name
-       * @description Its name; empty where it was never given one.
+       * @description Its name; empty when none was set.
        */
       name: string;
       /**
@@ -6458,13 +6455,13 @@ export interface components {
       created_at: string;
       /**
        * Disabled At
-       * @description Since when it is not let in, RFC 3339 UTC; null while it is.
+       * @description When it was disabled, RFC 3339 UTC; null while it is not.
        */
       disabled_at: string | null;
     };
     /**
      * UserPatch
-     * @description What to change; fields left out stay.
+     * @description Changes; omitted fields stay.
      */
     UserPatch: {
       /**
@@ -6474,7 +6471,7 @@ export interface components {
       name?: string | null;
       /**
        * Disabled
-       * @description true refuses the user's keys and sessions, false takes them again.
+       * @description true refuses the user's keys and sessions, false accepts them again.
        */
       disabled?: boolean | null;
     };
@@ -6509,20 +6506,20 @@ export interface components {
       name: string;
       /**
        * Status
-       * @description Whether a file in it is being ingested.
+       * @description `in_progress` while a file in it is being ingested.
        * @enum {string}
        */
       status: "in_progress" | "completed";
       /**
        * Usage Bytes
-       * @description Bytes of its files' originals.
+       * @description Total size of its files in bytes.
        */
       usage_bytes: number;
       /** @description Its files by status. */
       file_counts: components["schemas"]["FileCounts"];
       /**
        * Last Active At
-       * @description When one of its files changed, Unix seconds; null while empty.
+       * @description When one of its files last changed, Unix seconds; null while empty.
        */
       last_active_at: number | null;
       /**
@@ -6545,7 +6542,7 @@ export interface components {
     };
     /**
      * VectorStoreDeleted
-     * @description What became of a vector store. Its files are kept.
+     * @description A deleted vector store. Its files are kept.
      */
     VectorStoreDeleted: {
       /**
@@ -6570,7 +6567,7 @@ export interface components {
     };
     /**
      * VectorStorePatch
-     * @description What to change; fields left out stay.
+     * @description Changes; omitted fields stay.
      */
     VectorStorePatch: {
       /**
@@ -6621,15 +6618,15 @@ export interface components {
       sha256: string;
       /**
        * Media Type
-       * @description What its bytes are; null before extraction.
+       * @description Media type, detected from the bytes; null before extraction.
        */
       media_type: string | null;
       /**
        * Title
-       * @description The title it gives itself.
+       * @description The title in the file's own metadata.
        */
       title: string | null;
-      /** @description Its size; 0 before it is indexed. */
+      /** @description Its size; 0 until it is indexed. */
       counts: components["schemas"]["Counts"];
       usage: components["schemas"]["DocumentUsage"];
       /**
@@ -6640,7 +6637,7 @@ export interface components {
       created_at: string;
       /**
        * Indexed At
-       * @description RFC 3339 UTC; null where it is not indexed yet, or failed.
+       * @description RFC 3339 UTC; null until it is indexed, and when it failed.
        */
       indexed_at: string | null;
     };
@@ -6664,7 +6661,7 @@ export interface components {
       object: "conversation";
       /**
        * Title
-       * @description Its name; null while it has neither a title nor a turn.
+       * @description Title; null while it has neither a title nor a turn.
        */
       title: string | null;
       /**
@@ -6676,19 +6673,19 @@ export interface components {
       };
       /**
        * User Id
-       * @description Whose it is.
+       * @description The user who owns it.
        * @example user_1
        */
       user_id: string;
       /**
        * Turns
-       * @description Questions answered in it.
+       * @description Number of turns.
        * @example 3
        */
       turns: number;
       /**
        * Shared
-       * @description Whether everybody of the tenant who has its id may read it.
+       * @description Whether all users of the tenant who have its id may read it.
        * @example false
        */
       shared: boolean;
@@ -6700,7 +6697,7 @@ export interface components {
       created_at: string;
       /**
        * Updated At
-       * @description When its last turn ended; RFC 3339 UTC.
+       * @description When its last turn ended, RFC 3339 UTC.
        * @example 2026-11-21T10:00:03.000Z
        */
       updated_at: string;
@@ -6712,7 +6709,7 @@ export interface components {
     };
     /**
      * WholeEventBody
-     * @description A settled call with all that belongs to it.
+     * @description A settled call with its documents, prices and adjustments.
      */
     WholeEventBody: {
       /**
@@ -6724,23 +6721,23 @@ export interface components {
       object: "usage_event";
       /**
        * Event Id
-       * @description The call; of an adjustment the one it is of.
+       * @description The call, or the call that was adjusted.
        * @example req_01k9:1
        */
       event_id: string;
       /**
        * Adjustment Id
-       * @description Set where the line is an adjustment.
+       * @description Id of the adjustment; null for a call.
        */
       adjustment_id: string | null;
       /**
        * Request Id
-       * @description The request or ingestion job the call was made for.
+       * @description The request or ingestion job of the call.
        */
       request_id: string;
       /**
        * Operation
-       * @description What it paid for.
+       * @description The operation.
        * @example chat
        */
       operation: string;
@@ -6752,37 +6749,37 @@ export interface components {
       status: string;
       /**
        * Count Quality
-       * @description `exact`, or `checkpoint` where at least this much was generated.
+       * @description `exact`, or `checkpoint`: a lower bound, from the last checkpoint before a crash.
        */
       count_quality: string;
       /**
        * Accepted At
-       * @description When the call was accepted: its prices are of then. RFC 3339 UTC.
+       * @description When the call was accepted, which decides its prices. RFC 3339 UTC.
        */
       accepted_at: string;
       /**
        * Settled At
-       * @description When the line counted. RFC 3339 UTC.
+       * @description When it was settled, RFC 3339 UTC.
        */
       settled_at: string;
       /**
        * Settled Local
-       * @description The same in the asked time zone.
+       * @description When it was settled, in the requested time zone.
        */
       settled_local: string;
       /**
        * Project Id
-       * @description The one collection asked; null for none or several.
+       * @description The collection, of requests to exactly one; else null.
        */
       project_id: string | null;
       /**
        * User Id
-       * @description Whose use.
+       * @description The user.
        */
       user_id: string;
       /**
        * Api Key Id
-       * @description The key that asked.
+       * @description The key.
        */
       api_key_id: string;
       /**
@@ -6792,61 +6789,61 @@ export interface components {
       model: string;
       /**
        * Tokenizer Revision
-       * @description What counted the tokens.
+       * @description Revision of the tokenizer that counted the tokens.
        */
       tokenizer_revision: string;
       /**
        * Input Tokens
-       * @description Tokens read, cached ones included.
+       * @description Input tokens, cached ones included.
        */
       input_tokens: number;
       /**
        * Input Cached Tokens
-       * @description Of these, served from the KV cache.
+       * @description Input tokens served from the KV cache.
        */
       input_cached_tokens: number;
       /**
        * Output Tokens
-       * @description Tokens generated.
+       * @description Generated tokens.
        */
       output_tokens: number;
       /**
        * Output Delivered Tokens
-       * @description Of these, taken by the reader.
+       * @description Generated tokens that the client received.
        */
       output_delivered_tokens: number;
       /**
        * Max Output Tokens
-       * @description What was reserved.
+       * @description Output tokens that were reserved.
        */
       max_output_tokens: number;
-      /** @description The prompt by purpose. */
+      /** @description Prompt tokens by purpose. */
       components: components["schemas"]["ReportComponents"];
-      /** @description Null where there was no price. */
+      /** @description Cost; null without a price. */
       cost: components["schemas"]["Money"];
       /**
        * Price Ids
-       * @description The prices noted with it.
+       * @description Ids of the prices that it was costed with.
        */
       price_ids: string[];
       /**
        * First Token Us
-       * @description Microseconds to the first token.
+       * @description Time to the first token in microseconds.
        */
       first_token_us: number | null;
       /**
        * Total Us
-       * @description Microseconds in all.
+       * @description Total duration in microseconds.
        */
       total_us: number | null;
       /**
        * Reason
-       * @description Why an adjustment was made.
+       * @description Reason of an adjustment.
        */
       reason: string | null;
       /**
        * Documents
-       * @description What it read; their tokens sum to the context.
+       * @description Documents in the prompt; their tokens sum to the context tokens.
        */
       documents: components["schemas"]["EventDocument"][];
       /**
@@ -6856,15 +6853,15 @@ export interface components {
       prices: components["schemas"]["EventPrice"][];
       /**
        * Adjustments
-       * @description What was corrected since.
+       * @description Later adjustments.
        */
       adjustments: components["schemas"]["LineBody"][];
-      /** @description The cost with its adjustments. */
+      /** @description Cost including adjustments. */
       total_cost: components["schemas"]["Money"];
     };
     /**
      * WindowBody
-     * @description What one period of a budget has taken.
+     * @description The use of a budget in one period.
      */
     WindowBody: {
       /**
@@ -6876,7 +6873,7 @@ export interface components {
       object: "budget_window";
       /**
        * Series
-       * @description Which count it is in: a reset begins another.
+       * @description Number of the count; every reset begins a new one.
        * @example 1
        */
       series: number;
@@ -6892,29 +6889,29 @@ export interface components {
       end_time: number | null;
       /**
        * Used
-       * @description Taken by calls that have ended; tokens, or a decimal string of money.
+       * @description Used by completed calls: tokens, or a decimal string of money.
        */
       used: number | string;
       /**
        * Reserved
-       * @description Held by calls that run: the most they can take.
+       * @description Reserved by running calls: the most that they can use.
        */
       reserved: number | string;
     };
     /**
      * BudgetBody
-     * @description How the context window is spent.
+     * @description The use of the model's context window.
      */
     app__api__schemas__answers__BudgetBody: {
       /**
        * Context Window
-       * @description Tokens the model can hold.
+       * @description Size of the context window in tokens.
        * @example 8192
        */
       context_window: number;
       /**
        * Reserved Output
-       * @description Tokens kept for the answer.
+       * @description Tokens reserved for the answer.
        * @example 512
        */
       reserved_output: number;
@@ -6950,7 +6947,7 @@ export interface components {
       scope_type: string;
       /**
        * Scope Id
-       * @description Whose calls count.
+       * @description Id of the scope whose calls count.
        */
       scope_id: string;
       /**
@@ -6960,12 +6957,12 @@ export interface components {
       unit: string;
       /**
        * Currency
-       * @description Of a budget in money, ISO 4217 in lower case; null of one in tokens.
+       * @description Currency of a budget in money, ISO 4217 in lower case; null for a budget in tokens.
        */
       currency: string | null;
       /**
        * Limit
-       * @description A whole number of tokens, or of money a decimal string with at most 12 decimals.
+       * @description A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals.
        */
       limit: number | string;
       /**
@@ -6975,7 +6972,7 @@ export interface components {
       period: string;
       /**
        * Tz
-       * @description The zone of its days and months.
+       * @description IANA time zone of its days and months.
        */
       tz: string;
       /**
@@ -6985,22 +6982,22 @@ export interface components {
       enforcement: string;
       /**
        * Used
-       * @description Taken in this period by calls that have ended.
+       * @description Used in this period by completed calls.
        */
       used: number | string;
       /**
        * Reserved
-       * @description Held by calls that run.
+       * @description Reserved by running calls.
        */
       reserved: number | string;
       /**
        * Remaining
-       * @description What is left for new calls, at least 0.
+       * @description Remaining for new calls, at least 0.
        */
       remaining: number | string;
       /**
        * Reset At
-       * @description When the period ends, Unix seconds; null is never.
+       * @description When the period ends, Unix seconds; null: never.
        */
       reset_at: number | null;
       /**
@@ -7010,17 +7007,17 @@ export interface components {
       thresholds: number[];
       /**
        * Webhook Url
-       * @description Where alerts are posted; empty is nowhere.
+       * @description URL that alerts are posted to; empty: alerts are only logged.
        */
       webhook_url: string;
       /**
        * Series
-       * @description Which count it is in: a reset begins another.
+       * @description Number of the count; every reset begins a new one.
        */
       series: number;
       /**
        * Created By
-       * @description The user who set it.
+       * @description The user who created it.
        */
       created_by: string;
       /**
@@ -7036,7 +7033,7 @@ export interface components {
     Problem: {
       /**
        * Type
-       * @description Stable name of the problem.
+       * @description Stable identifier of the kind of problem.
        * @example urn:footnote:problem:not-found
        */
       type: string;
@@ -7054,7 +7051,7 @@ export interface components {
       status: number;
       /**
        * Detail
-       * @description What happened, in a sentence.
+       * @description The cause, in one sentence.
        * @example There is no such document.
        */
       detail: string;
