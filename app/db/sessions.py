@@ -1,4 +1,4 @@
-"""Sessions: what a browser holds instead of a key. The secret is in its cookie; here is only its SHA-256."""
+"""Browser sessions. The secret is in the browser's cookie; the database holds only its SHA-256."""
 
 import hmac
 import secrets
@@ -40,7 +40,7 @@ _joined = (
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Somebody who is signed in; `principal` has the role and limits its key has now. Times are Unix seconds."""
+    """A signed-in session; `principal` has the current role and limits of its key. Times are Unix seconds."""
 
     id: str
     principal: Principal
@@ -49,7 +49,7 @@ class Session:
 
 
 class SessionRepository:
-    """Sessions of all tenants. A session lives `hours`, and never longer than its key or its user may."""
+    """Sessions of all tenants. A session lasts `hours`, and ends when its key or its user ends."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SessionRepository:
         self._clock = clock
 
     def open(self, principal: Principal, *, with_key: bool) -> tuple[Session, str]:
-        """A session of the principal's user and its secret, 32 random bytes; expired ones are removed.
+        """Creates a session of the principal's user and its secret, 32 random bytes; deletes expired sessions.
 
         Args:
             principal: Who signs in.
@@ -96,7 +96,7 @@ class SessionRepository:
         return opened, secret
 
     def find(self, secret: str) -> Session | None:
-        """The session; None when there is none, or it, its key or its user's time is over."""
+        """The session; None when it, its key or its user does not exist, has expired or is disabled."""
         digest, now = digest_of(secret), self._clock()
         with self._database.read() as connection:
             row = connection.execute(_joined.where(access_session.c.secret_sha256 == digest)).one_or_none()
@@ -105,12 +105,12 @@ class SessionRepository:
         return Session(id=row.id, principal=_principal_of(row), created_at=row.created_at, expires_at=_end(row))
 
     def authenticate(self, secret: str) -> Principal | None:
-        """Whose session this is; None when it is nobody's or over."""
+        """The principal of the session; None when it is unknown or has ended."""
         found = self.find(secret)
         return None if found is None else found.principal
 
     def end(self, secret: str) -> None:
-        """Sign out; without effect where there is no such session."""
+        """Ends the session, if it exists."""
         with self._database.write() as connection:
             connection.execute(sa.delete(access_session).where(access_session.c.secret_sha256 == digest_of(secret)))
         self._on_change()

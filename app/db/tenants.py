@@ -1,4 +1,4 @@
-"""Tenants: made when they are first named or by an operator, never removed, since the ledger names them."""
+"""Tenants, created at first use or by an operator. They are never deleted, because the ledger refers to them."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Tenant:
 
 
 class TenantRepository:
-    """All tenants. `on_change` is told after every change that may let somebody in or keep somebody out."""
+    """All tenants. `on_change` is called after every change that may allow or deny access."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class TenantRepository:
         self._clock = clock
 
     def create(self, tenant_id: str, *, name: str, record: Record) -> Tenant:
-        """A new tenant; `record` writes it down.
+        """Creates a tenant; `record` writes the audit entry.
 
         Raises:
             Conflict: There is one with this id.
@@ -91,7 +91,7 @@ class TenantRepository:
     def update(
         self, tenant_id: str, *, name: str | Keep = KEEP, disabled: bool | Keep = KEEP, record: Record
     ) -> Tenant:
-        """Change what is given; `record` writes it down. Nobody of a disabled tenant is let in.
+        """Updates the given fields; `record` writes the audit entry. Keys of a disabled tenant are refused.
 
         Raises:
             NotFound: There is none with this id.
@@ -117,19 +117,19 @@ class TenantRepository:
 
 
 def disabled_at(before: float | None, *, disabled: bool, now: float) -> float | None:
-    """Since when it is disabled: the moment stays where nothing changes."""
+    """The time of disabling; an unchanged state keeps its time."""
     if not disabled:
         return None
     return now if before is None else before
 
 
 def ensure_tenant(connection: sa.Connection, tenant_id: str, *, now: float) -> None:
-    """Make the tenant unless it exists."""
+    """Creates the tenant unless it exists."""
     connection.execute(_NEW_TENANT.on(connection), {"id": tenant_id, "created_at": now})
 
 
 def ensure_user(connection: sa.Connection, tenant_id: str, user_id: str, *, now: float) -> None:
-    """Make the tenant and its user unless they exist."""
+    """Creates the tenant and its user unless they exist."""
     ensure_tenant(connection, tenant_id, now=now)
     connection.execute(_NEW_USER.on(connection), {"tenant_id": tenant_id, "id": user_id, "created_at": now})
 

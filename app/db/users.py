@@ -1,4 +1,4 @@
-"""Users: whom keys belong to and use is booked on. Their ids stay for good, since the ledger names them."""
+"""Users, who own keys and whose usage is recorded. Their rows are never deleted, because the ledger refers to them."""
 
 import time
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class User:
 
 
 class UserRepository:
-    """Users of all tenants. `on_change` is told after every change that may let somebody in or keep somebody out."""
+    """Users of all tenants. `on_change` is called after every change that may allow or deny access."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class UserRepository:
         self._clock = clock
 
     def create(self, user_id: str, *, tenant_id: str, name: str, record: Record) -> User:
-        """A new user; `record` writes it down.
+        """Creates a user; `record` writes the audit entry.
 
         Raises:
             Conflict: The tenant has one with this id.
@@ -96,7 +96,7 @@ class UserRepository:
         disabled: bool | Keep = KEEP,
         record: Record,
     ) -> User:
-        """Change what is given; `record` writes it down. A disabled user's keys and sessions are refused.
+        """Updates the given fields; `record` writes the audit entry. A disabled user's keys and sessions are refused.
 
         Raises:
             NotFound: No such user of this tenant.
@@ -118,7 +118,7 @@ class UserRepository:
         return after
 
     def remove(self, user_id: str, *, tenant_id: str, record: Record) -> User:
-        """Disable the user and end all its keys and sessions for good; the row stays, the ledger names it.
+        """Disables the user and ends all its keys and sessions; the row stays, because the ledger refers to it.
 
         Raises:
             NotFound: No such user of this tenant.
@@ -141,7 +141,7 @@ class UserRepository:
         return after
 
     def identified(self, *, issuer: str, subject: str, tenant_id: str, name: str) -> User:
-        """The user an OpenID provider's (issuer, subject) is here, made when it first signs in.
+        """The user of an OpenID provider's (issuer, subject), created at the first sign-in.
 
         Raises:
             InvalidRequest: A text that cannot be stored.

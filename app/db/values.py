@@ -1,4 +1,4 @@
-"""What both databases can hold: text without NUL, JSON numbers of 64 bits."""
+"""Values that both databases can store: text without NUL, JSON numbers of 64 bits; digests of secrets."""
 
 import hashlib
 import math
@@ -16,7 +16,7 @@ def require_text(text: str, *, param: str) -> None:
     """Check that `text` can be stored.
 
     Raises:
-        InvalidRequest: It holds NUL or half of a surrogate pair.
+        InvalidRequest: It holds NUL or a lone surrogate.
     """
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise InvalidRequest(f"The field {param} holds a character that cannot be stored.", param=param)

@@ -1,4 +1,4 @@
-"""Vectors of visible chunks by generation: which are missing, putting them there, and taking them away."""
+"""Vectors of visible chunks by generation: finds missing ones, stores and deletes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _AT_ONCE = 500  # keys in one statement
 
 @dataclass(frozen=True, slots=True)
 class Unembedded:
-    """A visible chunk without a vector in some generation, and whose it is."""
+    """A visible chunk without a vector in a generation, with its owner."""
 
     key: int
     tenant_id: str
@@ -26,7 +26,7 @@ class Unembedded:
 
 
 class VectorRepository:
-    """The vectors of generations that are built, caught up or let go."""
+    """The vectors of generations that are being built, updated or deleted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,7 +48,7 @@ class VectorRepository:
             ]
 
     def progress(self, generation: int) -> tuple[int, int]:
-        """How many visible chunks have a vector in `generation`, and how many there are."""
+        """The number of visible chunks with a vector in `generation`, and of all visible chunks."""
         lacking = sa.select(sa.func.count()).select_from(chunk).join(document, is_live()).where(_lacks(generation))
         visible = (
             sa.select(sa.func.coalesce(sa.func.sum(document_version.c.chunk_count), 0))
@@ -68,7 +68,7 @@ class VectorRepository:
     def store(self, generation: int, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
         """Store `(len(chunks), dim)` float32 rows as float16, in one transaction.
 
-        Chunks deleted meanwhile get none, and a vector that is there already stays as it is.
+        Chunks deleted meanwhile are skipped; existing vectors are not changed.
 
         Raises:
             StorageFull, StoreUnavailable: Nothing was written.
@@ -96,9 +96,9 @@ class VectorRepository:
                     )
 
     def purge(self, generation: int, *, after: int, limit: int) -> int | None:
-        """Delete at most `limit` vectors of a retired generation, those above key `after`; the last one's key.
+        """Deletes at most `limit` vectors of a retired generation with keys above `after`; returns the last key.
 
-        None when there was none left. Each call is its own small transaction: others write in between.
+        Returns None when none was left. Each call is its own small transaction, so that others can write in between.
         """
         own = chunk_vector.c.generation == generation
         with self._database.write() as connection:

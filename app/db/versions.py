@@ -14,7 +14,7 @@ _NEW_DOCUMENT, _NEW_VERSION, _NEW_JOB = sa.insert(document), sa.insert(document_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """Bytes to become a version, and who sent them. `size` is in bytes."""
+    """An upload that becomes a version, with its uploader. `size` is in bytes."""
 
     filename: str
     size: int
@@ -24,10 +24,10 @@ class Upload:
 
 
 def insert_document(connection: sa.Connection, new: NewDocument, upload: Upload, *, now: float) -> None:
-    """A new document with its first version, queued.
+    """Inserts a document with its first version, queued.
 
     Raises:
-        sqlalchemy.exc.IntegrityError: Its external id or its content is there already.
+        sqlalchemy.exc.IntegrityError: Its external id or its content exists already.
     """
     connection.execute(
         _NEW_DOCUMENT,
@@ -53,7 +53,7 @@ def insert_document(connection: sa.Connection, new: NewDocument, upload: Upload,
 
 
 def insert_version(connection: sa.Connection, existing: Document, upload: Upload, *, replace: bool, now: float) -> None:
-    """The next version of a locked document, queued; a version still waiting or being indexed is overtaken."""
+    """Inserts the next version of a locked document, queued; it supersedes a version that is not indexed yet."""
     version = existing.version + 1
     cancel_jobs(connection, existing.id, now=now)
     _insert_version(connection, existing.id, version, upload, now=now)
@@ -71,7 +71,7 @@ def insert_version(connection: sa.Connection, existing: Document, upload: Upload
 
 
 def requeue(connection: sa.Connection, existing: Document, *, user_id: str, key_id: str, now: float) -> None:
-    """A new job for the newest version of a locked document whose last job has failed."""
+    """Queues a new job for the newest version of a locked document whose last job has failed."""
     replace = connection.execute(sa.select(job.c.replace).where(job.c.id == existing.job_id)).scalar_one()
     job_id = _insert_job(
         connection,

@@ -1,4 +1,4 @@
-"""Every table of Footnote on one metadata: for migrations, which compare all of it."""
+"""All tables of Footnote on one metadata object, which migrations compare with the database."""
 
 import app.db.tables.access
 import app.db.tables.budgets

@@ -1,4 +1,4 @@
-"""The tables of signing in: sessions, and who an OpenID provider's users are here. Times are Unix seconds."""
+"""The tables of access: sessions, OpenID identities, limits and the audit log. Times are Unix seconds."""
 
 import sqlalchemy as sa
 

@@ -14,7 +14,7 @@ def _count(name: str) -> sa.Column[int]:
 
 
 def _label(name: str) -> sa.Column[str]:
-    """Text that groups: empty where there is none, so that sums by group need no NULL."""
+    """A text column for grouping; empty instead of NULL, so that sums by group need no NULL."""
     return sa.Column(name, sa.Text, nullable=False, server_default=sa.text("''"))
 
 
