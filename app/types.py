@@ -14,11 +14,16 @@ DEFAULT_TENANT = "default"
 
 
 class Role(StrEnum):
-    """Permission level of a key: administer, read and write documents, or only read and ask."""
+    """Permission level of a key, from the highest to the lowest: administer, write documents, or only read and ask."""
 
     ADMIN = "admin"
     MEMBER = "member"
     READER = "reader"
+
+    def includes(self, required: "Role") -> bool:
+        """Whether this role has all permissions of `required`."""
+        ranked = list(Role)
+        return ranked.index(self) <= ranked.index(required)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 A source keeps its number from the prompt (`[2] report.pdf, pages 3-4`) to the footnote that cites it (`[2]`). Whatever
 writes, reads or removes such a number does it with this module; a decoder that allows markers of presented sources
-only has its own grammar of them (`generation.citations`).
+only has its own grammar of them (`generation.citation_grammar`).
 """
 
 import re
@@ -51,10 +51,16 @@ def header_of(number: int, chunk: Chunk) -> str:
     return line + "\n"
 
 
+def number_at(place: int) -> int:
+    """The number of the source at `place` of the prompt; places count from 0, numbers from 1."""
+    return place + 1
+
+
 def numbered(source: Source, place: int, *, count_tokens: Callable[[str], int]) -> Source:
     """`source` as the one at `place` of the prompt, from 0: with its number, its header and its tokens."""
-    header = header_of(place + 1, source.hit.chunk)
-    return replace(source, number=place + 1, header=header, tokens=count_tokens(header) + count_tokens(source.body))
+    number = number_at(place)
+    header = header_of(number, source.hit.chunk)
+    return replace(source, number=number, header=header, tokens=count_tokens(header) + count_tokens(source.body))
 
 
 def _label(name: str) -> str:

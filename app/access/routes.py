@@ -196,8 +196,6 @@ _UNLISTED: tuple[RouteRule, ...] = (
 )
 _DENIED = RouteRule("*", "", _ADMIN)
 
-_RANK = {_READER: 0, _MEMBER: 1, _ADMIN: 2}
-
 
 def rule_for(method: str, path: str) -> RouteRule:
     """The row that covers `method path`: the first one of `ROUTES`, or a row that denies.
@@ -221,7 +219,7 @@ def is_public(path: str, method: str = "GET") -> bool:
 def refusal(principal: Principal, method: str, path: str) -> str | None:
     """The reason for which the principal may not send `method path`, in one sentence; None where it may."""
     rule = rule_for(method, path)
-    if _RANK[principal.role] < _RANK[rule.role]:
+    if not principal.role.includes(rule.role):
         return f"This needs a key with the role '{rule.role}'."
     if rule.reach is Reach.INSTALLATION and not principal.is_operator:
         return "This concerns the whole installation: it needs an administrator's key of the first tenant."

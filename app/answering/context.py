@@ -17,7 +17,7 @@ from app.telemetry.stations import station
 from generation.ports import Engine, Tokenizer
 from generation.prefix import order_for_reuse
 from retrieval.compress import Order, compress, edges_first
-from retrieval.footnote_numbers import header_of
+from retrieval.footnote_numbers import header_of, number_at
 from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.types import Context, Hit, Source
 
@@ -39,7 +39,7 @@ def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable
     def order(sources: Sequence[Source]) -> list[int]:
         def render(source: int, place: int) -> list[int]:
             found = sources[source]
-            return shown(tokenizer, header=header_of(place + 1, found.hit.chunk), body=found.body)
+            return shown(tokenizer, header=header_of(number_at(place), found.hit.chunk), body=found.body)
 
         if len(head) >= _WHOLE_BLOCK and not cached(head):  # then nothing behind it is cached either
             return edges_first(sources)

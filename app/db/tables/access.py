@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from app.db.tables.documents import metadata
+from app.db.tables.documents import ROLE_CHECK, metadata
 
 # What a browser holds instead of a key. Rows are removed when they have expired, at the next sign-in.
 access_session = sa.Table(
@@ -17,7 +17,7 @@ access_session = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("expires_at", sa.Double, nullable=False, index=True),
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
-    sa.CheckConstraint("role IN ('admin', 'member', 'reader')", name="role"),
+    sa.CheckConstraint(ROLE_CHECK, name="role"),
     sa.CheckConstraint("(key_id IS NULL) <> (role IS NULL)", name="key_or_role"),
     sa.Index(None, "key_id"),
     sa.Index(None, "tenant_id", "user_id"),

@@ -7,6 +7,7 @@ and live in the migrations alone.
 import sqlalchemy as sa
 
 from app.db.dialect import json_column
+from app.types import Role
 
 metadata = sa.MetaData(
     naming_convention={
@@ -17,6 +18,9 @@ metadata = sa.MetaData(
         "ck": "ck_%(table_name)s_%(constraint_name)s",
     }
 )
+
+ROLE_CHECK = f"role IN ({', '.join(repr(role.value) for role in Role)})"
+"""The SQL condition that a column `role` holds a role."""
 
 _Queryable = json_column()
 _Json = sa.JSON(none_as_null=True)
@@ -61,7 +65,7 @@ api_key = sa.Table(
     sa.Column("previous_sha256", sa.Text),
     sa.Column("previous_expires_at", sa.Double),
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
-    sa.CheckConstraint("role IN ('admin', 'member', 'reader')", name="role"),
+    sa.CheckConstraint(ROLE_CHECK, name="role"),
     sa.Index(None, "tenant_id", "created_at"),
     sa.Index("uq_api_key_previous_sha256", "previous_sha256", unique=True),
 )
