@@ -2389,7 +2389,7 @@ export interface components {
     };
     /**
      * FileState
-     * @description A vector store file's status.
+     * @description The status of a file in a vector store.
      * @enum {string}
      */
     FileState: "in_progress" | "completed" | "failed" | "cancelled";
@@ -5650,7 +5650,7 @@ export interface components {
     };
     /**
      * Role
-     * @description Permission level of a key: administer, read and write documents, or only read and ask.
+     * @description Permission level of a key, from the highest to the lowest: administer, write documents, or only read and ask.
      * @enum {string}
      */
     Role: "admin" | "member" | "reader";
