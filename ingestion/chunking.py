@@ -43,7 +43,7 @@ class Chunker:
     that what stands at a boundary is found with what surrounds it.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, max_tokens: int = 256, overlap: int = 32) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, max_tokens: int, overlap: int) -> None:
         """`tokenizer` is the embedder's; its padding and truncation are ignored.
 
         Raises:

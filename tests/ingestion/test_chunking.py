@@ -149,7 +149,7 @@ def test_a_passage_knows_the_pages_it_stands_on() -> None:
         builder.append(BlockKind.PARAGRAPH, text)
     extraction = builder.build(MediaType.PDF)
 
-    passages = Chunker(word_piece(), max_tokens=256).chunk(extraction)
+    passages = Chunker(word_piece(), max_tokens=256, overlap=32).chunk(extraction)
 
     for passage in passages:
         on = {
@@ -163,7 +163,7 @@ def test_a_passage_knows_the_pages_it_stands_on() -> None:
 
 
 def test_without_pages_a_passage_has_none() -> None:
-    passage = Chunker(word_piece()).chunk(document("text"))[0]
+    passage = Chunker(word_piece(), max_tokens=256, overlap=32).chunk(document("text"))[0]
 
     assert (passage.page_start, passage.page_end) == (None, None)
 
@@ -171,7 +171,7 @@ def test_without_pages_a_passage_has_none() -> None:
 def test_the_tokenizer_given_is_left_as_it_was() -> None:
     before = word_piece().to_str()
 
-    Chunker(word_piece())
+    Chunker(word_piece(), max_tokens=256, overlap=32)
 
     assert word_piece().to_str() == before
 

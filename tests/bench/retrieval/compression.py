@@ -138,9 +138,10 @@ def main() -> None:
     asked = parser.parse_args()
     models_dir = load_settings().models_dir
     embedder = Tokenizer.from_file(str(Path(resolve(DEFAULT_EMBEDDER, models_dir=models_dir)) / "tokenizer.json"))
+    chunker = Chunker(embedder, max_tokens=256, overlap=32)
     count = ChatTokenizer.load(resolve(DEFAULT_GENERATOR, models_dir=models_dir)).count
     for name in asked.sets:
-        found = cases(name, questions=asked.questions, chunker=Chunker(embedder), vectors=asked.vectors)
+        found = cases(name, questions=asked.questions, chunker=chunker, vectors=asked.vectors)
         scored = {
             f"{share} %": {variant: measure(found, count, worth, share) for variant, worth in VARIANTS.items()}
             for share in SHARES
