@@ -1,4 +1,4 @@
-"""What docs/deploy and docker hand to other programs is accepted by them, and what the documents name exists."""
+"""The files in docs/deploy and docker are accepted by the programs they configure."""
 
 import re
 import shutil
@@ -65,7 +65,7 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_nginx_takes_its_file(tmp_path: Path) -> None:
+def test_nginx_accepts_its_configuration_file(tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     certificate, key = tmp_path / "fullchain.pem", tmp_path / "privkey.pem"
@@ -88,7 +88,7 @@ def test_nginx_takes_its_file(tmp_path: Path) -> None:
     assert "test is successful" in accepted("nginx", "-t", "-c", whole, "-e", tmp_path / "error.log")
 
 
-def test_caddy_takes_its_file() -> None:
+def test_caddy_accepts_its_configuration_file() -> None:
     accepted("caddy", "validate", "--config", DEPLOY / "Caddyfile", "--adapter", "caddyfile")
 
 
@@ -107,7 +107,7 @@ def test_alerts_and_dashboard_ask_for_the_job_that_is_scraped() -> None:
 
 
 @pytest.mark.parametrize("name", ["footnote.service", "footnote-backup.service", "footnote-backup.timer"])
-def test_systemd_takes_a_unit(name: str, tmp_path: Path) -> None:
+def test_systemd_accepts_each_unit_file(name: str, tmp_path: Path) -> None:
     program = tmp_path / "footnote"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The image's recipe keeps its promises, as far as reading it can tell: no Docker is needed here."""
+"""The Dockerfile and the compose file follow our rules, checked by reading them, without Docker."""
 
 import importlib.util
 import json

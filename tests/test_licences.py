@@ -1,4 +1,4 @@
-"""What Footnote installs may be used, changed and passed on by everyone: no licence among it forbids or taints that."""
+"""Every installed dependency has a licence that permits use, change and redistribution."""
 
 import re
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def test_no_licence_forbids_use_or_taints_what_it_is_used_in():
         "CC-BY-NC 4.0 NonCommercial",
     ],
 )
-def test_such_licences_are_recognised(licence):
+def test_refused_licences_are_recognised(licence):
     assert REFUSED.search(licence)
 
 
@@ -83,5 +83,5 @@ def test_such_licences_are_recognised(licence):
     "licence",
     ["Apache-2.0", "MIT", "LGPL-3.0-only", "License :: OSI Approved :: GNU Lesser General Public License v3 (LGPLv3)"],
 )
-def test_others_are_not(licence):
+def test_permitted_licences_are_not_matched_as_refused(licence):
     assert not REFUSED.search(licence)

@@ -1,4 +1,4 @@
-"""docker/lock.py writes what pip would install with the hashes it would check."""
+"""docker/lock.py writes the packages that pip would install, with their hashes."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The wheel holds the application, all of it, and nothing else (docs/adr/0002)."""
+"""The wheel contains the whole application and nothing else (docs/adr/0002)."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""app.client: what a server answers besides what was asked for is a refusal in a sentence."""
+"""app.client raises a plain error for responses that are not what it asked for."""
 
 import httpx
 import pytest

@@ -46,7 +46,7 @@ def _texts(nodes: Iterable[ast.AST | None]) -> set[str]:
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
-def test_no_other_module_asks_which_database_it_runs_on():
+def test_only_the_listed_modules_depend_on_the_database_dialect():
     found = {
         str(path.relative_to(ROOT)) for path in (ROOT / "app").rglob("*.py") if asks(path.read_text(encoding="utf-8"))
     }
@@ -69,7 +69,7 @@ def test_no_other_module_asks_which_database_it_runs_on():
         "if kind_of(connection): pass",
     ],
 )
-def test_a_question_is_recognised(source: str):
+def test_code_that_depends_on_the_dialect_is_recognised(source: str):
     assert asks(source)
 
 
@@ -82,5 +82,5 @@ def test_a_question_is_recognised(source: str):
         "def upserted(table) -> PerDialect[Insert]: ...",
     ],
 )
-def test_what_is_the_same_on_both_is_no_question(source: str):
+def test_dialect_neutral_code_is_not_reported(source: str):
     assert not asks(source)

@@ -37,7 +37,7 @@ def test_only_the_settings_read_the_environment() -> None:
     assert found == ELSEWHERE
 
 
-def test_every_way_to_the_environment_is_seen() -> None:
+def test_every_way_to_read_the_environment_is_detected() -> None:
     sources = ("import os\nos.getenv('A')", "from os import environ", "import os\nos.environ['A']", "f(envvar='A')")
 
     assert all(uses_of_the_environment(source) for source in sources)

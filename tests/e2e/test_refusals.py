@@ -1,4 +1,4 @@
-"""What a server says to what it cannot serve, and that it goes on."""
+"""The server refuses invalid requests with the right status, and goes on serving."""
 
 import http.client
 import time

@@ -1,4 +1,4 @@
-"""Streams side by side, and readers who leave."""
+"""Concurrent streams, clients that disconnect, and cancellation."""
 
 import json
 import threading

@@ -278,7 +278,7 @@ def test_an_expiry_is_set_and_lifted(client):
     assert client.patch(path, json={"expires_in": None}).json()["expires_at"] is None
 
 
-def test_nobody_locks_themselves_out(client):
+def test_an_administrator_cannot_disable_or_delete_their_own_user(client):
     assert client.patch("/v1/admin/users/admin", json={"disabled": True}).status_code == 409
     assert client.delete("/v1/admin/users/admin").status_code == 409
 

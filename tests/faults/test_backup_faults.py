@@ -236,7 +236,7 @@ def test_a5_every_acknowledged_original_survives_power_loss(tmp_path_factory, co
 
 
 @pytest.mark.parametrize(("forgotten", "left"), [("files", b""), ("folders", None)])
-def test_a5_the_model_would_notice_a_forgotten_sync(tmp_path, forgotten, left):
+def test_a5_the_disk_model_loses_data_when_an_fsync_is_left_out(tmp_path, forgotten, left):
     disk = DurableDisk(tmp_path)
 
     def forgetful(descriptor: int) -> None:

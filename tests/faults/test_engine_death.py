@@ -1,4 +1,4 @@
-"""When the engine's thread dies, or has no memory, the process stays up, settles the books, and serves again."""
+"""When the engine's thread dies or runs out of memory, its calls are settled and service resumes."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Between tenants, and between the collections of one (cases E2, E3, E4, E5): nothing of the other's in any answer.
+"""Tenants, and limited keys within one, never see each other's data (cases E2, E3, E4, E5).
 
 The quick form of `python -m tests.bench.service.isolation`, which makes ten thousand requests.
 """
@@ -178,7 +178,7 @@ def test_e2_a_limited_administrator_reads_no_report_and_manages_only_keys_within
     assert wider.status_code in {403, 422}
 
 
-def test_e2_what_anyone_may_read_names_nobody(made: Tenancies) -> None:
+def test_e2_public_routes_and_refusals_contain_no_tenants_data(made: Tenancies) -> None:
     nobody = Caller("nobody", "nobody", Role.READER, None, {})
     for path in ("/metrics", "/readyz", "/healthz", "/openapi.json", "/v1/documents", "/nowhere"):
         response = made.client.get(path)

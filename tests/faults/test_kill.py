@@ -1,4 +1,4 @@
-"""kill -9 at bad moments: nothing acknowledged is lost, nothing is half visible, the books are closed."""
+"""kill -9 while ingesting and streaming: acknowledged data survives and open calls are settled."""
 
 import sqlite3
 import threading
@@ -60,7 +60,7 @@ def assert_index_equals_sql(server: Server | ForkedServer) -> None:
     assert len(found["data"]) == min(live, 100)
 
 
-def test_killed_while_it_reads_fifty_documents_and_streams_an_answer(server):
+def test_a_server_killed_while_ingesting_and_streaming_loses_nothing_acknowledged(server):
     """The real models, whose start takes long: one kill finds both under way."""
     server.start()
     body = {

@@ -15,7 +15,7 @@ QUICK = POINTS[::3]  # `make faults-ingest` goes through all of them
 pytestmark = pytest.mark.timeout(300)
 
 
-def test_every_point_is_a_function_there_is() -> None:
+def test_every_kill_point_names_an_existing_function() -> None:
     for point in POINTS:
         module, _, name = point.function.partition(":")
         assert callable(attrgetter(name)(import_module(module))), point

@@ -172,7 +172,7 @@ def test_killed_at_random_moments_of_a_mixed_load_the_books_agree_each_time(tmp_
 
 
 @pytest.mark.timeout(300)
-def test_the_look_of_that_test_finds_a_bill_that_differs(tmp_path: Path) -> None:
+def test_the_check_after_random_kills_detects_a_bill_without_its_row(tmp_path: Path) -> None:
     accounts = killed_at_random(tmp_path, kills=1, seed=12, report=lambda *_: None)
     accounts.bills["req_never"] = {
         "prompt_tokens": 1,
@@ -209,7 +209,7 @@ def test_f8_settled_twice_out_of_order_or_after_recovery_has_one_effect(
         database.close()
 
 
-def test_f8_on_either_database(database: Database) -> None:
+def test_f8_repeated_settlement_has_one_effect_on_sqlite_and_postgresql(database: Database) -> None:
     one_effect(database, [(0, "settle"), (0, "again"), (1, "recover"), (1, "settle"), (2, "again")], [3, 1, 0, 2])
 
 

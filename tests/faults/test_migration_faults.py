@@ -111,7 +111,7 @@ def test_an_upgrade_keeps_a_whole_copy_from_before_that_only_its_owner_reads(tmp
     assert state_of(f"sqlite:///{copy}") == (OLD, 42)
 
 
-def test_the_newest_copies_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_pre_upgrade_copies_are_kept(tmp_path: Path) -> None:
     copies, made = tmp_path / "backups", []
     for number in range(KEPT + 2):
         url = f"sqlite:///{tmp_path / f'{number}.db'}"

@@ -183,7 +183,7 @@ D7 = {"one line": "word " * 40_000, "blanks": "x" + " " * 200_000, "a!": "a!" * 
 
 @pytest.mark.parametrize("text", D7.values(), ids=D7.keys())
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.py", "a.eml", "a.rtf"])
-def test_d7_text_without_joints_is_read_and_cut_in_one_pass(read: Read, name: str, text: str) -> None:
+def test_d7_text_without_break_points_is_read_and_cut_within_the_token_limit(read: Read, name: str, text: str) -> None:
     before = {"a.eml": "Subject: s\n\n", "a.rtf": r"{\rtf1 "}.get(name, "")
     if name == "a.csv":  # a cell of more than 128 KiB is none
         with pytest.raises(Malformed, match="columns"):
@@ -205,7 +205,9 @@ def test_d7_text_without_joints_is_read_and_cut_in_one_pass(read: Read, name: st
         ("a", b"PK is how this text begins", MediaType.TEXT),
     ],
 )
-def test_d8_bytes_decide(read: Read, name: str, data: bytes, media_type: MediaType) -> None:
+def test_d8_the_media_type_is_decided_by_the_bytes_not_the_file_name(
+    read: Read, name: str, data: bytes, media_type: MediaType
+) -> None:
     assert read(name, data).media_type is media_type
 
 

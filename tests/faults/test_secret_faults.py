@@ -1,4 +1,4 @@
-"""E9: what is secret and what people wrote is in its own column alone: in no log, error, metric or trace."""
+"""E9: secrets and users' text appear in no log, error, metric, trace or foreign column."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""SIGTERM: nothing new is taken, what runs may finish, what then still runs is told so, and the books are closed."""
+"""SIGTERM drains the server: new work is refused, running work may finish, and open calls are settled."""
 
 import signal
 import threading

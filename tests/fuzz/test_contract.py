@@ -1,4 +1,4 @@
-"""The contract under fuzz, small: the long form is `python -m tests.fuzz --requests 20000`."""
+"""A short fuzz of the API against its OpenAPI document; the long form is `python -m tests.fuzz --requests 20000`."""
 
 from collections.abc import Iterator
 

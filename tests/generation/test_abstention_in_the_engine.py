@@ -243,7 +243,7 @@ async def test_the_text_is_exactly_the_refusal_streamed_or_not_and_the_score_is_
     assert free.abstention == pytest.approx(refused.abstention)
 
 
-async def test_a_prompt_from_the_cache_scores_as_it_did(engine: LocalEngine) -> None:
+async def test_a_cached_prompt_gets_the_same_abstention_score(engine: LocalEngine) -> None:
     _, first = await ask(engine, watching(None))
     _, again = await ask(engine, watching(None))
 
@@ -251,7 +251,7 @@ async def test_a_prompt_from_the_cache_scores_as_it_did(engine: LocalEngine) -> 
     assert again.abstention == pytest.approx(first.abstention)
 
 
-async def test_nothing_is_reported_that_was_not_asked_for(engine: LocalEngine) -> None:
+async def test_no_abstention_score_is_reported_unless_requested(engine: LocalEngine) -> None:
     _, done = await ask(engine, replace(watching(None), abstention=None))
 
     assert done.abstention is None
@@ -287,7 +287,7 @@ def test_a_threshold_is_a_probability_above_zero(threshold: float) -> None:
         Abstention((1,), threshold)
 
 
-def test_a_refusal_has_words_and_may_be_said() -> None:
+def test_an_empty_or_disallowed_refusal_raises_value_error() -> None:
     with pytest.raises(ValueError, match="at least one token"):
         Abstention(())
     with pytest.raises(ValueError, match="allowed_tokens"):

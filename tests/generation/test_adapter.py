@@ -149,7 +149,7 @@ def test_an_engine_loads_its_adapter_and_is_named_by_it(tmp_path: Path, dtype: A
         ({"rank_pattern": {"(": 3}}, "not as peft writes it"),
     ],
 )
-def test_what_merging_would_not_reproduce_is_refused_by_name(
+def test_adapter_settings_that_merging_cannot_reproduce_are_refused_by_name(
     tmp_path: Path, changed: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ModelUnavailable, match=f"The adapter 'a' cannot be used: .*{said}"):

@@ -1,4 +1,4 @@
-"""What a request may ask of its sequence beside tokens: a form, a deadline, log probabilities, a turn."""
+"""Options of a generation request beyond sampling: schema, deadline, log probabilities and fairness."""
 
 import asyncio
 import json
@@ -58,7 +58,7 @@ async def ask(engine: LocalEngine, asked: GenerationRequest) -> tuple[list[Delta
     return await read(engine.submit(asked, observer=RecordingObserver()))
 
 
-async def test_a_schema_is_kept_with_drafts_and_without(engine: LocalEngine) -> None:
+async def test_output_satisfies_its_json_schema_with_and_without_drafts(engine: LocalEngine) -> None:
     schema = {
         "type": "object",
         "properties": {"ok": {"type": "boolean"}, "kind": {"enum": ["a", "b"]}},
@@ -157,7 +157,7 @@ async def test_a_deadline_ends_a_sequence_with_what_it_has() -> None:
     assert done.text == "".join(delta.text for delta in deltas)
 
 
-async def test_a_deadline_passes_for_who_still_waits() -> None:
+async def test_a_waiting_sequence_ends_at_its_deadline_without_tokens() -> None:
     engine = scripted_engine(ScriptedRunner(before_step=lambda plan: time.sleep(0.01)), max_running=1)
     first = engine.submit(request("first", max_tokens=60), observer=RecordingObserver())
     late = engine.submit(replace(request("late"), deadline_s=0.05), observer=RecordingObserver())

@@ -101,7 +101,7 @@ def test_ragged_steps_equal_attention_spelled_out(
 @pytest.mark.parametrize(
     "asked", [{"s_aux": torch.zeros(HEADS)}, {"position_bias": torch.zeros(1)}, {"is_causal": False}]
 )
-def test_what_it_does_not_compute_it_refuses(asked: dict[str, object]) -> None:
+def test_unsupported_attention_arguments_raise_not_implemented(asked: dict[str, object]) -> None:
     query, key, value = (tensor[None] for tensor in random_sequence(2, seed=0))
 
     with pytest.raises(NotImplementedError):

@@ -1,4 +1,4 @@
-"""generation.block_pool keeps balanced books, evicts one block at a time, and takes no digest at its word."""
+"""generation.block_pool: allocation, eviction of single blocks, and matching by verified digest."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ def test_pressure_takes_what_is_needed_and_no_more() -> None:
         assert len(pool.match(keys)) == left
 
 
-def test_too_much_is_refused_and_changes_nothing() -> None:
+def test_an_allocation_beyond_the_free_blocks_returns_none_and_evicts_nothing() -> None:
     pool = BlockPool(blocks=3, block_tokens=1)
     keys = fill(pool, 1, 2)
     held = pool.allocate(1)
@@ -71,7 +71,7 @@ def test_too_much_is_refused_and_changes_nothing() -> None:
     pool.check_integrity()
 
 
-def test_a_digest_that_lies_is_no_hit() -> None:
+def test_a_digest_collision_with_other_tokens_or_parent_is_no_match() -> None:
     pool = BlockPool(blocks=3, block_tokens=1)
     [key] = fill(pool, 1)
 

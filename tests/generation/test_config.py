@@ -1,4 +1,4 @@
-"""generation.config refuses what could not run."""
+"""generation.config refuses invalid settings by name."""
 
 from typing import Any
 

@@ -90,7 +90,7 @@ def test_no_random_walk_writes_a_marker_that_dangles(sources: int, seed: int) ->
     assert_no_marker_dangles(text, sources=sources)
 
 
-def test_random_walks_do_cite() -> None:
+def test_random_walks_under_the_constraint_do_write_markers() -> None:
     tokenizer, compiler = tiny()
     text = random_walk(
         tokenizer,
@@ -163,7 +163,7 @@ def test_markers_of_presented_sources_may_be_written(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["[13", "[0", "[01", "[]", "[ ]", "[a", "[1 2", "[1,]", "[1,,2", "[[", "[1\n", "[-1", "[1.0"]
 )
-def test_anything_else_in_a_bracket_may_not(text: str) -> None:
+def test_malformed_or_unpresented_markers_are_forbidden(text: str) -> None:
     assert not reads(text, sources=12)
 
 
@@ -202,7 +202,7 @@ def test_a_clone_looks_ahead_without_moving_the_sequence() -> None:
     assert len(allowed(ahead)) > len(before)
 
 
-def test_a_forbidden_token_is_a_mistake_of_ours() -> None:
+def test_advancing_over_a_forbidden_token_raises_assertion_error() -> None:
     tokenizer, compiler = tiny()
     constraint = compiler.compile(CitationMarkers(3))
 

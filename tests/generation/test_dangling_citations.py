@@ -199,7 +199,7 @@ def test_no_random_model_writes_a_marker_that_dangles(
             assert_no_marker_dangles(done.text, sources=sources)
 
 
-def test_the_bait_is_taken_where_nothing_forbids_it_and_drafts_are_tried() -> None:
+def test_only_unconstrained_models_write_dangling_markers_from_a_baiting_prompt() -> None:
     ids = tokenizer()
     requests = [
         GenerationRequest(

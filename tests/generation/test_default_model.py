@@ -1,4 +1,4 @@
-"""The default generator, where it is installed, says what transformers' generate says."""
+"""The default generator, where installed, gives the tokens of transformers' generate."""
 
 import os
 from pathlib import Path

@@ -179,6 +179,6 @@ def test_a_span_outside_the_prompt_is_refused(span):
         SourceDrafter([1, 2, 3], sources=[span])
 
 
-def test_matches_need_a_length():
+def test_a_minimum_match_of_zero_is_refused():
     with pytest.raises(ValueError, match="min_match"):
         SourceDrafter([1], min_match=0)

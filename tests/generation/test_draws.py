@@ -1,4 +1,4 @@
-"""generation.draws gives every row what it would get alone."""
+"""generation.draws samples each row of a batch independently of the others."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""What the engine counts is what its sequences are billed: whatever is cancelled, preempted, found, or fails."""
+"""The engine's counters equal the sum of its sequences' bills, also after cancellation, preemption and failure."""
 
 import random
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def test_the_counters_are_the_sum_of_the_bills(
     assert stats.requests == len(asked)
 
 
-def test_rooms_are_lost_in_that_test() -> None:
+def test_the_cramped_engine_of_this_test_does_preempt_and_recompute() -> None:
     """It would prove little if nothing ever gave way."""
     engine = scripted_engine(
         CrampedRunner(seed=1, room=60, failing=False), max_running=4, step_tokens=16, reader_grace_s=0.0

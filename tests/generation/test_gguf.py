@@ -1,4 +1,4 @@
-"""Weights in llama.cpp's format load as what they are."""
+"""Weights in the GGUF format give the same logits as the weights they were made from."""
 
 from pathlib import Path
 

@@ -55,7 +55,7 @@ def test_without_a_device_the_real_capture_is_given_up() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_on_a_device_the_real_capture_holds_and_says_the_same() -> None:
+def test_on_a_gpu_captured_graphs_give_the_same_tokens_as_eager_steps() -> None:
     capture = CudaCapture()
     requests = [replace(asked(n, outputs=4 + 5 * (n % 4), arrives=2 * n), sampling=0) for n in range(11)]
 
@@ -176,7 +176,7 @@ def test_each_shape_is_captured_once() -> None:
     assert len(capture.recordings) == 2 == len(eagerly)
 
 
-def test_a_model_that_is_not_well_decides_nothing_about_graphs() -> None:
+def test_nan_logits_do_not_disable_graph_replay() -> None:
     capture = Recorder()
     graphs, eagerly, eager = counting_graphs(capture)
 

@@ -1,4 +1,4 @@
-"""generation.graphs: decode steps by recordings say what steps kernel by kernel say, or are not used."""
+"""generation.graphs: replayed decode steps give the tokens of eager steps, or are switched off."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ def singles(sequences: Sequence[SequenceState]) -> list[Work[SequenceState]]:
     return [Work(sequence, 1, sampled=True, is_decode=True) for sequence in sequences]
 
 
-def test_batches_that_grow_and_shrink_say_what_each_sequence_says_alone() -> None:
+def test_replays_over_changing_batch_sizes_give_the_tokens_of_each_sequence_alone() -> None:
     capture = Recorder()
     requests = [asked(n, outputs=4 + 5 * (n % 4), arrives=2 * n) for n in range(11)]
 
@@ -34,7 +34,7 @@ def test_batches_that_grow_and_shrink_say_what_each_sequence_says_alone() -> Non
     assert capture.replays > 12
 
 
-def test_sequences_that_give_way_and_come_back_say_the_same() -> None:
+def test_replays_with_preempted_sequences_give_the_tokens_of_each_alone() -> None:
     capture = Recorder()
     requests = [asked(n, outputs=20, length=8) for n in range(4)]
     stage = staged(capture, blocks=20)

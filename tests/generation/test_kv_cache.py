@@ -64,7 +64,7 @@ def test_the_first_sequence_writing_on_does_not_change_what_the_second_found() -
     assert torch.equal(cache.slab("b").tensor[:, :, :, :8], made)
 
 
-def test_only_what_is_computed_is_offered() -> None:
+def test_only_fully_computed_blocks_are_offered_to_the_prefix_cache() -> None:
     cache, keys = cache_of(100), keys_of(*range(12))
     cache.begin("a", keys, tokens=13, limit=11)
     compute(cache, "a", 0, 7)
@@ -74,7 +74,7 @@ def test_only_what_is_computed_is_offered() -> None:
     assert cache.match(keys, limit=12) == 4
 
 
-def test_growing_keeps_what_was_written() -> None:
+def test_growing_a_slab_keeps_its_keys_and_values() -> None:
     cache = cache_of(400)
     cache.begin("a", [], tokens=5, limit=0)
     made = compute(cache, "a", 0, 5)
@@ -86,7 +86,7 @@ def test_growing_keeps_what_was_written() -> None:
     cache.check_integrity()
 
 
-def test_running_sequences_push_cached_blocks_out_and_never_each_other() -> None:
+def test_running_sequences_evict_cached_blocks_but_never_each_other() -> None:
     cache, keys = cache_of(24), keys_of(*range(8))
     cache.begin("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
@@ -102,7 +102,7 @@ def test_running_sequences_push_cached_blocks_out_and_never_each_other() -> None
     cache.check_integrity()
 
 
-def test_a_reader_does_not_evict_what_it_is_about_to_read() -> None:
+def test_beginning_a_sequence_does_not_evict_the_cached_blocks_it_reuses() -> None:
     cache, keys = cache_of(16), keys_of(*range(8))
     cache.begin("a", keys, tokens=8, limit=8)
     compute(cache, "a", 0, 8)
@@ -113,7 +113,7 @@ def test_a_reader_does_not_evict_what_it_is_about_to_read() -> None:
     cache.check_integrity()
 
 
-def test_without_room_to_spare_nothing_is_kept_and_nothing_fails() -> None:
+def test_offering_to_a_full_cache_keeps_nothing_and_does_not_fail() -> None:
     cache, keys = cache_of(8), keys_of(*range(8))
     cache.begin("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
@@ -124,7 +124,7 @@ def test_without_room_to_spare_nothing_is_kept_and_nothing_fails() -> None:
     cache.check_integrity()
 
 
-def test_what_is_distrusted_is_gone() -> None:
+def test_discarded_blocks_are_not_found_again() -> None:
     cache, keys = cache_of(100), keys_of(*range(8))
     cache.begin("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
@@ -136,7 +136,7 @@ def test_what_is_distrusted_is_gone() -> None:
     cache.check_integrity()
 
 
-def test_switched_off_it_finds_nothing() -> None:
+def test_with_reuse_switched_off_no_prefix_is_found_or_cached() -> None:
     cache, keys = cache_of(100, reuse=False), keys_of(*range(8))
     cache.begin("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
@@ -156,7 +156,7 @@ def test_releasing_twice_is_harmless() -> None:
     assert cache.pool.free == 2
 
 
-def test_a_write_past_the_end_is_our_own_mistake() -> None:
+def test_a_write_past_the_end_of_a_slab_raises_assertion_error() -> None:
     cache = cache_of(4)
     cache.begin("a", [], tokens=4, limit=0)
 

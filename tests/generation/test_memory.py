@@ -26,7 +26,7 @@ def test_a_cpu_gets_slabs_and_pages_when_asked(loaded: LoadedModel) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here they run")
-def test_kernels_that_do_not_run_are_said_to_and_raise_nothing(
+def test_failing_kernels_are_logged_and_slabs_used_instead(
     loaded: LoadedModel, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR, logger="footnote.generation"):

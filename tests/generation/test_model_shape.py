@@ -23,7 +23,9 @@ GEMMA3 = Gemma3Config(text_config={"num_hidden_layers": 7, "num_key_value_heads"
     ],
     ids=["llama", "qwen2", "gpt2", "gemma3"],
 )
-def test_the_numbers_of_several_families(configuration: Any, shape: tuple[int, int, int, int]) -> None:
+def test_the_shape_is_read_from_configurations_of_several_model_families(
+    configuration: Any, shape: tuple[int, int, int, int]
+) -> None:
     read = ModelShape.of(configuration)
 
     assert (read.layers, read.kv_heads, read.head_dim, read.context_window) == shape

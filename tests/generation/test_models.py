@@ -1,4 +1,4 @@
-"""The engine says what transformers' own generate says, token for token, however it is scheduled."""
+"""The engine gives the tokens of transformers' generate, however requests are scheduled."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A device that runs out of memory costs the sequence it happens to, and nothing else: FAULTS.md C5, injected ×100."""
+"""An out-of-memory device fails only the sequence it happens to: FAULTS.md C5, injected ×100."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +64,6 @@ async def test_c5_a_hundred_times_out_of_memory_in_prefill_and_decode_costs_a_hu
 
 
 @pytest.mark.parametrize("kind", [EngineOutOfMemory, EngineStopped])
-def test_a_completions_sentence_is_the_exception_it_was(kind: type[GenerationError]) -> None:
+def test_a_completions_error_text_maps_back_to_its_exception_type(kind: type[GenerationError]) -> None:
     assert type(failure(str(kind()))) is kind
     assert type(failure("The model failed on this sequence.")) is GenerationError

@@ -57,7 +57,7 @@ def test_which_blocks_hold_a_sequence_does_not_matter(plan: list[list[int]], see
         assert torch.equal(first, second)
 
 
-def test_what_lies_before_the_window_may_be_gone() -> None:
+def test_attention_does_not_read_blocks_before_the_sliding_window() -> None:
     shape = Shape(window=20)
     query, key, value = shape.random_sequence(70, seed=0)
     tensors = shape.poisoned_tensors(6)
@@ -77,7 +77,7 @@ def test_what_lies_before_the_window_may_be_gone() -> None:
 
 @pytest.mark.parametrize(("window", "softcap"), [(None, None), (20, None), (None, 2.0), (7, 2.0)])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_the_static_reference_says_what_the_other_says(
+def test_the_static_reference_equals_attention_over_contiguous_keys(
     window: int | None, softcap: float | None, dtype: torch.dtype
 ) -> None:
     shape = Shape(window=window, softcap=softcap, scaling=0.3, dtype=dtype)
@@ -89,7 +89,7 @@ def test_the_static_reference_says_what_the_other_says(
         torch.testing.assert_close(output.double(), wanted, atol=1e-5, rtol=1e-5)
 
 
-def test_what_is_carried_comes_along_in_one_copy() -> None:
+def test_carried_numbers_are_uploaded_in_the_same_copy_as_the_page_index() -> None:
     tensors = tensors_of(8)
     copies: list[tuple[int, int]] = []
 
@@ -123,7 +123,7 @@ def tensors_of(blocks: int, *, block_tokens: int = 16) -> PagedTensors:
     )
 
 
-def test_rows_are_short_by_their_own_queries_alone() -> None:
+def test_a_row_is_classed_as_short_by_its_own_number_of_queries() -> None:
     rows = [
         PagedRow(0, 1, 20, [3, 1]),
         PagedRow(1, 1 + SHORT_QUERIES + 1, 0, [0, 2]),
@@ -172,7 +172,7 @@ def test_a_refilled_batch_keeps_its_memory_and_equals_a_new_one() -> None:
         ([PagedRow(0, 0, 0, [0])], "packed"),
     ],
 )
-def test_rows_that_would_read_elsewhere_are_our_own_mistake(rows: list[PagedRow], mistake: str) -> None:
+def test_invalid_page_tables_raise_assertion_error(rows: list[PagedRow], mistake: str) -> None:
     with pytest.raises(AssertionError, match=mistake):
         PagedBatch.build(tensors_of(4), rows)
 

@@ -1,4 +1,4 @@
-"""generation.prefix puts what is cached first and never reuses less than the order it was given."""
+"""generation.prefix orders sources to reuse cached blocks, never fewer than the given order would."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""generation.prefix names blocks by salt and everything before them."""
+"""generation.prefix derives block keys from a salt and all tokens before the block."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ def test_names_are_equal_exactly_as_far_as_the_tokens_are(first: list[int], seco
 
 
 @given(TOKENS)
-def test_another_salt_shares_nothing(tokens: list[int]) -> None:
+def test_keys_under_different_salts_are_disjoint(tokens: list[int]) -> None:
     assert not set(keys(tokens, salt="a")) & set(keys(tokens, salt="b"))
 
 

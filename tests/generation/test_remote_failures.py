@@ -26,7 +26,7 @@ __all__ = ["serve"]
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_busy_server_is_asked_again(serve: Start, status: int) -> None:
+async def test_a_busy_server_is_retried_until_it_answers(serve: Start, status: int) -> None:
     async def busy(reply: Reply) -> None:
         await reply.status(status, headers="Retry-After: 0\r\n")
 
@@ -153,7 +153,7 @@ async def test_the_engine_is_alive_while_the_server_answers(serve: Start, caplog
     assert told == ["the generation server answers with status 500"], "once, however often it was seen"
 
 
-def test_what_could_never_run_is_refused_at_submission(serve: Start) -> None:
+def test_a_request_the_server_could_never_run_is_refused_at_submission(serve: Start) -> None:
     engine, server = serve(silent)
     usual, observer = request(), RecordingObserver()
     narrowed = replace(usual, sampling=replace(usual.sampling, allowed_tokens=(1, 2)))

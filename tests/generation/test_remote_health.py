@@ -1,4 +1,4 @@
-"""generation.remote_health: what a server answers is known, told once, and asked again when it is in doubt."""
+"""generation.remote_health polls a remote server, and checks again at once when in doubt."""
 
 import asyncio
 import logging
@@ -49,7 +49,7 @@ async def test_it_is_not_reachable_before_the_first_answer() -> None:
         assert watch.reachable
 
 
-async def test_a_doubt_is_looked_into_at_once_and_not_after_the_interval() -> None:
+async def test_a_doubtful_server_is_checked_at_once_without_waiting_for_the_interval() -> None:
     patient = Patient()
     async with watched(patient) as watch:
         await until_asked(patient, 1)

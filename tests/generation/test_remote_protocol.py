@@ -52,7 +52,7 @@ def test_parameters_that_are_off_are_sent_so_that_no_servers_default_turns_them_
         ({"logprobs": 0}, "logprobs", 0),
     ],
 )
-def test_what_is_asked_for_is_sent(sampling: dict[str, Any], field: str, value: object) -> None:
+def test_sampling_parameters_are_sent_in_the_request_body(sampling: dict[str, Any], field: str, value: object) -> None:
     assert field not in body() or body()[field] != value
     assert body(**sampling)[field] == value
 
@@ -153,7 +153,7 @@ def test_log_probabilities_in_llama_cpps_shape_are_read() -> None:
         "[" * 100_000,
     ],
 )
-def test_what_is_not_the_protocol_is_refused(data: str) -> None:
+def test_a_malformed_chunk_raises_protocol_broken(data: str) -> None:
     with pytest.raises(ProtocolBroken):
         parse_chunk(data.encode())
 

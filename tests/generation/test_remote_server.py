@@ -104,7 +104,7 @@ async def test_a_stop_string_ends_the_text_before_it(engine, ask) -> None:
     assert cut.generated_tokens <= whole.generated_tokens
 
 
-async def test_a_seed_is_a_text(engine, ask) -> None:
+async def test_the_same_seed_gives_the_same_text(engine, ask) -> None:
     texts = []
     for seed in (1, 1, 2):
         _, done = await read(engine, ask("Invent a name for a whale.", temperature=1.5, seed=seed))

@@ -1,4 +1,4 @@
-"""What was computed is found by the same tenant, never by another, and changes no token."""
+"""Cached prefixes are reused by the same tenant only, and change no generated token."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -162,7 +162,7 @@ def engine_in(*, blocks: int, layout: Layout) -> LocalEngine:
     )
 
 
-async def test_a_sequence_that_was_not_a_number_leaves_nothing_to_find() -> None:
+async def test_a_sequence_with_nan_logits_leaves_nothing_in_the_prefix_cache() -> None:
     model: Any = tiny_model("llama", attention="eager")
     sick = replace(adopt_model(model, EngineConfig(model="tiny", block_tokens=4)), kv_capacity_tokens=800)
     poisoned = VOCAB - 1

@@ -46,7 +46,9 @@ min_ps = st.sampled_from([0.0, 0.0, 0.0517, 0.2931])
 
 @settings(deadline=None)
 @given(logits=logit_lists, min_p=min_ps, top_k=st.integers(0, 45), top_p=top_ps)
-def test_what_is_kept_equals_the_rule_spelled_out(logits: list[float], min_p: float, top_k: int, top_p: float) -> None:
+def test_kept_tokens_equal_a_plain_reference_of_top_k_top_p_and_min_p(
+    logits: list[float], min_p: float, top_k: int, top_p: float
+) -> None:
     scaled = torch.tensor(logits, dtype=torch.float64)
     expected = keep_by_lists(logits, min_p=min_p, top_k=top_k, top_p=top_p)
 

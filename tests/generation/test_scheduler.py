@@ -1,4 +1,4 @@
-"""generation.scheduler shares steps and room out fairly, knowing counts alone."""
+"""generation.scheduler shares the tokens of a step and the cache fairly between sequences."""
 
 import subprocess
 import sys

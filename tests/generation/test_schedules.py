@@ -36,7 +36,7 @@ ASKED = st.builds(
     layout=st.sampled_from(["slabs", "pages"]),
     graphs=st.booleans(),
 )
-def test_any_schedule_says_what_each_sequence_says_alone(
+def test_any_schedule_gives_each_sequence_the_tokens_it_gets_alone(
     requests: list[Asked],
     capacity_blocks: int,
     max_running: int,

@@ -46,7 +46,7 @@ def test_without_a_draft_model_continuations_are_looked_up_in_the_prompt() -> No
     assert drafter.propose(2) == [4, 5]
 
 
-def test_with_a_draft_model_it_is_asked() -> None:
+def test_a_configured_draft_model_proposes_the_drafts() -> None:
     drafter, acceptance = Speculator(SpeculationPolicy(), draft_model=lambda prompt: Failing()).start(request())
 
     assert drafter.propose(1) == [1]

@@ -92,7 +92,7 @@ def test_a_stop_string_is_found_however_it_is_cut(pieces: list[str]) -> None:
     assert (passed + stop.flush(), stop.found) == ("a", True)
 
 
-def test_what_only_looked_like_a_stop_string_comes_after_all() -> None:
+def test_text_that_only_began_like_a_stop_string_is_emitted() -> None:
     stop = StopStrings(("END",))
 
     assert [stop.push("aE"), stop.push("N"), stop.push("d"), stop.push("E"), stop.flush()] == ["a", "", "ENd", "", "E"]

@@ -152,7 +152,9 @@ def _failures(caplog: pytest.LogCaptureFixture) -> list[tuple[str, logging.LogRe
     return list(zip(("one", "two", "three"), records, strict=True))
 
 
-def test_a_long_health_shortens_the_first_pause_of_a_series_only(supervise: Callable[..., SupervisedEngine]) -> None:
+def test_after_long_good_health_only_the_first_restart_pause_is_short(
+    supervise: Callable[..., SupervisedEngine],
+) -> None:
     dying, failure = FakeEngine(), RuntimeError("out of memory")
     factory = Factory(dying, failure, failure, failure, FakeEngine())
     engine = supervise(factory, Backoff(first_s=0.05, longest_s=0.2, healthy_s=0.1))
@@ -178,12 +180,12 @@ def test_a_death_between_the_look_and_the_submission_is_a_restart_too(
         engine.submit(request(), observer=RecordingObserver())
 
 
-def test_the_first_engines_failure_is_the_callers() -> None:
+def test_a_failure_to_create_the_first_engine_is_raised_to_the_caller() -> None:
     with pytest.raises(ModelUnavailable):
         SupervisedEngine(Factory(ModelUnavailable("The model is not here.")))
 
 
-def test_what_the_engine_refuses_is_refused_in_its_own_words(supervise: Callable[..., SupervisedEngine]) -> None:
+def test_the_supervisor_passes_on_the_engines_own_exception(supervise: Callable[..., SupervisedEngine]) -> None:
     engine = supervise(Factory(FakeEngine()))
 
     with pytest.raises(ContextLengthExceeded):

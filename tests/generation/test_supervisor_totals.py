@@ -1,4 +1,4 @@
-"""The supervisor's sums over all its engines, its pauses, and what watching costs."""
+"""The supervisor's totals over all its engines, its restart pauses and its own cost."""
 
 import math
 import threading

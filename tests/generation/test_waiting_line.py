@@ -1,4 +1,4 @@
-"""generation.waiting_line: priorities, turns between users, and nobody waits forever."""
+"""generation.waiting_line: priorities, turns between users, and no starvation."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ def test_the_user_who_was_served_least_goes_first() -> None:
     assert order(*ours, Waiting("c", user="bob"), served={"ann": 100}) == "cab"
 
 
-def test_who_comes_back_after_a_pause_has_saved_nothing_up() -> None:
+def test_a_user_who_was_idle_gains_no_credit_over_active_users() -> None:
     line: WaitingLine[Waiting] = WaitingLine()
     busy = Waiting("a", user="ann")
     line.add(busy)

@@ -1,4 +1,4 @@
-"""ingestion.child_extractor: a hostile file costs a child and nothing more."""
+"""ingestion.child_extractor reads files in a child process that is killed beyond its limits."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""ingestion.container believes nothing that a zip says about itself."""
+"""ingestion.container checks zip members by their real contents, not by their declared sizes."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def stored(folder: Path, data: bytes) -> Path:
     return path
 
 
-def test_an_honest_container_passes(tmp_path: Path) -> None:
+def test_a_well_formed_container_passes_the_checks(tmp_path: Path) -> None:
     path = stored(tmp_path, ooxml_bytes("word"))
 
     check_members(path, expanded_bytes=MIB)

@@ -1,4 +1,4 @@
-"""ingestion.extraction turns whatever a parser does into an extraction or a sentence."""
+"""ingestion.extraction turns any parser result into an extraction or a plain error."""
 
 import random
 from pathlib import Path

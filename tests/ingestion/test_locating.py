@@ -1,4 +1,4 @@
-"""Passages are found on pages in the process that can be killed, like everything else that opens a hostile file."""
+"""Passages are located on pages in a child process that can be killed."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""ingestion.messages: what goes in at one end comes out at the other, and nothing else does."""
+"""ingestion.messages: messages between parent and child are decoded as sent, and malformed ones refused."""
 
 import io
 import json

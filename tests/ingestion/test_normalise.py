@@ -1,4 +1,4 @@
-"""ingestion.normalise takes out what nobody can see and nothing else."""
+"""ingestion.normalise removes invisible characters and nothing else."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""ingestion.sniff decides by bytes and says what it found."""
+"""ingestion.sniff detects the media type from a file's bytes."""
 
 import struct
 import subprocess
@@ -80,7 +80,9 @@ def sniffed(folder: Path, data: bytes, filename: str) -> MediaType:
         (b"Subject: a note\n\njust a text", "a.txt", MediaType.TEXT),
     ],
 )
-def test_bytes_decide_what_a_file_is(tmp_path: Path, data: bytes, filename: str, media_type: MediaType) -> None:
+def test_the_media_type_is_detected_from_the_bytes(
+    tmp_path: Path, data: bytes, filename: str, media_type: MediaType
+) -> None:
     assert sniffed(tmp_path, data, filename) is media_type
 
 
@@ -115,7 +117,9 @@ def test_bytes_decide_what_a_file_is(tmp_path: Path, data: bytes, filename: str,
         (b"%!PS-Adobe-3.0\n", "a.ps", "PostScript"),
     ],
 )
-def test_what_we_do_not_read_is_named(tmp_path: Path, data: bytes, filename: str, sentence: str) -> None:
+def test_an_unsupported_format_is_refused_with_its_name(
+    tmp_path: Path, data: bytes, filename: str, sentence: str
+) -> None:
     with pytest.raises(UnsupportedFormat, match=sentence):
         sniffed(tmp_path, data, filename)
 

@@ -118,7 +118,7 @@ BUGS = (
         "app/usage/rollups/buckets.py",
         "    if not 1 <= limit <= most:\n",
         "    if not 1 <= limit:\n",
-        ("tests/app/usage/reports/test_reports.py::test_what_cannot_be_answered_is_refused_by_name",),
+        ("tests/app/usage/reports/test_reports.py::test_an_invalid_report_query_is_refused_by_its_parameter_name",),
     ),
 )
 

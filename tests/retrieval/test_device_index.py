@@ -1,4 +1,4 @@
-"""retrieval.device_index finds with a device what it finds without, and knows when not to ask it."""
+"""retrieval.device_index finds on a GPU what the index in memory finds, and falls back to it."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

@@ -18,7 +18,7 @@ def passes(raw: object, metadata: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("raw", [None, {}])
-def test_nothing_is_no_filter(raw: object) -> None:
+def test_an_empty_filter_parses_to_none(raw: object) -> None:
     assert parse_filter(raw) is None
 
 
@@ -86,7 +86,7 @@ def test_a_filter_is_parsed(raw: object, parsed: Filter) -> None:
         ({"a": {1: 1}}, "Unknown operator"),
     ],
 )
-def test_what_is_wrong_is_named(raw: object, named: str) -> None:
+def test_an_invalid_filter_error_names_the_faulty_part(raw: object, named: str) -> None:
     with pytest.raises(InvalidFilter) as caught:
         parse_filter(raw)
 

@@ -1,4 +1,4 @@
-"""retrieval.highlights: which sentences are read again."""
+"""retrieval.highlights chooses the sentences that are repeated after the question."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ def test_a_sentence_that_shares_nothing_is_no_highlight():
     assert lines(found, "What do dogs do?") == ["[1] Some dogs bark at night.\n"]
 
 
-def test_where_everything_is_read_again_nothing_is():
+def test_there_are_no_highlights_where_every_sentence_would_be_one():
     assert lines(sources("Dogs bark.", "Dogs sleep."), "What do dogs do?") == []
 
 

@@ -30,7 +30,7 @@ def test_the_index_fits_the_collection(count: int, now: int | None, lists: int) 
 
 
 @given(count=st.integers(0, 20_000_000), now=st.none() | st.sampled_from([0, 512, 1024, 4096, 16384]))
-def test_what_was_asked_for_is_kept(count: int, now: int | None) -> None:
+def test_replanning_with_the_planned_number_of_lists_keeps_it(count: int, now: int | None) -> None:
     plan = IndexPlan()
     lists = plan.lists(count, now=now)
 

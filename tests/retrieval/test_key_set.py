@@ -1,4 +1,4 @@
-"""retrieval.key_set is a set, whatever form it is read in."""
+"""retrieval.key_set behaves as a set of integer keys."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def array(keys: set[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
 
 
 @given(left=some, right=some)
-def test_it_behaves_as_a_set(left: set[int], right: set[int]) -> None:
+def test_key_set_operations_equal_those_of_a_python_set(left: set[int], right: set[int]) -> None:
     keys = KeySet(array(left))
 
     assert keys.tolist() == sorted(left)
@@ -68,7 +68,7 @@ def test_it_does_not_follow_the_array_it_was_made_of() -> None:
         keys.keys[0] = 9
 
 
-def test_nothing_is_a_key_set_too() -> None:
+def test_the_empty_key_set_supports_plus_and_minus() -> None:
     assert len(NO_KEYS) == 0
     assert NO_KEYS.plus(np.array([4])).tolist() == [4]
     assert NO_KEYS.minus(np.array([4])) is NO_KEYS

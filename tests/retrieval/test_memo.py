@@ -1,4 +1,4 @@
-"""retrieval.memo gives what the function would, keeps tenants apart and its bound."""
+"""retrieval.memo caches results per tenant, within its size limit."""
 
 from hypothesis import given
 from hypothesis import strategies as st

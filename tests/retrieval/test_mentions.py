@@ -1,4 +1,4 @@
-"""retrieval.mentions raises what better passages name."""
+"""retrieval.mentions raises passages whose heading is mentioned by better passages."""
 
 from collections.abc import Mapping
 
@@ -76,14 +76,14 @@ def test_of_the_passages_under_one_name_the_best_is_raised() -> None:
     assert scores[3] > scores[2] > scores[4]
 
 
-def test_a_name_that_everybody_says_raises_nobody() -> None:
+def test_a_heading_that_most_passages_mention_is_not_raised() -> None:
     passages = _texts(*[(f"Page {page}", "As the Manual says.") for page in range(CANDIDATES - 1)], ("Manual", ""))
     before, after = dict(_ranking(passages, step=0.001)), dict(lift_mentioned(_ranking(passages, step=0.001), passages))
 
     assert after[CANDIDATES] == pytest.approx(before[CANDIDATES], abs=0.001)
 
 
-def test_only_the_best_passages_are_listened_to() -> None:
+def test_mentions_in_passages_beyond_the_best_few_are_ignored() -> None:
     quiet = [(f"Page {page}", "Nothing.") for page in range(SOURCES)]
     passages = _texts(*quiet, ("Late", "It names the Manual."), ("Manual", ""))
 

@@ -1,4 +1,4 @@
-"""retrieval.highlights: what of a passage its reader wants to see first."""
+"""retrieval.highlights finds the sentences of a passage that are nearest to the query."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +49,7 @@ def test_a_heading_is_no_sentence_to_be_shown_unless_it_is_all_there_is() -> Non
     assert nearest("ships", under) == [["# Blue ships"]]
 
 
-def test_what_shares_no_word_has_none() -> None:
+def test_a_passage_without_common_words_has_no_nearest_sentence() -> None:
     assert nearest("Wann sank das Boot?", chunk(1, "Nobody came.")) == [[]]
     assert nearest("anything", chunk(1, "")) == [[]]
     assert nearest_sentences([], query="anything") == ()

@@ -1,4 +1,4 @@
-"""retrieval.query_cache remembers the last questions and says what was computed."""
+"""retrieval.query_cache caches the embeddings of recent questions per tenant."""
 
 from collections.abc import Callable, Sequence
 

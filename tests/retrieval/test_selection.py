@@ -1,4 +1,4 @@
-"""retrieval.selection buys sentences by worth and price."""
+"""retrieval.selection chooses sentences by relevance and token cost within a budget."""
 
 from hypothesis import given
 from hypothesis import strategies as st

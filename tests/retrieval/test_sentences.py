@@ -15,7 +15,7 @@ def sentences(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t "])
-def test_nothing_has_no_sentences(text: str) -> None:
+def test_blank_text_has_no_sentences(text: str) -> None:
     assert sentence_spans(text) == []
 
 

@@ -1,4 +1,4 @@
-"""Terms are few, distinct and free of operators, whatever the text."""
+"""retrieval.terms: search terms are few, distinct and free of operators, for any text."""
 
 import re
 

@@ -97,7 +97,7 @@ class TestVectorIndex:
         assert [key for key, _ in found] == [10, 20]
         assert [score for _, score in found] == pytest.approx([1.0, 0.6])
 
-    def test_more_than_held_may_be_asked_for(self, index: VectorIndex) -> None:
+    def test_a_k_above_the_index_size_returns_all_vectors(self, index: VectorIndex) -> None:
         index.add(keys(1, 2), rows(X, Y))
 
         assert len(index.search(rows(X)[0], k=10_000, allowed=None)) == 2
@@ -155,7 +155,7 @@ class TestVectorIndex:
         assert index.keys().tolist() == [1]
         assert index.search(rows(Y)[0], k=5, allowed=KeySet(keys(2, 3))) == []
 
-    def test_nothing_asked_is_nothing_found(self, index: VectorIndex) -> None:
+    def test_a_search_with_k_0_returns_nothing(self, index: VectorIndex) -> None:
         index.add(keys(1), rows(X))
 
         assert index.search(rows(X)[0], k=0, allowed=None) == []
@@ -180,7 +180,7 @@ class TestVectorIndex:
         ],
         ids=["rows", "dimension", "twice", "negative", "nan", "infinite", "not integers"],
     )
-    def test_what_does_not_fit_is_refused_and_changes_nothing(
+    def test_adding_invalid_keys_or_vectors_raises_and_changes_nothing(
         self, index: VectorIndex, ids: Keys, vectors: Vectors
     ) -> None:
         index.add(keys(1), rows(Y))

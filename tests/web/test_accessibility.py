@@ -1,4 +1,4 @@
-"""Every screen, light and dark, wide and narrow: nothing serious by axe's rules, and no page that scrolls sideways."""
+"""Every screen, light and dark, wide and narrow, passes axe's serious rules and does not scroll sideways."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +41,9 @@ async def found_in(page: "Page", name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-async def test_what_everybody_sees(open_page: Opening, tenant: Tenant, url: str, width: int) -> None:
+async def test_screens_of_a_signed_in_user_have_no_accessibility_violations(
+    open_page: Opening, tenant: Tenant, url: str, width: int
+) -> None:
     page = await open_page(tenant, width=width)
     await seen(page, "h1, h2", "Start with a document")
     found = await found_in(page, "ask, empty")
@@ -71,7 +73,9 @@ async def test_what_everybody_sees(open_page: Opening, tenant: Tenant, url: str,
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-async def test_what_administrators_see(open_page: Opening, operator: Tenant, url: str, width: int) -> None:
+async def test_administration_screens_have_no_accessibility_violations(
+    open_page: Opening, operator: Tenant, url: str, width: int
+) -> None:
     page = await open_page(operator, width=width)
     found = []
     for section in ADMIN:
@@ -82,7 +86,9 @@ async def test_what_administrators_see(open_page: Opening, operator: Tenant, url
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-async def test_what_strangers_see(open_page: Opening, window: Window, width: int) -> None:
+async def test_the_sign_in_screen_has_no_accessibility_violations(
+    open_page: Opening, window: Window, width: int
+) -> None:
     window.excuse(REFUSED)
     page = await open_page(width=width)
     await seen(page, "input[type=password]")

@@ -1,4 +1,4 @@
-"""What an administrator changes in the house: the page shows it, and the API says that it is so."""
+"""Administrators manage keys, budgets, users and collections in the page."""
 
 import re
 import time
@@ -195,7 +195,7 @@ async def test_a_user_is_renamed_shut_out_and_let_in(open_page: Opening, tenant:
     assert await own.get_by_role("button", name="Disable").count() == 0, "nobody shuts themselves out"
 
 
-async def test_documents_are_read_again(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_collection_is_reindexed_from_the_models_screen(open_page: Opening, tenant: Tenant) -> None:
     ids = [tenant.upload("one.txt", "The first text."), tenant.upload("two.txt", "The second text.")]
     page = await open_page(tenant, "#/admin/models")
     await page.get_by_role("button", name="Read again default").click()

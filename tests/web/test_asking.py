@@ -1,4 +1,4 @@
-"""Where a question looks, and changing one's mind before anything was found."""
+"""Asking in the page: metadata conditions, and stopping a search."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def cited(turn: dict[str, Any]) -> set[str]:
     return {citation["document_id"] for citation in turn["citations"]}
 
 
-async def test_a_question_looks_where_the_conditions_hold(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_question_searches_only_documents_that_match_its_conditions(open_page: Opening, tenant: Tenant) -> None:
     ids = {
         year: tenant.upload(f"log of {year}.txt", f"{HARBOUR}\n\nWritten in {year}.", metadata=json.dumps(fields))
         for year, fields in (

@@ -1,4 +1,4 @@
-"""What is served is what its source makes, and the page's types are the server's."""
+"""The committed page and its TypeScript types equal what its source and the API generate."""
 
 import shutil
 import subprocess
@@ -38,7 +38,7 @@ def test_the_committed_page_is_built_from_its_source(tmp_path: Path) -> None:
     assert differences(dircmp(tmp_path / "dist", web_page.BUILT)) == [], "run `make web`"
 
 
-def test_the_types_are_the_servers(tmp_path: Path) -> None:
+def test_the_committed_typescript_types_match_the_openapi_document(tmp_path: Path) -> None:
     (tmp_path / "openapi.json").write_text(bodies(), encoding="utf-8")
     made = tmp_path / "schema.d.ts"
     run("openapi-typescript", str(tmp_path / "openapi.json"), "--output", str(made), "--root-types=false")

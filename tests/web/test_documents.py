@@ -1,4 +1,4 @@
-"""Adding documents, those that cannot be read, and taking one away with time to change one's mind."""
+"""Adding, replacing, deleting and restoring documents in the page."""
 
 from pathlib import Path
 
@@ -28,7 +28,9 @@ def text_of(tenant: Tenant, document_id: str) -> str:
     return tenant.http.get(f"/v1/documents/{document_id}/content").text.strip()
 
 
-async def test_several_files_one_of_which_cannot_be_read(open_page: Opening, tenant: Tenant) -> None:
+async def test_an_unreadable_file_among_several_uploads_fails_alone_with_its_reason(
+    open_page: Opening, tenant: Tenant
+) -> None:
     page = await open_page(tenant, "#/documents")
     await page.get_by_label("Add files").set_input_files(
         [
@@ -67,7 +69,9 @@ async def test_files_are_dropped_anywhere(open_page: Opening, tenant: Tenant) ->
     assert await page.get_by_role("link", name="two.md", exact=True).count() == 1
 
 
-async def test_a_folder_with_all_that_is_in_it(open_page: Opening, tenant: Tenant, tmp_path: Path) -> None:
+async def test_a_folder_is_uploaded_without_its_hidden_and_system_files(
+    open_page: Opening, tenant: Tenant, tmp_path: Path
+) -> None:
     (tmp_path / "papers" / "old").mkdir(parents=True)
     (tmp_path / "papers" / "a.txt").write_text("The first paper is about ships.")
     (tmp_path / "papers" / "old" / "b.txt").write_text("The second paper is about lanterns.")
@@ -135,7 +139,7 @@ async def test_a_file_becomes_the_next_version_and_an_earlier_one_comes_back(
     await seen(page, ".text-body", after)
 
 
-async def test_several_are_deleted_together_and_brought_back(open_page: Opening, tenant: Tenant) -> None:
+async def test_several_selected_documents_are_deleted_together_and_restored(open_page: Opening, tenant: Tenant) -> None:
     for name in ("one.txt", "two.txt", "three.txt"):
         tenant.upload(name, f"The text of {name}.")
     page = await open_page(tenant, "#/documents")

@@ -1,4 +1,4 @@
-"""What a reader says of an answer in the page, and where administrators read it."""
+"""Users give feedback on answers in the page, and administrators read it."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ async def press(page: "Page", turn: "Locator", name: str, method: str) -> None:
         await turn.get_by_role("button", name=name).click()
 
 
-async def test_an_answer_is_judged_and_taken_back(open_page: Opening, tenant: Tenant) -> None:
+async def test_feedback_on_an_answer_is_given_changed_and_withdrawn(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("the log.pdf", LOG)
     page = await open_page(tenant)
     turn = await ask(page, QUESTION)
@@ -66,7 +66,7 @@ async def test_an_answer_is_judged_and_taken_back(open_page: Opening, tenant: Te
     assert listed(tenant) == []
 
 
-async def test_what_the_server_refuses_does_not_stay_pressed(
+async def test_a_feedback_button_is_released_when_the_server_fails(
     open_page: Opening, tenant: Tenant, window: Window
 ) -> None:
     tenant.upload("the log.pdf", LOG)
@@ -125,7 +125,7 @@ async def test_readers_of_a_shared_conversation_do_not_judge_it(open_page: Openi
     await own.get_by_role("button", name="Good answer").wait_for()
 
 
-async def test_administrators_read_it_and_open_the_conversation(open_page: Opening, tenant: Tenant) -> None:
+async def test_administrators_read_feedback_and_open_its_conversation(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("the log.pdf", LOG)
     colleague = tenant.key_of("bob")
     theirs = await open_page(colleague)
@@ -154,7 +154,7 @@ async def test_administrators_read_it_and_open_the_conversation(open_page: Openi
     assert await pressed(page.locator(".ask-turn").last) == ["false", "false"], "theirs is another word"
 
 
-async def test_the_form_can_be_used_by_everybody(open_page: Opening, tenant: Tenant, url: str) -> None:
+async def test_the_feedback_form_has_no_accessibility_violations(open_page: Opening, tenant: Tenant, url: str) -> None:
     tenant.upload("the log.pdf", LOG)
     page = await open_page(tenant, width=390)
     turn = await ask(page, QUESTION)

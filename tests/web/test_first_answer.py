@@ -1,4 +1,4 @@
-"""The whole way of a newcomer: a file goes in, a question is asked, and its footnote opens the page it is from."""
+"""A new user's first answer: upload a file, ask a question, and open the cited page."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 
-async def test_from_a_file_to_the_passage(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_new_user_uploads_a_file_asks_and_opens_the_cited_page(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant)
     await page.get_by_label("Add files").set_input_files(chosen("the log.pdf", LOG))
     await page.get_by_role("link", name="Open the log.pdf").wait_for()
@@ -32,7 +32,7 @@ async def test_from_a_file_to_the_passage(open_page: Opening, tenant: Tenant) ->
     assert CLAIM in await panel.get_by_role("figure").inner_text()
 
 
-async def test_an_answer_comes_bit_by_bit_and_stays(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_stopped_answer_keeps_the_text_streamed_so_far(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("the log.pdf", LOG)
     page = await open_page(tenant)
     await begin(page, f"What did the keeper do, told {SLOWLY}?")
@@ -113,7 +113,7 @@ async def test_a_conversation_is_opened_again_by_its_address(open_page: Opening,
     assert how[0] == how[1], "how it was made is what it was"
 
 
-async def test_what_is_not_in_the_documents_is_refused_with_the_nearest(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_refused_question_lists_the_nearest_passages(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("harbour.txt", HARBOUR)
     page = await open_page(tenant)
     turn = await ask(page, "What does the log say about the moon in the harbour?")

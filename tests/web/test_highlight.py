@@ -1,4 +1,4 @@
-"""The highlight lies over the words that are cited, on the page as it is drawn, however large that is."""
+"""The cited words are highlighted in the document viewer, at every zoom."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,9 @@ def assert_over(found: dict[str, Any], at: int, line: Shown) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-async def test_it_covers_the_words_and_no_others(open_page: Opening, tenant: Tenant, width: int) -> None:
+async def test_the_highlight_covers_exactly_the_cited_words_on_the_pdf_page(
+    open_page: Opening, tenant: Tenant, width: int
+) -> None:
     tenant.upload("the log.pdf", LOG)
     page = await open_page(tenant, width=width)
     turn = await ask(page, QUESTION)
@@ -102,7 +104,7 @@ async def test_it_covers_the_words_and_no_others(open_page: Opening, tenant: Ten
         assert_over(found, 1, SECOND_LINE)
 
 
-async def test_other_formats_show_it_in_their_text(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_citation_in_a_text_file_is_highlighted_in_its_text(open_page: Opening, tenant: Tenant) -> None:
     text = (
         f"🚢🚢 The log.\n\n{'Nothing happened. ' * 300}\n\nForty ships left the harbour at dawn 🚢 in May.\n\nThe end."
     )

@@ -1,6 +1,6 @@
-"""Documents and answers that want to be more than text are text.
+"""Hostile markup in documents, questions and answers is shown as text and runs nothing.
 
-That nothing was asked of anybody else, and no policy had to stop anything, `window` asserts for every test.
+The `window` fixture also asserts for every test that no other host was contacted and no policy was violated.
 """
 
 from typing import TYPE_CHECKING
@@ -48,7 +48,9 @@ def upload(tenant: Tenant) -> str:
     return str(body["id"])
 
 
-async def test_an_answer_and_its_footnotes(open_page: Opening, tenant: Tenant) -> None:
+async def test_hostile_markup_in_an_answer_and_its_footnotes_is_shown_as_text(
+    open_page: Opening, tenant: Tenant
+) -> None:
     upload(tenant)
     page = await open_page(tenant)
     turn = await ask(page, QUESTION)
@@ -70,14 +72,16 @@ async def test_an_answer_and_its_footnotes(open_page: Opening, tenant: Tenant) -
     await assert_inert(page)
 
 
-async def test_a_question(open_page: Opening, tenant: Tenant) -> None:
+async def test_hostile_markup_in_a_question_is_shown_as_text(open_page: Opening, tenant: Tenant) -> None:
     upload(tenant)
     page = await open_page(tenant)
     await ask(page, f"How many parrots? {HOSTILE}".replace("\n", " "))
     await assert_inert(page)
 
 
-async def test_lists_details_and_reports(open_page: Opening, tenant: Tenant) -> None:
+async def test_hostile_names_and_metadata_are_inert_in_lists_details_and_reports(
+    open_page: Opening, tenant: Tenant
+) -> None:
     document_id = upload(tenant)
     tenant.ask(QUESTION)
     page = await open_page(tenant, "#/documents")
@@ -97,7 +101,9 @@ async def test_lists_details_and_reports(open_page: Opening, tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize("name", ["notes.md", "page.html", "mail.eml", "drawing.svg"])
-async def test_a_document_that_is_looked_at(open_page: Opening, tenant: Tenant, name: str) -> None:
+async def test_a_hostile_document_is_inert_in_the_document_viewer(
+    open_page: Opening, tenant: Tenant, name: str
+) -> None:
     head = "Subject: hello\r\nContent-Type: text/html\r\n\r\n" if name.endswith(".eml") else ""
     body = (
         f"<html><body>{HOSTILE_DOCUMENT}</body></html>" if name.endswith(("html", "eml", "svg")) else HOSTILE_DOCUMENT
@@ -109,7 +115,9 @@ async def test_a_document_that_is_looked_at(open_page: Opening, tenant: Tenant, 
     await assert_inert(page)
 
 
-async def test_an_original_opened_by_itself(open_page: Opening, tenant: Tenant, url: str) -> None:
+async def test_a_hostile_html_original_is_downloaded_and_runs_no_script(
+    open_page: Opening, tenant: Tenant, url: str
+) -> None:
     files = {"file": ("page.html", f"<html><body>{HOSTILE_DOCUMENT}</body></html>".encode())}
     document_id = tenant.http.post("/v1/documents", files=files, data={"wait": "30"}).json()["id"]
     page = await open_page(tenant)

@@ -1,4 +1,4 @@
-"""What concerns the whole installation, on a server of its own: its index, its prices and its tenants."""
+"""Operators manage the installation in the page: its index, prices and tenants."""
 
 import time
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ async def asked_again(page: "Page") -> None:
     await page.clock.fast_forward(REFRESHED_MS)
 
 
-async def test_another_index_is_built_gone_back_from_and_given_up(
+async def test_a_new_index_is_built_rolled_back_and_abandoned(
     open_page: Opening, server: ForkedServer, operator: Tenant, url: str
 ) -> None:
     http = operator.http
@@ -117,7 +117,7 @@ async def test_another_index_is_built_gone_back_from_and_given_up(
     assert [one for one in written if one.startswith("generation.")] == ["generation.retired", "generation.rolled_back"]
 
 
-async def test_calls_from_before_a_price_are_priced_by_it(open_page: Opening, operator: Tenant) -> None:
+async def test_earlier_calls_are_rerated_with_a_backdated_price(open_page: Opening, operator: Tenant) -> None:
     http = operator.http
     page = await open_page(operator, "#/admin/prices")
     await page.get_by_text("There are no prices yet, so nothing has a cost.").wait_for()

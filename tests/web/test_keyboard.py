@@ -1,4 +1,4 @@
-"""Everything of an answer is reached without a mouse."""
+"""Asking, footnotes and navigation work without a mouse."""
 
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,9 @@ async def walk(page: "Page", to: str, *, key: str = "Tab") -> None:
     raise AssertionError(f"{to} is not reached: {seen}")
 
 
-async def test_ask_open_the_footnote_and_close_it(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_question_is_asked_and_its_footnote_opened_and_closed_by_keyboard(
+    open_page: Opening, tenant: Tenant
+) -> None:
     tenant.upload("the log.pdf", LOG)
     page = await open_page(tenant)
     await seen(page, "main h1", "Ask about what is in your documents")
@@ -71,7 +73,7 @@ async def test_ask_open_the_footnote_and_close_it(open_page: Opening, tenant: Te
     await focus_comes(page, "Footnote 1")
 
 
-async def test_the_content_and_the_screens_are_reached(open_page: Opening, tenant: Tenant) -> None:
+async def test_the_skip_link_and_the_navigation_work_by_keyboard(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant, "#/documents")
     await seen(page, "h3", "No documents yet")
     await page.evaluate("document.activeElement.blur()")

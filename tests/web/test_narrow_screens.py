@@ -1,4 +1,4 @@
-"""What has room on a phone, and styles that stay on their own screens."""
+"""The layout on narrow screens, and styles that stay on their own screens."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ async def box_of(found: "Locator") -> tuple[float, float, float, float]:
     return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
 
 
-async def test_nothing_lies_over_anything_where_documents_are_added(open_page: Opening, tenant: Tenant) -> None:
+async def test_upload_controls_do_not_overlap_on_a_narrow_screen(open_page: Opening, tenant: Tenant) -> None:
     for name in ("Contracts and correspondence with suppliers, 2019 to 2026", "Notes"):
         assert tenant.http.post("/v1/collections", json={"name": name}).status_code == 201
     tenant.upload(NAME, "Forty ships left.")

@@ -1,4 +1,4 @@
-"""What was found nearest to a question without an answer: the sentences that matter are marked, and in sight."""
+"""After a refusal the page lists the nearest passages and marks their nearest sentences."""
 
 from typing import TYPE_CHECKING
 
@@ -66,7 +66,7 @@ async def test_the_nearest_sentence_is_marked_in_the_passage_and_on_its_page(
     assert problems + await found_in(page, "marked") == []
 
 
-async def test_a_link_to_it_marks_the_same_in_a_text(open_page: Opening, tenant: Tenant) -> None:
+async def test_a_link_to_the_nearest_sentence_marks_it_in_a_text_document(open_page: Opening, tenant: Tenant) -> None:
     entries = "\n\n".join(f"Entry {n}: wind." for n in range(200))
     tenant.upload("log.txt", f"{entries}\n\n{BESIDE.text} {NEAREST.text} 🚢\n\n{entries}")
     page = await open_page(tenant, width=390)
@@ -83,7 +83,7 @@ async def test_a_link_to_it_marks_the_same_in_a_text(open_page: Opening, tenant:
 
 
 @pytest.mark.parametrize(("lines", "told"), [(1, True), (5, False)])
-async def test_words_without_a_mark_are_spoken_of_only_where_they_are_many(
+async def test_unmarked_words_are_reported_only_where_they_are_a_large_share(
     open_page: Opening, tenant: Tenant, lines: int, told: bool
 ) -> None:
     printed = [Shown(72, 700 - 20 * n, f"Line {n} is printed where everybody can see it.") for n in range(lines)]

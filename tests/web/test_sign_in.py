@@ -1,4 +1,4 @@
-"""Signing in, with a key that is typed or comes in the address, and out."""
+"""Signing in with a typed key or one in the address, and signing out."""
 
 from tests.web.conftest import REFUSED, Opening, Tenant, Window
 from tests.web.looking import seen

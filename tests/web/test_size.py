@@ -1,4 +1,4 @@
-"""What the page weighs when it is opened."""
+"""The size of the page's first load."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Files on their way: dropped with their folder, left while they are sent, and read after all with a password."""
+"""Uploads in the page: folders, progress, leaving early, and protected files."""
 
 import io
 from pathlib import Path
@@ -68,7 +68,7 @@ async def test_leaving_while_a_file_is_sent_is_asked_about(open_page: Opening, t
     assert asked == ["beforeunload"], "nothing is lost any more"
 
 
-async def test_how_far_a_file_is_is_told(open_page: Opening, tenant: Tenant) -> None:
+async def test_the_stages_of_an_upload_are_shown_until_it_is_ready(open_page: Opening, tenant: Tenant) -> None:
     page = await open_page(tenant, "#/documents")
     await page.evaluate(_NOTE_STATES)
     await page.get_by_label("Add files").set_input_files(chosen("the log.pdf", LOG))

@@ -1,4 +1,4 @@
-"""The charts are the bill: every number is the API's, and an answer shows in them."""
+"""The usage charts and tables equal the API's reports."""
 
 from collections import Counter
 from decimal import Decimal
@@ -155,7 +155,7 @@ async def assert_equal(page: "Page", reports: Reports, split: str) -> None:
     assert [int(value) for value in table] == [sum(totals(tokens).values()), sum(totals(costs).values())], split
 
 
-async def test_an_answer_shows_in_the_chart(open_page: Opening, tenant: Tenant) -> None:
+async def test_the_token_chart_grows_by_the_tokens_of_a_new_answer(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("harbour.txt", HARBOUR)
     tenant.ask("Who counted every lantern?")
     page = await open_page(tenant, "#/usage")
@@ -173,7 +173,7 @@ async def test_an_answer_shows_in_the_chart(open_page: Opening, tenant: Tenant) 
     assert sum((after - before)[kind] for kind in ("Read", "Read from the cache")) == usage["prompt_tokens"]
 
 
-async def test_the_most_expensive_documents_are_the_reports(open_page: Opening, tenant: Tenant) -> None:
+async def test_the_table_of_documents_equals_the_documents_report(open_page: Opening, tenant: Tenant) -> None:
     tenant.upload("harbour.txt", HARBOUR)
     tenant.upload("other.txt", "Another text, about nothing in particular.")
     tenant.ask(QUESTION)

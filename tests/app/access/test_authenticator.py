@@ -1,4 +1,4 @@
-"""app.access.authenticator looks a secret up once, whatever it is, and remembers only those that are good."""
+"""app.access.authenticator looks up each secret once and caches only valid ones."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,7 @@ async def test_a_good_key_is_looked_up_once_in_half_a_second():
     assert keys.lookups == 2
 
 
-async def test_a_change_counts_at_once():
+async def test_a_key_is_refused_at_once_after_the_cache_is_invalidated():
     keys, cache = Secrets(good=ADA), KeyCache()
     authenticator = Authenticator(keys, Secrets(), cache=cache)
     caller = await authenticator.caller(bearer("good"), "GET")

@@ -1,4 +1,4 @@
-"""Signing in through an OpenID provider: whoever it vouches for, and nobody else."""
+"""app.access.openid: signing in through an OpenID provider, and the tokens and callbacks that are refused."""
 
 import time
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def test_a_token_of_another_key_signs_nobody_in(provider):
         sign_in(provider, client_of(provider))
 
 
-def test_an_attempt_comes_back_once(provider):
+def test_a_login_attempt_is_accepted_only_once(provider):
     openid = client_of(provider)
     url, cookie = openid.begin(next_path="/", callback=CALLBACK)
     first, again = provider.authorize(url), provider.authorize(url)
@@ -93,7 +93,7 @@ def test_an_attempt_comes_back_once(provider):
 
 
 @pytest.mark.parametrize("swap", ["cookie", "none", "broken", "unsealed", "another process"])
-def test_an_attempt_comes_back_to_its_own_browser(provider, swap):
+def test_a_login_attempt_is_accepted_only_with_its_own_cookie(provider, swap):
     openid = client_of(provider)
     url, cookie = openid.begin(next_path="/", callback=CALLBACK)
     other_process = client_of(provider).begin(next_path="/", callback=CALLBACK)[1]
@@ -162,7 +162,7 @@ def test_a_provider_that_fails_is_named_and_not_quoted(provider):
         {"token_endpoint": None},
     ],
 )
-def test_nothing_is_asked_of_another_host(provider, description):
+def test_discovery_with_endpoints_on_another_host_is_refused(provider, description):
     provider.description = description
 
     with pytest.raises(ProviderUnavailable):

@@ -89,7 +89,7 @@ def test_a_request_with_a_key_has_no_session(client):
 
 
 @pytest.mark.parametrize("body", [{"key": "fn_wrong"}, None])
-def test_a_bad_key_signs_nobody_in(client, body):
+def test_signing_in_with_a_bad_key_is_401_without_a_cookie(client, body):
     response = client.post("/v1/session", json=body)
 
     assert response.status_code == 401
@@ -152,7 +152,7 @@ def test_an_open_redirect_is_refused(client):
 
 
 @pytest.mark.parametrize("params", [{}, {"error": "access_denied", "state": "s"}, {"code": "c", "state": "s"}])
-def test_nobody_comes_back_without_having_left(client, params):
+def test_an_oidc_callback_without_a_started_login_is_401(client, params):
     response = client.get("/v1/session/oidc/callback", params=params)
 
     assert response.status_code == 401

@@ -1,4 +1,4 @@
-"""A session opens what its key opens, and ends with it."""
+"""A session has its key's access and ends with its key."""
 
 import pytest
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""app.admission.failed_logins: who guesses is refused, and nobody else is."""
+"""app.admission.failed_logins blocks addresses after too many failed logins, and no others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""app.admission.fair_queue: short, fair, and nothing of it leaks."""
+"""app.admission.fair_queue: the queue is bounded, serves tenants in turns and loses no places."""
 
 import asyncio
 from collections import Counter

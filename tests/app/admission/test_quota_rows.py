@@ -1,4 +1,4 @@
-"""app.admission.quota_rows, on both databases."""
+"""app.admission.quota_rows stores administrators' limits, on SQLite and PostgreSQL."""
 
 import pytest
 

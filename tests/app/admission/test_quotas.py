@@ -1,4 +1,4 @@
-"""app.admission.quotas: what administrators set holds at once here, and within a second everywhere."""
+"""app.admission.quotas: changed limits apply at once in this process and within a second in others."""
 
 import threading
 
@@ -62,7 +62,7 @@ def test_while_what_is_known_is_fresh_enough_nobody_waits_and_one_reads():
     assert stored.reads == 2
 
 
-def test_what_cannot_be_read_stays_as_it_was():
+def test_quotas_keep_their_values_when_a_refresh_fails():
     stored, clock = Stored(), Clock(1000.0)
     stored.now = (Override("key", "k1", "t1", TWO, 0.0),)
     quotas = OverriddenQuotas(stored, key=UNLIMITED, tenant=UNLIMITED, clock=clock)

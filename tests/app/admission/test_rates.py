@@ -85,7 +85,7 @@ def test_when_there_is_no_room_nothing_was_counted():
     limited.begin(ALICE)()
 
 
-def test_so_many_are_at_work_at_once_and_no_more():
+def test_concurrent_requests_above_the_limit_are_refused_until_one_ends():
     limited, _ = rates(Quota(concurrent_requests=2))
     first, _ = limited.begin(ALICE), limited.begin(ALICE)
     with pytest.raises(RateLimited) as refused:
@@ -156,7 +156,7 @@ def test_who_has_used_up_its_tokens_is_refused_at_the_door():
     limited.begin(ALICE)
 
 
-def test_ingestion_takes_none_of_it():
+def test_ingestion_does_not_count_against_the_token_rate_limit():
     limited, _ = rates(Quota(tokens_per_minute=1))
     read = reservation("job_1", operation=Operation.EMBED_DOC, input_tokens=9999, max_output_tokens=0)
     TokenLimiter(limited).reserve_in(UNUSED, read, at=0, most_pico=None)

@@ -200,7 +200,7 @@ def test_quotes_are_an_answer_and_a_dry_run_is_none() -> None:
         (REFUSAL, False, True, "not_in_sources", None),
     ],
 )
-def test_what_was_written_decides_last(
+def test_the_written_answer_decides_the_final_refusal_reason_and_stage(
     text: str, strict: bool, failed: bool, reason: str | None, stage: str | None
 ) -> None:
     verdict = after_generation(

@@ -1,4 +1,4 @@
-"""app.answering.cached_tokenizer counts and encodes as the tokenizer behind it does, and asks it less."""
+"""app.answering.cached_tokenizer counts and encodes as its tokenizer does, with fewer calls to it."""
 
 from app.answering.cached_tokenizer import CachedTokenizer
 from retrieval.memo import Memo
@@ -26,7 +26,7 @@ def test_a_text_is_encoded_once_and_each_caller_has_a_list_of_its_own() -> None:
     assert behind.encoded == ["ships"]
 
 
-def test_what_it_does_not_remember_it_hands_on() -> None:
+def test_methods_that_are_not_cached_are_delegated_to_the_tokenizer() -> None:
     tokens, behind = CachedTokenizer(LetterTokenizer()), LetterTokenizer()
 
     assert tokens.decode([115, 104]) == behind.decode([115, 104])

@@ -1,4 +1,4 @@
-"""app.answering.calls: the engine's word becomes the ledger's row."""
+"""app.answering.calls writes what the engine reports to the call's ledger row."""
 
 from dataclasses import replace
 

@@ -150,7 +150,7 @@ def test_what_the_reranker_reads_is_on_the_bill_to_the_token(finder: Callable[..
     assert (row.model, row.tokenizer_revision) == ("last word", "r7")
 
 
-def test_a_question_may_do_without(finder: Callable[..., Finder], ledger: Ledger) -> None:
+def test_a_question_may_switch_reranking_off(finder: Callable[..., Finder], ledger: Ledger) -> None:
     reranker = LastWordReranker()
 
     assert found_keys(finder(reranker), replace(QUESTION, rerank=False)) == [0, 1, 2]

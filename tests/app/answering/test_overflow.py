@@ -1,4 +1,4 @@
-"""app.answering.overflow: what does not fit, and summaries in its place that keep budget, offsets and accounts."""
+"""app.answering.overflow: what does not fit the budget, and the summaries that replace it."""
 
 from collections.abc import Sequence
 
@@ -88,7 +88,7 @@ def test_what_is_left_out_slices_out_of_the_original_and_is_shown_nowhere(found,
         assert sum(count(piece) for piece in item.text.split(" … ")) <= most_tokens + len(item.spans)
 
 
-def test_what_fits_leaves_nothing_out():
+def test_hits_that_fit_the_budget_leave_no_rest():
     hits = ranked("Revenue rose.", "Costs fell.")
 
     assert rest(hits, shown(hits, 1000), 1000) == []

@@ -58,7 +58,7 @@ def test_every_letter_shown_stood_in_the_text_in_this_order(text: str) -> None:
 
 
 @given(numbers=st.lists(st.integers(1, 12), min_size=1, max_size=5), marks=st.sampled_from(["", "**", "_", "*"]))
-def test_citation_markers_stay(numbers: list[int], marks: str) -> None:
+def test_citation_markers_are_kept(numbers: list[int], marks: str) -> None:
     text = " ".join(f"{marks}Revenue rose{marks} [{number}]." for number in numbers)
 
     assert re.findall(r"\[(\d+)\]", plain(text)) == [str(number) for number in numbers]
@@ -89,7 +89,7 @@ def test_citation_markers_stay(numbers: list[int], marks: str) -> None:
         ("Wow! [sic] **", "Wow! [sic] **"),
     ],
 )
-def test_marks_go_and_what_they_mark_stays(text: str, shown: str) -> None:
+def test_markdown_marks_are_removed_and_their_text_kept(text: str, shown: str) -> None:
     assert plain(text) == shown
 
 

@@ -1,4 +1,4 @@
-"""The planned order over the real engine: what one question read, the next of the same tenant does not compute again.
+"""The planned order of sources with the real engine: later questions of a tenant reuse cached prefixes.
 
 A tiny model with random weights, so what it says means nothing; what it reads, and what of it was
 cached, is exact.

@@ -1,4 +1,4 @@
-"""app.answering.prompt: the parts are the prompt."""
+"""app.answering.prompt: the metered parts of a prompt add up to the whole prompt."""
 
 from dataclasses import replace
 

@@ -43,7 +43,7 @@ def test_it_knows_which_questions_a_few_words_answer(question: str, asks: bool) 
         ("Wann wurde es gebaut?", None),
     ],
 )
-def test_what_kind_of_thing_is_asked_for(question: str, kind: str | None) -> None:
+def test_the_kind_of_answer_is_recognised_from_the_question(question: str, kind: str | None) -> None:
     assert kind_asked(question) == kind
 
 

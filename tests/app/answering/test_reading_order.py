@@ -1,4 +1,4 @@
-"""app.answering.context puts first what the engine has read before."""
+"""app.answering.context orders sources so that the engine's prefix cache is reused."""
 
 from collections.abc import Sequence
 
@@ -61,7 +61,7 @@ def test_another_question_over_the_same_sources_reads_them_in_the_order_they_are
     assert [source.number for source in again.sources] == [1, 2, 3]
 
 
-def test_what_is_new_stands_behind_what_is_cached() -> None:
+def test_new_sources_follow_the_cached_ones() -> None:
     cache = Cache()
     ask(cache, TEXTS[0])
 
@@ -75,5 +75,5 @@ def test_a_prompt_that_only_begins_alike_is_nothing_to_go_by() -> None:
     assert names(ask(cache, *TEXTS[:3])) == [TEXTS[0], TEXTS[2], TEXTS[1]]
 
 
-def test_no_source_has_an_order_too() -> None:
+def test_the_reading_order_of_no_sources_is_empty() -> None:
     assert reading_order(TOKENIZER, head=HEAD, cached=lambda prompt: 0)([]) == []

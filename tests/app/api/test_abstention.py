@@ -123,7 +123,7 @@ def test_from_the_threshold_on_the_answer_is_exactly_the_refusal_streamed_or_not
     assert answer["usage"]["completion_tokens"] > 1, "a refusal by the model is generated and billed"
 
 
-def test_below_it_the_question_is_answered_and_the_score_is_reported_all_the_same(serve) -> None:
+def test_below_the_threshold_the_question_is_answered_with_its_score_reported(serve) -> None:
     service = serve()
     refused = service.ask(abstention_threshold=LOW).json()
     answered = service.ask(abstention_threshold=1.0).json()

@@ -320,7 +320,7 @@ def test_a_role_below_the_least_is_403_and_the_least_is_not(client, state, owned
 
 
 @pytest.mark.parametrize(("method", "template"), MATRIX)
-def test_a_session_may_what_its_key_may(client, state, owned, method, template):
+def test_a_session_has_the_access_of_its_role_and_needs_its_csrf_token(client, state, owned, method, template):
     least = RANKS.index(MATRIX[method, template])
     if least:
         assert call(client, method, template, owned, session_of(state, RANKS[least - 1])).status_code == 403
@@ -335,7 +335,9 @@ def test_a_session_may_what_its_key_may(client, state, owned, method, template):
 
 @pytest.mark.parametrize("with_session", [False, True])
 @pytest.mark.parametrize(("method", "template"), OPERATOR)
-def test_what_concerns_every_tenant_is_the_operators(client, state, owned, method, template, with_session):
+def test_installation_wide_routes_are_403_for_other_tenants_and_limited_keys(
+    client, state, owned, method, template, with_session
+):
     sign_in = session_of if with_session else key_of
     rival = sign_in(state, Role.ADMIN, tenant="rival")
     limited = key_of(state, Role.ADMIN, collections=(owned["collection_id"],))
@@ -353,7 +355,7 @@ def test_the_route_table_names_the_operators_routes_and_no_other():
 @pytest.mark.parametrize(
     ("method", "template"), [route for route in MATRIX if any("{" + name + "}" in route[1] for name in IDS)]
 )
-def test_e2_another_tenants_things_do_not_exist(client, state, owned, method, template):
+def test_e2_another_tenants_resources_are_404(client, state, owned, method, template):
     response = call(client, method, template, owned, key_of(state, Role.ADMIN, tenant="rival"))
 
     assert response.status_code == 404

@@ -1,4 +1,4 @@
-"""Who comes in: limits of keys, tenants and addresses; room; turns; and that who does not is told before any work."""
+"""Admission over HTTP: rate limits, concurrency limits and the queue; refusals come before any work."""
 
 import json
 import re

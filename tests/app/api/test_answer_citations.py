@@ -1,4 +1,4 @@
-"""Whichever way an answer is asked for, the report counts what it cites, once, and never at the answer's cost."""
+"""Citations of every kind of answer are counted once, without delaying the answer."""
 
 import asyncio
 import threading

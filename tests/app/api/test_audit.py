@@ -1,4 +1,4 @@
-"""What administrators do is written down with the act, and only when it was done."""
+"""The audit log records each administrative act that succeeded."""
 
 import pytest
 

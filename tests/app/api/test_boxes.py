@@ -1,4 +1,4 @@
-"""GET /v1/documents/{id}/boxes: where a passage is printed."""
+"""GET /v1/documents/{id}/boxes returns where on the page a passage is printed."""
 
 from typing import Any
 
@@ -143,11 +143,13 @@ def test_a_document_of_another_tenant_is_not_there(client: TestClient, state: St
 @pytest.mark.parametrize(
     "query", ["start=5&end=4", "start=-1&end=4", "start=0", "end=4", "start=x&end=4", f"start=0&end={MOST_CHARS + 1}"]
 )
-def test_what_is_no_passage_is_refused(client: TestClient, document_id: str, query: str) -> None:
+def test_an_invalid_passage_range_is_422(client: TestClient, document_id: str, query: str) -> None:
     assert client.get(f"/v1/documents/{document_id}/boxes?{query}").status_code == 422
 
 
-def test_too_many_at_once_are_sent_away(client: TestClient, state: State, document_id: str) -> None:
+def test_too_many_simultaneous_box_requests_are_503_with_retry_after(
+    client: TestClient, state: State, document_id: str
+) -> None:
     waiting = state.corpus.passage_boxes._waiting
     while waiting.acquire(blocking=False):
         pass

@@ -1,4 +1,4 @@
-"""Which conversations a key sees, and what of them."""
+"""Which conversations a key may list and read, and which of their contents."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What an answer cost is said with it, and is what the ledger's rows of its request add up to."""
+"""The reported cost of an answer equals the cost of its request's ledger rows."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""An answer that takes too long is cut at its deadline, says so in its protocol, and is our abort on the bill."""
+"""An answer is cut at its deadline, reported as timed out, and settled as aborted by the server."""
 
 import json
 import threading

@@ -88,7 +88,9 @@ def test_replacing_forgets_the_older_versions_at_the_swap_and_not_before(client:
 @pytest.mark.parametrize(
     ("on_duplicate", "status", "version"), [("skip", 200, 1), ("replace", 202, 2), ("version", 202, 2), (None, 202, 2)]
 )
-def test_other_bytes_under_a_known_external_id(client: TestClient, on_duplicate, status, version):
+def test_on_duplicate_decides_what_new_bytes_under_a_known_external_id_do(
+    client: TestClient, on_duplicate, status, version
+):
     first = send(client, "a.txt", b"First.", external_id="x").json()
     fields = {"on_duplicate": on_duplicate} if on_duplicate else {}
     response = send(client, "a.txt", b"Second.", external_id="x", **fields)

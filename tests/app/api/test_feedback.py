@@ -56,7 +56,7 @@ def test_what_is_said_is_told_back_and_replaced_by_what_is_said_again(served: Se
     assert listed == {**again.json(), "conversation_id": None, "question": None}
 
 
-def test_a_turn_tells_the_caller_their_own_word(served: Served, state: State) -> None:
+def test_a_conversation_turn_shows_the_callers_own_feedback_only(served: Served, state: State) -> None:
     ann, ben = key_of(state, Role.READER), key_of(state, Role.MEMBER)
     conversation = served.client.post("/v1/conversations", headers=ann).json()["id"]
     path = asked(served, ann, conversation_id=conversation)
@@ -126,7 +126,7 @@ def test_others_answers_are_404_as_those_there_are_not(served: Served, state: St
     ],
     ids=lambda body: body[:40],
 )
-def test_what_is_no_feedback_is_refused_and_what_was_said_stays(served: Served, body: str) -> None:
+def test_a_malformed_feedback_body_is_422_and_keeps_the_earlier_feedback(served: Served, body: str) -> None:
     path = asked(served)
     served.client.post(path, json=BAD)
     refused = served.client.post(path, content=body, headers={"Content-Type": "application/json"})
@@ -137,7 +137,7 @@ def test_what_is_no_feedback_is_refused_and_what_was_said_stays(served: Served, 
 
 
 @pytest.mark.parametrize("body", [{"score": 1, "comment": "😀" * 4000}, {"score": -1.0}, {"score": 0, "comment": ""}])
-def test_the_bounds_themselves_are_allowed(served: Served, body: dict[str, object]) -> None:
+def test_feedback_at_the_limits_of_score_and_comment_is_accepted(served: Served, body: dict[str, object]) -> None:
     said = served.client.post(asked(served), json=body)
 
     assert said.status_code == 201

@@ -42,7 +42,7 @@ def search(client: TestClient, **fields: Any) -> Any:
     return client.post("/v1/search", json={"query": "How did revenue develop?", **fields})
 
 
-def test_they_are_characters_of_the_canonical_text(client: TestClient) -> None:
+def test_highlight_offsets_slice_the_canonical_text(client: TestClient) -> None:
     first, second = search(client, highlights=True).json()["data"]
 
     (found,) = first["highlights"]
@@ -51,12 +51,12 @@ def test_they_are_characters_of_the_canonical_text(client: TestClient) -> None:
     assert second["highlights"] == []
 
 
-def test_nobody_pays_for_what_was_not_asked_for(client: TestClient) -> None:
+def test_highlights_are_empty_unless_requested(client: TestClient) -> None:
     for fields in ({}, {"highlights": False}):
         assert [one["highlights"] for one in search(client, **fields).json()["data"]] == [[], []]
 
 
-def test_only_yes_and_no_are_answers(client: TestClient) -> None:
+def test_a_highlights_value_that_is_not_a_boolean_is_422(client: TestClient) -> None:
     response = search(client, highlights="perhaps")
 
     assert response.status_code == 422

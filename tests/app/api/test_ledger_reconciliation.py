@@ -14,7 +14,7 @@ def spend(state: State) -> None:
     state.usage.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, output_tokens=7))
 
 
-def test_the_books_agree(client: TestClient, state: State) -> None:
+def test_the_reconciliation_of_a_consistent_ledger_is_ok(client: TestClient, state: State) -> None:
     spend(state)
     body = client.get("/v1/admin/usage/reconciliation").json()
 

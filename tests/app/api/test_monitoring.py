@@ -1,4 +1,4 @@
-"""The dashboard and the alerts we ship ask for metrics that exist, and the metrics are what the page says."""
+"""The shipped dashboard and alerts use metrics that exist and are documented."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What does not fit, over HTTP: dropped by default, by setting summarised, billed and cited on the originals."""
+"""Sources that exceed the context over HTTP: dropped by default, summarised where configured."""
 
 import asyncio
 import threading

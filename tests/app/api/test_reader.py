@@ -1,4 +1,4 @@
-"""POST /v1/ask with a reader: it says where to look, refuses where nothing answers, and is on the bill."""
+"""POST /v1/ask with a span reader, which locates the answer or refuses, and is metered."""
 
 import json
 from collections.abc import Callable, Iterator

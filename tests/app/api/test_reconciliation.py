@@ -1,4 +1,4 @@
-"""POST /v1/admin/reconcile: what is wrong, in the API's words."""
+"""POST /v1/admin/reconcile reports and repairs inconsistencies."""
 
 from fastapi.testclient import TestClient
 
@@ -12,7 +12,7 @@ def test_a_sound_installation_is_consistent(client: TestClient) -> None:
     assert body == {"object": "reconciliation", "consistent": True, "versions": 0, "chunks": 0, "findings": []}
 
 
-def test_what_is_wrong_is_told_and_counted(client: TestClient, state: State) -> None:
+def test_an_unrepairable_finding_is_reported_with_its_count(client: TestClient, state: State) -> None:
     document = client.post("/v1/documents", json={"text": "Some text.", "filename": "a.txt"}).json()
     state.corpus.files.remove(document["id"], 1)
 

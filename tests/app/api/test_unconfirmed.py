@@ -102,7 +102,7 @@ def test_a_sentence_without_a_source_stays_marked_as_one(serve: Serve) -> None:
     assert quoted(body) == [QUOTED]
 
 
-def test_streamed_it_is_the_same(serve: Serve) -> None:
+def test_a_streamed_unconfirmed_answer_equals_the_whole_one(serve: Serve) -> None:
     service = serve(CLAIM)
 
     body, events = service.ask(), service.events()
@@ -127,7 +127,7 @@ def test_a_strict_answer_of_which_nothing_is_left_is_the_quotes(serve: Serve) ->
     assert "".join(data["text"] for name, data in events if name == "delta") == QUOTED
 
 
-def test_plain_text_has_quotation_marks(serve: Serve) -> None:
+def test_quotes_in_plain_text_have_quotation_marks(serve: Serve) -> None:
     assert serve(CLAIM).ask(format="text")["answer"] == f"{CLAIM}\n\n“{SENTENCE}” [2]"
 
 
@@ -143,7 +143,7 @@ def test_plain_text_has_quotation_marks(serve: Serve) -> None:
         pytest.param(CLAIM, {"question": GERMAN, "abstention_threshold": 1.0}, id="in another language"),
     ],
 )
-def test_other_answers_stay_as_they_are(serve: Serve, says: str, fields: dict[str, Any]) -> None:
+def test_confirmed_refused_and_json_answers_get_no_quotes(serve: Serve, says: str, fields: dict[str, Any]) -> None:
     service = serve(says)
 
     body = service.ask(**fields)
@@ -153,7 +153,7 @@ def test_other_answers_stay_as_they_are(serve: Serve, says: str, fields: dict[st
     assert SENTENCE not in body["answer"]
 
 
-def test_by_setting_nothing_is_quoted(serve: Serve) -> None:
+def test_no_quotes_follow_when_the_setting_is_off(serve: Serve) -> None:
     body = serve(CLAIM, quotes=False).ask()
 
     assert (body["answer"], body["quoted_spans"]) == (CLAIM, [])

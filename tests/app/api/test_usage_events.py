@@ -101,7 +101,7 @@ def test_a_call_comes_with_its_documents_prices_and_adjustments(client, state):
     assert [line["adjustment_id"] for line in listed(client)["data"]] == [None, corrected.adjustment_id]
 
 
-def test_what_cannot_be_is_refused_by_name(client):
+def test_invalid_query_parameters_are_refused_by_name(client):
     refused: list[tuple[dict[str, Any], str]] = [
         ({"start_time": -1}, "start_time"),
         ({"start_time": 10**18}, "start_time"),

@@ -1,4 +1,4 @@
-"""The page is there for everybody, holds nothing of anybody's, and asks nothing of anywhere else."""
+"""The web page is public, contains no tenant's data and loads nothing from other hosts."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_the_page_needs_no_key_and_is_asked_for_each_time(client: TestClient) ->
     assert "style-src 'self';" in policy
 
 
-def test_everything_it_names_is_served_and_kept(client: TestClient) -> None:
+def test_every_asset_of_the_page_is_served_and_cached_as_immutable(client: TestClient) -> None:
     named = re.findall(r'(?:src|href)="\./([^"]+)"', client.get("/").text)
 
     assert any(name.endswith(".js") for name in named)
@@ -31,7 +31,7 @@ def test_everything_it_names_is_served_and_kept(client: TestClient) -> None:
             assert "immutable" in answer.headers["cache-control"]
 
 
-def test_what_is_built_names_nothing_elsewhere() -> None:
+def test_the_built_page_loads_nothing_from_other_hosts() -> None:
     """Addresses in libraries' messages and namespaces are not asked for; what a page loads begins at these places."""
     page = (_BUILT / "index.html").read_text(encoding="utf-8")
     sheets = "".join(sheet.read_text(encoding="utf-8") for sheet in (_BUILT / "assets").glob("*.css"))
@@ -44,7 +44,7 @@ def test_what_is_built_names_nothing_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("path", ["../index.html", "%2e%2e/%2e%2e/main.py", "..%2f..%2fmain.py", "none.js", ""])
-def test_nothing_else_is_served_from_there(client: TestClient, path: str) -> None:
+def test_other_paths_below_assets_are_not_served(client: TestClient, path: str) -> None:
     answer = client.get(f"/assets/{path}")
 
     assert answer.status_code in {404, 405}, answer.text

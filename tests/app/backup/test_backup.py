@@ -1,4 +1,4 @@
-"""app.backup: what was written comes back, whole and verified, or nothing changes."""
+"""app.backup: a backup restores the same data, verified, or changes nothing."""
 
 import os
 import tarfile

@@ -112,7 +112,7 @@ def change(environment: dict[str, str], statement: str) -> None:
         connection.commit()
 
 
-def test_what_can_be_made_again_is_wrong_until_it_is_mended(environment: dict[str, str]) -> None:
+def test_a_repairable_mismatch_fails_the_check_until_it_is_repaired(environment: dict[str, str]) -> None:
     change(environment, "DELETE FROM chunk_fts_docsize")
 
     wrong = CliRunner().invoke(cli, ["check"], env=environment)

@@ -1,4 +1,4 @@
-"""Files become documents once, and again only when they change."""
+"""`footnote ingest` uploads each file once, and again only when it changes."""
 
 import json
 import os
@@ -332,7 +332,7 @@ class TestWhatIsShown:
         assert tally.tokens_per_s() == 100
         assert in_flight(tally) == "3 pages · 4 chunks · 100 tokens/s · in flight: 2 embedding, 1 queued"
 
-    def test_a_failure_that_was_mended_is_no_failure(self) -> None:
+    def test_a_file_indexed_after_a_failure_is_not_counted_as_failed(self) -> None:
         tally, _ = self.tally()
         tally.settle(Outcome.FAILED, "a", size=1, reason="no")
         tally.settle(Outcome.INDEXED, "a", size=1)

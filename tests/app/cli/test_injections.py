@@ -1,4 +1,4 @@
-"""`footnote eval-injections`: the table."""
+"""`footnote eval-injections` prints a table with a row for each family of injections."""
 
 from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`footnote limits`: set, shown and taken away, for a key or a tenant and never for another."""
+"""`footnote limits` sets, shows and removes the limits of a key or a tenant."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_the_operator_sees_what_another_tenant_may_take_by_asking_for_it(footnot
 
 
 @pytest.mark.parametrize("command", ["set", "remove"])
-def test_they_are_of_one_key_or_one_tenant(footnote: CommandLine, command: str) -> None:
+def test_limits_need_exactly_one_of_api_key_and_tenant(footnote: CommandLine, command: str) -> None:
     for arguments in ([], ["--api-key", "key_1", "--tenant", "default"]):
         assert footnote.refused("limits", command, *arguments).endswith("give --api-key or --tenant.")
 
@@ -87,7 +87,7 @@ def test_what_is_no_id_reaches_no_limits(footnote: CommandLine, command: str) ->
     assert (footnote.said("limits", "list"), footnote.said("audit")) == before
 
 
-def test_it_works_on_the_data_dir_itself_while_no_server_runs(command_line: CommandLine) -> None:
+def test_limits_are_set_in_the_data_dir_while_no_server_runs(command_line: CommandLine) -> None:
     command_line.run("limits", "set", "--tenant", "default", "--requests", "60")
 
     assert command_line.run("limits", "list").rows[1][:3] == ["tenant", "default", "60"]

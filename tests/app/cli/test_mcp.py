@@ -182,7 +182,7 @@ def test_with_a_key_of_its_own_nobody_else_is_let_in(footnote, keyed):
     assert MCP_KEY not in keyed.log.read_text()
 
 
-def test_without_one_it_says_that_it_asks_for_none(keyless, keyed):
+def test_a_server_without_a_key_logs_that_it_asks_for_none(keyless, keyed):
     assert "It asks for no key" in keyless.log.read_text()
     assert "It asks for no key" not in keyed.log.read_text()
 
@@ -191,7 +191,7 @@ def test_without_one_it_says_that_it_asks_for_none(keyless, keyed):
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example:{port}", "localhost.:80"]
 )
 @pytest.mark.parametrize("version", [{}, {"MCP-Protocol-Version": "2026-07-28"}], ids=ERAS[::-1])
-def test_a_name_that_leads_here_is_refused(keyless, host, version):
+def test_a_foreign_host_header_is_421(keyless, host, version):
     """A page whose own name now leads to 127.0.0.1 sends that name (DNS rebinding)."""
     port = httpx.URL(keyless.url).port
     refused = keyless.post(Host=host.format(port=port), **version)

@@ -1,4 +1,4 @@
-"""`footnote reembed`: shows the building until the new vectors are in use, and lets go of the old ones when asked."""
+"""`footnote reembed` shows the progress of a rebuild, and deletes the old vectors when told to."""
 
 from io import StringIO
 from typing import cast

@@ -1,4 +1,4 @@
-"""`footnote tenants`: made, given keys, shut out and let in again, by who operates the installation."""
+"""`footnote tenants` creates, disables and enables tenants and creates their keys."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_what_is_no_tenants_id_reaches_no_tenant_and_nothing_else(footnote: Comm
     assert (footnote.said("tenants", "list"), footnote.said("audit")) == before
 
 
-def test_it_works_on_the_data_dir_itself_while_no_server_runs(command_line: CommandLine) -> None:
+def test_tenants_are_managed_in_the_data_dir_while_no_server_runs(command_line: CommandLine) -> None:
     made = command_line.run("tenants", "add", "acme")
     listed = command_line.run("tenants", "list")
 

@@ -94,7 +94,7 @@ def test_a_report_is_a_row_a_group_the_dearest_first_and_a_total(terminal):
     assert rows[4][1:] == ["4", "80", "0", "3,234,568", "0", "1", "6.469194"]
 
 
-def test_alone_it_is_the_report_by_day(terminal):
+def test_a_usage_report_has_a_row_per_day_user_and_model(terminal):
     terminal.settle("req_1:1", user_id="ada", output=7)
 
     rows = rows_of(terminal.said(show_report, by="user,model", period="30d", width="1d"))

@@ -1,4 +1,4 @@
-"""`footnote users`: made, shut out, let in again and removed, by an administrator of their tenant."""
+"""`footnote users` creates, disables, enables and removes the users of a tenant."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_what_is_no_users_id_reaches_no_user_and_nothing_else(footnote: CommandL
     assert (footnote.said("users", "list"), footnote.said("audit")) == before
 
 
-def test_it_works_on_the_data_dir_itself_while_no_server_runs(command_line: CommandLine) -> None:
+def test_users_are_managed_in_the_data_dir_while_no_server_runs(command_line: CommandLine) -> None:
     assert command_line.run("users", "add", ODD).out == f"{ODD}\n"
     assert command_line.run("users", "remove", ODD).out == "Removed.\n"
     assert command_line.run("users", "list").out.splitlines()[2].startswith(f"{ODD}  ")

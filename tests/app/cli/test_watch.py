@@ -1,4 +1,4 @@
-"""A followed folder and its documents stay equal, whatever happens to the folder and to the news of it."""
+"""`footnote ingest --watch` keeps documents equal to a folder, whatever happens to its files."""
 
 import tempfile
 from pathlib import Path

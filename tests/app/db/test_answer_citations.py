@@ -1,4 +1,4 @@
-"""Citations are written down once, with the ledger's time, and never behind what the ledger has closed."""
+"""app.db.answer_citations stores the citations of an answer once, before its ledger period closes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Chunks are seen by their tenant alone, in scope, while their version is live."""
+"""Chunks are visible to their own tenant, within the scope, while their version is live."""
 
 import time
 

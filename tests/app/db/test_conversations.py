@@ -1,4 +1,4 @@
-"""Conversations belong to who began them, keep every turn once and in order, and are gone when deleted."""
+"""Conversations belong to the user that began them, store each turn once, and are deleted for good."""
 
 import itertools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Feedback is of who asked, and of administrators; the last word counts; it goes with the conversation."""
+"""Feedback is readable by its author and administrators, replaced by newer feedback, deleted with its conversation."""
 
 import itertools
 import threading
@@ -81,7 +81,9 @@ def test_what_is_said_is_kept_as_it_was_said(feedback: FeedbackRepository, ask: 
     )
 
 
-def test_the_last_word_wins_and_keeps_its_place(feedback: FeedbackRepository, ask: Asking, database: Database) -> None:
+def test_new_feedback_replaces_the_old_and_keeps_its_creation_time(
+    feedback: FeedbackRepository, ask: Asking, database: Database
+) -> None:
     first, second = ask(ANN), ask(ANN)
     feedback.put(first, principal=ANN, score=1, comment="Fine.")
     feedback.put(second, principal=ANN, score=1)
@@ -93,7 +95,7 @@ def test_the_last_word_wins_and_keeps_its_place(feedback: FeedbackRepository, as
     assert [one.request_id for one in feedback.list(tenant_id="t1", limit=10)[0]] == [second, first]
 
 
-def test_everybody_has_one_word_and_takes_back_their_own(
+def test_each_user_has_one_feedback_and_withdraws_only_their_own(
     feedback: FeedbackRepository, ask: Asking, database: Database
 ) -> None:
     request_id = ask(ANN)
@@ -263,7 +265,9 @@ def test_a_conversation_takes_its_feedback_along(feedback: FeedbackRepository, a
     assert [request_id for request_id, _, _ in rows(database)] == [stays, alone]
 
 
-def test_words_said_at_once_are_one_word(feedback: FeedbackRepository, ask: Asking, database: Database) -> None:
+def test_concurrent_feedback_of_one_user_on_one_answer_is_one_row(
+    feedback: FeedbackRepository, ask: Asking, database: Database
+) -> None:
     request_id, together = ask(ANN), threading.Barrier(8)
 
     def say(number: int) -> float:

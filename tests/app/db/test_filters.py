@@ -122,7 +122,7 @@ CASES: list[tuple[Metadata, Filter, bool]] = [
 
 
 @pytest.mark.parametrize(("metadata", "condition", "expected"), CASES)
-def test_the_edges_are_where_the_reference_has_them(
+def test_sql_filters_agree_with_the_reference_on_edge_cases(
     database: Database, metadata: Metadata, condition: Filter, *, expected: bool
 ) -> None:
     assert matches(condition, metadata) is expected
@@ -144,7 +144,7 @@ def test_many_conditions_nested_deep_are_no_trouble(database: Database) -> None:
 
 
 @pytest.mark.parametrize("hostile", ["' OR 1=1 --", '") OR 1=1', "$.a", "a'; DROP TABLE document; --", ":x", "%s", "{"])
-def test_names_and_values_are_data(database: Database, hostile: str) -> None:
+def test_hostile_field_names_and_values_are_not_executed_as_sql(database: Database, hostile: str) -> None:
     stored: list[Metadata] = [{hostile: hostile}, {"other": "x"}]
 
     assert kept(database, stored, Comparison(hostile, "$eq", hostile)) == [True, False]

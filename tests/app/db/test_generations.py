@@ -1,4 +1,4 @@
-"""One embedder an index generation; vectors of two never mix."""
+"""An index generation holds the vectors of one embedder only."""
 
 from dataclasses import replace
 
@@ -25,13 +25,17 @@ def test_the_same_embedder_keeps_its_generation(database: Database) -> None:
     ids=["model", "revision", "dim"],
 )
 class TestAnotherEmbedder:
-    def test_starts_anew_while_there_are_no_vectors(self, database: Database, other: EmbedderInfo) -> None:
+    def test_a_new_embedder_gets_a_new_active_generation_while_there_are_no_vectors(
+        self, database: Database, other: EmbedderInfo
+    ) -> None:
         first = active_id(database, EMBEDDER)
 
         assert active_id(database, other) != first
         assert active_id(database, other) == active_id(database, other)
 
-    def test_is_not_active_while_there_are_vectors(self, database: Database, other: EmbedderInfo) -> None:
+    def test_a_new_embedders_generation_is_not_active_while_old_vectors_exist(
+        self, database: Database, other: EmbedderInfo
+    ) -> None:
         library = Library(database)
         created = library.index("words")
 

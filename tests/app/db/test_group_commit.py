@@ -1,4 +1,4 @@
-"""app.db.group_commit shares commits, and tells nobody before the one it shares."""
+"""app.db.group_commit shares commits between writers; each returns only after its commit."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ def together(database: Database, *bodies: Callable[[], None]) -> list[BaseExcept
         return [each.exception(30) for each in running]
 
 
-def test_who_waits_for_the_same_turn_shares_a_commit(database: Database) -> None:
+def test_concurrent_writers_share_commits(database: Database) -> None:
     with commits() as seen:
         ends = together(database, *(lambda number=number: keep(database, number) for number in range(8)))
 
@@ -80,7 +80,7 @@ def test_a_part_that_fails_takes_only_itself_back(database: Database) -> None:
     assert kept(database) == [1, 2]
 
 
-def test_nobody_is_told_before_the_commit(database: Database) -> None:
+def test_a_write_returns_only_after_its_commit(database: Database) -> None:
     """Whoever returned can be read by others at once."""
     unseen: list[int] = []
 
@@ -95,7 +95,7 @@ def test_nobody_is_told_before_the_commit(database: Database) -> None:
     assert not unseen
 
 
-def test_a_commit_that_fails_is_everybodys(database: Database) -> None:
+def test_a_failed_shared_commit_reports_no_success_for_lost_writes(database: Database) -> None:
     """The transaction is taken back under them, as SQLite does when the disk is full."""
 
     def lose() -> None:
@@ -113,7 +113,7 @@ def test_a_commit_that_fails_is_everybodys(database: Database) -> None:
     assert 50 in kept(database)
 
 
-def test_one_alone_waits_for_nobody(database: Database) -> None:
+def test_a_single_writer_commits_alone_without_waiting(database: Database) -> None:
     with commits() as seen:
         keep(database, 1)
 

@@ -1,4 +1,4 @@
-"""A key's secret opens the door until it is revoked or expires, and is stored nowhere."""
+"""An API key's secret is valid until it is revoked or expires, and is stored nowhere."""
 
 import pytest
 import sqlalchemy as sa
@@ -47,7 +47,7 @@ def test_no_limit_is_not_an_empty_limit(keys: KeyRepository) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "fn_", "fn_unknown", "' OR 1=1 --", "\0", "\udcff", "x" * 100_000])
-def test_an_unknown_secret_is_nobodys(keys: KeyRepository, secret: str) -> None:
+def test_an_unknown_secret_authenticates_nobody(keys: KeyRepository, secret: str) -> None:
     keys.create(user_id="u1", name="a", role=Role.ADMIN)
 
     assert keys.authenticate(secret) is None
@@ -130,5 +130,5 @@ def test_no_table_holds_the_secret(database: Database, keys: KeyRepository) -> N
     assert not [row for row in everything if secret in row or secret[9:] in row]
 
 
-def test_two_secrets_are_never_alike(keys: KeyRepository) -> None:
+def test_every_created_secret_is_different(keys: KeyRepository) -> None:
     assert len({keys.create(user_id="u1", name="a", role=Role.READER)[1] for _ in range(20)}) == 20

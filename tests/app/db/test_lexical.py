@@ -1,4 +1,4 @@
-"""The database's own keyword index: what is not in the contract of all of them."""
+"""The database's own keyword index: behaviour beyond the contract of all keyword indexes."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""app.db.job_queue: people take turns, however much one of them has waiting."""
+"""app.db.job_queue serves users in turns, however many jobs one of them has queued."""
 
 import random
 import shutil

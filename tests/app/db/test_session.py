@@ -1,4 +1,4 @@
-"""Transactions commit or vanish, readers cannot write, and the world's failures come in domain words."""
+"""Transactions commit or roll back, readers cannot write, and database failures become domain errors."""
 
 import sqlite3
 import threading
@@ -22,7 +22,7 @@ def count(database: Database) -> int:
         return int(connection.execute(COUNT).scalar_one())
 
 
-def test_what_is_written_is_read(database: Database) -> None:
+def test_a_committed_row_is_read_by_the_next_transaction(database: Database) -> None:
     with database.write() as connection:
         add_tenant(connection, "a")
 
@@ -44,7 +44,7 @@ def test_a_read_transaction_cannot_write(database: Database) -> None:
     assert count(database) == 0
 
 
-def test_a_read_sees_one_moment(database: Database) -> None:
+def test_a_read_transaction_does_not_see_later_commits(database: Database) -> None:
     with database.read() as reading:
         before = reading.execute(COUNT).scalar_one()
         with database.write() as writing:

@@ -1,4 +1,4 @@
-"""app.doctor: what support would ask for, of an installation in use, without its secrets, names or texts."""
+"""app.doctor reports the state of an installation without secrets, names or texts."""
 
 import json
 import zipfile
@@ -73,7 +73,7 @@ def test_addresses_lose_their_users_and_queries_and_home_its_name():
     assert shown(Settings(admin_key="fn_0123456789abcdef", _env_file=None))["admin_key"] == "set"
 
 
-def test_nothing_is_made_where_there_is_no_installation(settings):
+def test_examining_a_missing_installation_creates_no_files(settings):
     report = examine(settings)
 
     assert report.sections["database"] == {"exists": False}

@@ -1,4 +1,4 @@
-"""app.documents.consistency: each thing that can be wrong is found, and mended only where nothing can be lost."""
+"""app.documents.consistency finds every inconsistency, and repairs those where nothing can be lost."""
 
 import time
 from collections.abc import Callable
@@ -192,7 +192,7 @@ def test_what_is_left_is_in_the_metrics_and_goes_when_it_is_mended(on_sqlite):
     assert metrics.registry.get_sample_value("footnote_reconciled_timestamp_seconds") != 0
 
 
-def test_two_looks_at_once_are_refused(on_sqlite):
+def test_a_second_consistency_run_at_the_same_time_is_refused(on_sqlite):
     on_sqlite.index.forget(on_sqlite.chunks.visible_keys())
     refused: list[bool] = []
 

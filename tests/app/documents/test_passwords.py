@@ -1,4 +1,4 @@
-"""Passwords by job, in memory."""
+"""app.documents.passwords keeps the passwords of jobs in memory only."""
 
 from pydantic import SecretStr
 

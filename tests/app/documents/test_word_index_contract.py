@@ -153,20 +153,20 @@ LONG = [
 ]
 
 
-def test_any_text_is_a_query(filled: Shelf) -> None:
+def test_odd_and_long_texts_are_valid_queries(filled: Shelf) -> None:
     for query in [*ODD, *LONG, "\u0301\u0302", "²³", "İ"]:
         assert len(filled.found(query)) <= len(PASSAGES), ascii(query[:12])
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(max_size=60), k=st.integers(0, 12))
-def test_no_text_is_an_error(filled: Shelf, query: str, k: int) -> None:
+def test_no_query_text_raises_an_error(filled: Shelf, query: str, k: int) -> None:
     assert set(filled.found(query, k=k)) <= set(PASSAGES)
 
 
 @settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=40))
-def test_any_text_can_be_held(shelf: Shelf, text: str) -> None:
+def test_any_text_can_be_added_and_deleted(shelf: Shelf, text: str) -> None:
     gone = shelf.add(text)
     held = shelf.found(text)
     shelf.delete(gone)

@@ -84,7 +84,7 @@ def source(number: int, document_id: str) -> Source:
     return Source(number=number, hit=found, spans=(Span(0, 1),), header="", body="x", tokens=1, compressed=False)
 
 
-def test_a_right_answer_with_a_right_citation() -> None:
+def test_a_right_answer_with_a_right_citation_gets_full_scores() -> None:
     found = scores(answer("Forty ships. [1]", citation("doc_1", 13, text="It was forty.")))
 
     assert found == {
@@ -106,7 +106,7 @@ def test_the_abstention_score_is_the_models_and_1_where_no_model_was_asked() -> 
     assert abstention_score(replace(said, abstention=AbstentionReport("retrieval", score=0.1, threshold=0.3))) == 1
 
 
-def test_markers_are_not_words() -> None:
+def test_citation_markers_are_not_scored_as_words() -> None:
     said = answer("Forty[1] of the[2] ships", citation("doc_2", 15), citation("doc_1", 5))
 
     assert words_of(said) == "Forty of the ships"
@@ -160,7 +160,7 @@ def test_refusing_an_answerable_question_is_wrong_and_scores_no_words() -> None:
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_what_nothing_answers_is_to_be_refused(answered: bool) -> None:
+def test_an_unanswerable_question_is_scored_by_whether_it_was_refused(answered: bool) -> None:
     said = said_in(answer("Forty.", answered=answered))
 
     assert refusal_scores(said) == {"refusal": not answered}

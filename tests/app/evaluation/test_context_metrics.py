@@ -31,13 +31,13 @@ def scores(kept: Context, hits: tuple[Hit, ...] = (HIT, OTHER), answers=("forty"
     return context_scores(hits, kept, answers=answers, spans=spans, relevant={"d", "e", "f"})
 
 
-def test_half_of_the_spans_and_documents_kept_is_half() -> None:
+def test_keeping_half_of_the_spans_and_documents_scores_one_half() -> None:
     found = scores(context((0, 17)))
 
     assert found == {"tokens": 9, "spans": 0.5, "answers": 1, "words": 1, "documents": 0.5}
 
 
-def test_nothing_kept_is_nothing() -> None:
+def test_an_empty_context_scores_zero_everywhere() -> None:
     found = scores(context())
 
     assert found == {"tokens": 0, "spans": 0, "answers": 0, "words": 0, "documents": 0}

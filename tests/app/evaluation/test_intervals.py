@@ -55,13 +55,13 @@ def test_sets_are_resampled_apart() -> None:
 
 @settings(max_examples=30)
 @given(values=values)
-def test_a_run_is_no_different_from_itself(values: list[float]) -> None:
+def test_the_difference_of_a_run_from_itself_is_zero_with_p_1(values: list[float]) -> None:
     found = difference([values], [values])
 
     assert (found.change, found.low, found.high, found.p) == (0, 0, 0, 1)
 
 
-def test_pairing_sees_what_two_intervals_would_not() -> None:
+def test_a_paired_difference_is_significant_though_both_intervals_overlap() -> None:
     before = np.random.default_rng(1).uniform(0, 0.9, size=50)
     after = before + 0.02
 

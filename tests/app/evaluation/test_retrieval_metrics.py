@@ -10,7 +10,7 @@ from retrieval.types import Hit
 from tests.retrieval.fakes import chunk, hit, ranked
 
 
-def test_hand_computed_scores_of_one_ranking() -> None:
+def test_ndcg_recall_and_mrr_equal_values_computed_by_hand() -> None:
     scores = ranking_scores({"q": {"a": 1, "b": 1, "z": 0}}, {"q": ["x", "a", "z", "y", "w", "v", "b"]})
 
     ideal = 1 + 1 / log2(3)
@@ -19,7 +19,7 @@ def test_hand_computed_scores_of_one_ranking() -> None:
     assert scores["mrr"]["q"] == 0.5
 
 
-def test_the_gain_is_the_grade() -> None:
+def test_ndcg_uses_the_relevance_grade_as_its_gain() -> None:
     scores = ranking_scores({"q": {"a": 3, "b": 1}}, {"q": ["b", "a"]})
 
     assert scores["ndcg@10"]["q"] == pytest.approx((1 + 3 / log2(3)) / (3 + 1 / log2(3)))
@@ -32,7 +32,7 @@ def test_a_question_without_any_hit_scores_nothing_instead_of_being_left_out() -
     assert ranking_scores({"q": {"a": 1}}, {"q": []})["mrr"] == {"q": 0}
 
 
-def test_the_order_given_counts_and_not_the_names() -> None:
+def test_a_ranking_is_scored_in_its_given_order_not_by_document_name() -> None:
     names = [f"d{number}" for number in range(30)]
 
     for order in (names, names[::-1]):

@@ -1,4 +1,4 @@
-"""app.evaluation.run measures the whole application on a set small enough to know by heart."""
+"""app.evaluation.run measures the whole application on a small, hand-made set."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -41,7 +41,7 @@ def test_in_spaced_scripts_tokens_f1_and_exact_match_are_squads_own(gold: str, p
     assert exact_match(predicted, [gold]) == float(official_tokens(gold) == official_tokens(predicted))
 
 
-def test_hand_computed_values() -> None:
+def test_exact_match_and_f1_equal_values_computed_by_hand() -> None:
     assert exact_match("The Eiffel Tower.", ["eiffel tower"]) == 1
     assert f1("in the Eiffel Tower", ["Eiffel Tower"]) == pytest.approx(2 * (2 / 3) * 1 / (2 / 3 + 1))
     assert f1("Paris", ["London", "Paris France"]) == pytest.approx(2 / 3)

@@ -1,4 +1,4 @@
-"""Ingestion under a budget: a document there is no room for waits or fails by itself, the others go on."""
+"""Ingestion under a budget: a document without room waits or fails alone; others go on."""
 
 import pytest
 import sqlalchemy as sa
@@ -98,7 +98,7 @@ def test_a_large_document_without_room_waits_too(bench, budgets):
 
 
 @pytest.mark.parametrize("period", ["total", "month"])
-def test_where_waiting_does_not_help_it_fails_with_the_reason(bench, budgets, period):
+def test_a_document_that_no_later_period_could_admit_fails_with_the_reason(bench, budgets, period):
     set_budget(budgets, limit=1, period=period)
     bench.worker.start()
     failed = bench.until(bench.upload("Far too much for this budget."), "failed")
@@ -126,5 +126,5 @@ def test_a_budget_is_waited_for_a_minute_at_least():
     assert delay_after(refused(reset_at=None), attempts=1, clock=lambda: now) is None
 
 
-def test_the_code_of_a_wait_is_the_one_that_administrators_wake(sqlite_database):
+def test_a_document_waiting_for_a_budget_has_the_code_budget_exceeded(sqlite_database):
     assert reason(refused(reset_at=5))[0] == "budget-exceeded"

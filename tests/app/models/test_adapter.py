@@ -53,7 +53,7 @@ def test_the_base_model_gets_the_shipped_adapter_wherever_its_folder_lies(base: 
 
 
 @pytest.mark.parametrize("generator", ["HuggingFaceTB/SmolLM2-135M-Instruct", "/no/such/folder", "gpt2"])
-def test_any_other_generator_gets_none(generator: str, shipped: Path) -> None:
+def test_a_generator_other_than_the_base_gets_no_adapter(generator: str, shipped: Path) -> None:
     assert choose_adapter("auto", generator=generator, shipped=shipped) is None
 
 
@@ -69,7 +69,7 @@ def test_without_a_shipped_adapter_there_is_none(base: str, tmp_path: Path) -> N
     assert adapter_status("auto", shipped=tmp_path / "absent") == ()
 
 
-def test_none_is_none(base: str, shipped: Path) -> None:
+def test_the_setting_none_chooses_no_adapter(base: str, shipped: Path) -> None:
     assert choose_adapter("none", generator=base, shipped=shipped) is None
 
 

@@ -1,4 +1,4 @@
-"""app.models.extractive and what else stands where no language model is served."""
+"""app.models.extractive: the engine and settings where no language model is served."""
 
 from collections.abc import Mapping
 from typing import cast

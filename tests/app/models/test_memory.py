@@ -78,7 +78,7 @@ def test_a_configuration_that_does_not_tell_is_a_setup_error(folder: Path, conte
         sequence_memory(settings(folder))
 
 
-def test_it_is_what_the_loaded_model_really_takes(tmp_path: Path) -> None:
+def test_the_memory_estimate_equals_what_the_loaded_model_takes(tmp_path: Path) -> None:
     from generation.config import EngineConfig
     from generation.weights import load_model
     from tests.generation.tiny import tiny_model

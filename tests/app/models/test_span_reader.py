@@ -55,7 +55,7 @@ def test_the_base_model_gets_the_shipped_reader_wherever_its_folder_lies(base: s
 
 
 @pytest.mark.parametrize("embedder", ["sentence-transformers/all-MiniLM-L6-v2", "/no/such/folder", "gpt2"])
-def test_any_other_embedder_gets_none(embedder: str, shipped: Path) -> None:
+def test_an_embedder_other_than_the_base_gets_no_span_reader(embedder: str, shipped: Path) -> None:
     assert choose_reader("auto", embedder=embedder, shipped=shipped) is None
 
 
@@ -71,7 +71,7 @@ def test_without_a_shipped_reader_there_is_none(base: str, tmp_path: Path) -> No
     assert reader_status("auto", shipped=tmp_path / "absent") == ()
 
 
-def test_none_is_none_even_without_an_embedder(base: str, shipped: Path, tmp_path: Path) -> None:
+def test_the_setting_none_chooses_no_reader_even_without_an_embedder(base: str, shipped: Path, tmp_path: Path) -> None:
     assert choose_reader("none", embedder=base, shipped=shipped) is None
     assert configured_reader(Settings(_env_file=None, models_dir=tmp_path / "empty", reader="none")) is None
 

@@ -1,4 +1,4 @@
-"""Fetching pages, from fakes of the two things that reach the world: names and connections."""
+"""app.outbound.web_pages fetches public web pages safely, tested with fake names and connections."""
 
 import gzip
 import socket

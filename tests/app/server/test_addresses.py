@@ -1,4 +1,4 @@
-"""The server reached as it is on a network: directly by TLS, and below a path that a proxy takes off."""
+"""The addresses a server is reached at: directly by TLS, and below a path that a proxy strips."""
 
 import datetime
 import ipaddress
@@ -103,5 +103,5 @@ def test_below_a_path_the_api_describes_itself_there(tmp_path: Path) -> None:
     ("host", "found"),
     [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("box.lan", "box.lan")],
 )
-def test_a_browser_on_this_machine_finds_it(host: str, found: str) -> None:
+def test_the_reported_address_of_a_wildcard_host_is_the_loopback_address(host: str, found: str) -> None:
     assert Settings(host=host, port=81, _env_file=None).address() == f"http://{found}:81"

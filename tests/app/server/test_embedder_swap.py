@@ -78,7 +78,7 @@ def test_the_old_embedder_serves_until_the_new_one_has_everything(data_dir, old,
         assert "reembedding" not in application.http.get("/readyz").json()["checks"]
 
 
-def test_what_is_embedded_is_what_ingestion_embeds(tmp_path, old, new):
+def test_a_rebuild_embeds_the_same_texts_as_ingestion(tmp_path, old, new):
     with served(tmp_path / "data", old) as application:
         application.http.post(
             "/v1/documents", files={"file": ("a.md", b"# Report\n\n## Revenue\n\nIt rose.\n\n## Costs\n\nThey fell.\n")}
@@ -106,7 +106,7 @@ def test_the_tokens_are_on_the_tenants_bill_once(data_dir, old, new):
     assert len(rows) == 3
 
 
-def test_confirming_deletes_what_was_before_and_nothing_else(data_dir, old, new):
+def test_confirming_a_swap_deletes_only_the_previous_generation(data_dir, old, new):
     with served(data_dir, new, old) as application:
         application.swapped()
         kept = index_folder(data_dir, 1)

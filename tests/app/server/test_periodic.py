@@ -84,5 +84,5 @@ def test_a_call_under_way_sees_that_it_should_stop_and_is_waited_for() -> None:
         (datetime(2030, 1, 1, 0, 0, 0, tzinfo=UTC), 3 * 3600.0),
     ],
 )
-def test_the_next_hour_is_always_ahead(now, seconds):
+def test_seconds_until_an_hour_counts_to_its_next_occurrence_in_utc(now, seconds):
     assert seconds_until(3, now) == seconds

@@ -1,4 +1,4 @@
-"""app.telemetry.logs: what the engine counts, in Prometheus' format."""
+"""app.telemetry.logs exports the engine's counters in Prometheus' format."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The measure of fidelity measures what it says."""
+"""tests.bench.ingest.fidelity: its word counts and longest common subsequence are right."""
 
 from functools import cache
 

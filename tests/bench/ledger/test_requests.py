@@ -14,7 +14,7 @@ from tests.faults.metered import metered, scripted
 from tests.generation.fakes import LetterTokenizer
 
 
-def test_no_count_of_a_request_differs_from_another(tmp_path: Path) -> None:
+def test_prompt_engine_bill_row_and_report_counts_agree(tmp_path: Path) -> None:
     """Invariant 5, and 1 to 4 with it: prompt as sent, engine, bill, row and report."""
     serving, engine = stub(tmp_path / "data")
     with serving as state:
@@ -49,7 +49,7 @@ class Boasting(RecordingEngine):
     [(Miscounting, "prompt as sent and row"), (Boasting, "engine and rows: decode")],
     ids=["prompt", "decode"],
 )
-def test_a_count_that_differs_is_found(tmp_path: Path, kind: type[RecordingEngine], name: str) -> None:
+def test_a_wrong_count_is_reported_as_a_difference(tmp_path: Path, kind: type[RecordingEngine], name: str) -> None:
     engine = kind(scripted(), LetterTokenizer(), recount=True)
     with metered(tmp_path / "data", engine=engine) as state:
         figures = asyncio.run(run(state, engine, requests=4, clients=2, seed=5))

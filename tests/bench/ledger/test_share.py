@@ -1,4 +1,4 @@
-"""tests.bench.ledger.share: its quick form."""
+"""tests.bench.ledger.share: the share of a request's time that the ledger takes, in a short run."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The service around the model loses nothing, and speaks little SQL, whatever the clock says."""
+"""Concurrent questions are each answered and settled once, with few SQL statements."""
 
 import asyncio
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""ingestion.readers.csv: a row can be understood alone."""
+"""ingestion.readers.csv: each row is written with its column names."""
 
 from pathlib import Path
 

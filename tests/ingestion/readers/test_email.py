@@ -34,7 +34,7 @@ def read_message(folder: Path, made: EmailMessage) -> Extraction:
     return read(folder, "a.eml", made.as_bytes())
 
 
-def test_subject_people_date_and_text(tmp_path: Path) -> None:
+def test_a_message_gives_its_subject_addresses_date_and_text(tmp_path: Path) -> None:
     extraction = read_message(tmp_path, message())
 
     assert blocks(extraction) == [

@@ -1,4 +1,4 @@
-"""ingestion.readers.html: what a person would read on the page."""
+"""ingestion.readers.html extracts a page's visible text."""
 
 from pathlib import Path
 

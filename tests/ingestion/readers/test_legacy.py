@@ -102,7 +102,7 @@ def ended(pid: int, *, seconds: float) -> bool:
     return False
 
 
-def test_it_dies_with_the_child_and_nothing_of_it_stays(tmp_path: Path, document: Path) -> None:
+def test_libreoffice_ends_with_the_child_and_its_folder_is_removed(tmp_path: Path, document: Path) -> None:
     soffice = fake_soffice(tmp_path, f"echo $$ $TMPDIR > {tmp_path}/seen; exec sleep 60")
     seen = tmp_path / "seen"
 

@@ -31,7 +31,7 @@ QUESTION = Question(
 
 
 @pytest.mark.parametrize("text", [GOOD, ASKED])
-def test_a_question_that_keeps_names_and_numbers_will_do(text: str) -> None:
+def test_a_rewriting_that_keeps_names_and_numbers_is_accepted(text: str) -> None:
     assert is_rewriting(text, asked=ASKED, said=SAID)
 
 
@@ -47,7 +47,7 @@ def test_a_question_that_keeps_names_and_numbers_will_do(text: str) -> None:
         f"{'very ' * 90}{GOOD}",
     ],
 )
-def test_anything_else_will_not(text: str) -> None:
+def test_a_rewriting_that_loses_or_invents_something_is_rejected(text: str) -> None:
     assert not is_rewriting(text, asked=ASKED, said=SAID)
 
 

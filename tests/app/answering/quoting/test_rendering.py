@@ -90,7 +90,7 @@ sentences = st.lists(
 
 @settings(deadline=None)  # the first call loads the sentence model
 @given(texts=sentences, form=st.sampled_from(["markdown", "text"]))
-def test_markers_are_those_of_the_quotes_and_cited_texts_are_slices(texts: list[str], form: Format) -> None:
+def test_markers_number_the_quoted_sources_and_cited_texts_are_slices(texts: list[str], form: Format) -> None:
     quotes = quotes_of(*texts)
     text, citations = quotation(quotes, form=form, pages={})
 

@@ -50,7 +50,7 @@ def ledger(sqlite_database: Database) -> Ledger:
 
 
 @pytest.mark.parametrize("judge", [None, Agrees()], ids=["embedder", "judge"])
-def test_the_tokens_are_the_sum_of_the_rows(ledger: Ledger, judge: Agrees | None) -> None:
+def test_the_reported_tokens_are_the_sum_of_the_ledger_rows(ledger: Ledger, judge: Agrees | None) -> None:
     verification = Verification(ledger=ledger, embedder=HashingEmbedder(), entailment=judge)
     verifier, models = verification.begin(QUESTION, [source(REPORT)])
     for claim in PARAPHRASES:
@@ -63,7 +63,7 @@ def test_the_tokens_are_the_sum_of_the_rows(ledger: Ledger, judge: Agrees | None
     assert sum(row.input_tokens for row in rows) == models.tokens > 0
 
 
-def test_what_words_decide_costs_nothing(ledger: Ledger) -> None:
+def test_a_claim_decided_by_words_alone_makes_no_metered_call(ledger: Ledger) -> None:
     verifier, models = Verification(ledger=ledger, embedder=HashingEmbedder()).begin(QUESTION, [source(REPORT)])
     verifier.best("The board of Contoso proposed a dividend of 31 cents.")
 

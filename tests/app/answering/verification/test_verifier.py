@@ -47,7 +47,7 @@ def test_what_is_said_in_other_spelling_is_verified(claim):
     ],
 )
 @pytest.mark.parametrize("embedder", [None, OneDirection()], ids=["words", "embedder"])
-def test_a_wrong_detail_or_the_opposite_is_not(claim, embedder):
+def test_a_claim_with_a_wrong_detail_or_negation_is_not_verified(claim, embedder):
     evidence = Verifier([source(REPORT)], embedder=embedder).best(claim)
 
     assert evidence is not None

@@ -1,4 +1,4 @@
-"""A POST under an `Idempotency-Key`, from the wire: what is kept, what is given again, what is not."""
+"""Requests with an `Idempotency-Key`: which answers are stored and replayed, and which are not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -125,7 +125,7 @@ async def test_while_it_runs_the_same_request_is_409_and_says_when_to_come_back(
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 422, 429, 500, 503])
-async def test_what_failed_is_done_again(serve, status):
+async def test_a_failed_request_is_run_again_under_the_same_key(serve, status):
     work = Counting(status, 200)
     async with serve(work) as client:
         first = await client.post("/work", content=b"x", headers=keyed("k"))
@@ -241,7 +241,7 @@ async def test_a_reader_who_leaves_a_stream_frees_the_key(state):
     assert [message["type"] for message in sent].count("http.response.start") == 2
 
 
-def test_a_collection_is_made_once(client: TestClient):
+def test_a_collection_post_repeated_under_one_key_creates_one_collection(client: TestClient):
     first = client.post("/v1/collections", json={"name": "once"}, headers=keyed("k"))
     again = client.post("/v1/collections", json={"name": "once"}, headers=keyed("k"))
     without = client.post("/v1/collections", json={"name": "once"})
@@ -301,7 +301,7 @@ def test_the_secret_of_a_new_key_is_kept_nowhere(client: TestClient, state: Stat
     assert made.json()["secret"].encode() not in stored
 
 
-def test_one_callers_key_tells_another_nothing(client: TestClient, state: State):
+def test_the_same_idempotency_key_of_another_tenant_is_a_separate_request(client: TestClient, state: State):
     _, secret = state.access.keys.create(
         tenant_id="rival", user_id="u", name="n", role=Role.ADMIN, collections=None, expires_at=None
     )

@@ -1,4 +1,4 @@
-"""Bodies that are too large, or hardly come."""
+"""Request bodies that are too large or arrive too slowly are refused."""
 
 import math
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Every response says what a browser may do with it."""
+"""Every response has the security headers that browsers obey."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ CSP = "content-security-policy"
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/collections", "/v1/nothing", "/metrics", "/docs", "/openapi.json"])
-def test_every_response_has_them(client, path):
+def test_every_response_has_the_security_headers(client, path):
     headers = client.get(path).headers
 
     assert headers["x-content-type-options"] == "nosniff"
@@ -21,14 +21,14 @@ def test_every_response_has_them(client, path):
     assert "frame-ancestors 'none'" in headers[CSP]
 
 
-def test_a_refusal_before_any_route_has_them_too(client):
+def test_an_unauthenticated_refusal_has_the_security_headers_too(client):
     headers = client.get("/v1/collections", headers={"Authorization": "Bearer wrong"}).headers
 
     assert headers[CSP].startswith("default-src 'none'")
     assert headers["cache-control"] == "no-store"
 
 
-def test_data_may_run_and_load_nothing(client):
+def test_the_csp_of_an_api_response_allows_no_scripts(client):
     assert "script-src" not in client.get("/v1/collections").headers[CSP]
 
 

@@ -106,7 +106,7 @@ def test_what_is_not_honoured_is_refused_by_name(name, value):
 
 
 @pytest.mark.parametrize("name", [*WITHOUT_EFFECT, *REFUSED])
-def test_null_asks_for_nothing(name):
+def test_any_parameter_may_be_null(name):
     request(**{name: None})
 
 

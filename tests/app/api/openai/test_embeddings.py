@@ -58,7 +58,7 @@ def test_vectors_are_those_of_the_embedder_in_either_encoding(client):
         assert answer.model == "hashing"
 
 
-def test_usage_is_the_ledgers(openai_service, client):
+def test_reported_usage_equals_the_ledger_row(openai_service, client):
     raw = client.embeddings.with_raw_response.create(model="footnote", input=TEXTS)
     tokens = sum(HashingEmbedder().count_tokens(text) for text in TEXTS)
     [row] = openai_service.state.usage.ledger.usage(raw.headers["x-request-id"])

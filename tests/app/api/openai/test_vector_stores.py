@@ -146,7 +146,7 @@ def test_search_filters_by_attributes_scores_and_several_queries(openai_service,
     assert text.text == MILL.decode()
 
 
-def test_what_is_not_kept_is_refused_by_name(client):
+def test_unsupported_vector_store_parameters_are_refused_by_name(client):
     store = client.vector_stores.create(name="refusing")
     file_id = upload(client)
     static = {"type": "static", "static": {"max_chunk_size_tokens": 100, "chunk_overlap_tokens": 0}}
@@ -207,12 +207,12 @@ def test_other_tenants_and_keys_of_other_collections_see_no_file(openai_service,
         {"type": "eq", "key": "a", "value": 1, "more": 1},
     ],
 )
-def test_filters_that_say_nothing_known_are_refused(raw):
+def test_unknown_filters_are_refused(raw):
     with pytest.raises(InvalidFilter):
         translated(raw)
 
 
-def test_filters_are_not_followed_for_ever():
+def test_deeply_nested_filters_are_refused():
     raw: dict[str, object] = {"type": "eq", "key": "a", "value": 1}
     for _ in range(100):
         raw = {"type": "and", "filters": [raw]}

@@ -57,7 +57,7 @@ def test_no_other_passage_holds_the_answer(shelf, place):
     assert set(seen) <= ({0, 1} if place == 2 else {1, 2, 3})
 
 
-def test_company_is_of_the_same_document_and_never_needed(shelf):
+def test_neighbour_passages_share_the_document_and_exclude_the_questions_own(shelf):
     near = Neighbours(shelf[0])
     for one in shelf[0].questions:
         found = near.near(one)

@@ -103,7 +103,7 @@ def test_questions_written_to_be_unanswerable_go_with_their_passage(data):
     assert all(said == [f"who put thing t{key[1:]} there"] for key, said in source.written.items())
 
 
-def test_whole_words_occur():
+def test_occurrences_match_whole_words_only():
     assert occurrences("10 of 100 is 10", "10") == [(0, 2), (13, 15)]
     assert occurrences("$5 and $55", "$5") == [(0, 2)]
     assert occurrences("any", " ") == []

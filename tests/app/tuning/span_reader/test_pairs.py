@@ -120,7 +120,7 @@ def test_an_answer_is_sought_as_whole_words_first():
 
 
 @pytest.mark.parametrize("answer", ["no", "Yes", ""])
-def test_yes_and_no_are_nowhere(answer):
+def test_a_yes_or_no_answer_has_no_span_in_the_passage(answer):
     assert said("I know of no eyes. Yes.", answer) == []
 
 

@@ -1,4 +1,4 @@
-"""app.tuning.verifier.measurement counts what it says it counts."""
+"""app.tuning.verifier.measurement computes precision, recall and their curves."""
 
 import json
 from pathlib import Path

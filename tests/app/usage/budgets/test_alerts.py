@@ -1,4 +1,4 @@
-"""Thresholds tell once a window: in the log, and to a webhook until it takes the message."""
+"""Budget alerts fire once a window: in the log, and to a webhook with retries."""
 
 import threading
 import time

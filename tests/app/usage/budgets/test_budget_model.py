@@ -292,7 +292,7 @@ def admitted(ledger: Ledger, connection: sa.Connection, call: Reservation) -> bo
         return False
 
 
-def test_admission_equals_a_model(migrated_file: Path) -> None:
+def test_any_sequence_of_budget_operations_equals_the_model_in_memory(migrated_file: Path) -> None:
     """Invariants 17, 18 and 19."""
 
     class OnThisFile(Admission):

@@ -1,4 +1,4 @@
-"""A call is admitted by every budget that applies, in the transaction that writes it down, or it is not made."""
+"""A call is admitted by every budget that applies, in one transaction with its ledger row, or refused."""
 
 from dataclasses import replace
 
@@ -101,7 +101,9 @@ def test_a_call_counts_against_its_tenant_user_key_and_collections(
     assert budgets.get(made.id, tenant_id="t1").window.reserved == (CALL if counted else 0)
 
 
-def test_another_tenants_budget_is_another_tenants(ledger: Ledger, budgets: BudgetRepository) -> None:
+def test_a_user_budget_does_not_count_the_same_user_id_of_another_tenant(
+    ledger: Ledger, budgets: BudgetRepository
+) -> None:
     rival = Principal("t2", "u1", "k1", Role.ADMIN)
     theirs = set_budget(budgets, principal=rival, limit=0, scope_type="user", scope_id="u1")
     ledger.reserve(reservation())
@@ -109,7 +111,7 @@ def test_another_tenants_budget_is_another_tenants(ledger: Ledger, budgets: Budg
     assert budgets.get(theirs.id, tenant_id="t2").window.reserved == 0
 
 
-def test_what_nobody_asked_for_counts_against_no_budget(ledger: Ledger, budgets: BudgetRepository) -> None:
+def test_a_call_without_a_user_or_key_counts_against_no_budget(ledger: Ledger, budgets: BudgetRepository) -> None:
     set_budget(budgets, limit=0)
     ledger.reserve(
         reservation(user_id="", key_id="", operation=Operation.EMBED_DOC, input_tokens=50, max_output_tokens=0)

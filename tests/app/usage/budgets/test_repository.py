@@ -1,4 +1,4 @@
-"""Budgets as administrators set them: every change is audited, and none is another tenant's."""
+"""app.usage.budgets: administrators create and change budgets of their own tenant; each change is audited."""
 
 import pytest
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""app.usage.budgets.windows: periods follow each other without a gap, in every zone."""
+"""app.usage.budgets.windows: consecutive windows leave no gap, in every time zone."""
 
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, available_timezones
@@ -103,5 +103,5 @@ def test_a_leap_month_and_the_end_of_a_year() -> None:
     assert edges_of("month", at("2026-12-31T23:59:59+00:00"), utc).end == at("2027-01-01T00:00:00+00:00")
 
 
-def test_a_total_never_ends() -> None:
+def test_the_window_of_a_total_budget_has_no_end() -> None:
     assert edges_of("total", at("2026-12-31T23:59:59+00:00"), ZoneInfo("Asia/Tokyo")) == Edges(0, None)

@@ -1,4 +1,4 @@
-"""Reading adjustments costs what there are of them, however many calls the ledger has."""
+"""Queries over adjustments use their index, however many calls the ledger has."""
 
 from dataclasses import replace
 from typing import Any
@@ -42,7 +42,7 @@ def plans(database: Database) -> list[str]:
     return [next(step for step in plan if "usage_adjustment" in step or "usage_event" in step) for plan in steps]
 
 
-def test_it_goes_from_adjustments_to_their_calls_and_not_the_other_way(sqlite_database: Database) -> None:
+def test_query_plans_search_adjustments_by_index_without_a_scan(sqlite_database: Database) -> None:
     found = plans(sqlite_database)
 
     assert len(found) >= 6

@@ -227,7 +227,7 @@ def test_corrections_at_the_same_moment_see_each_other(books: Books) -> None:
         "output > max",
     ],
 )
-def test_what_no_call_can_have_is_refused(books: Books, impossible: Counts) -> None:
+def test_a_correction_to_impossible_counts_is_refused(books: Books, impossible: Counts) -> None:
     """Invariants 1 and 3 hold for a call with its corrections."""
     books.settled()
 

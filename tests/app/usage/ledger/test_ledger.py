@@ -1,4 +1,4 @@
-"""A call is on the ledger before it runs, ends there once, and is never changed after."""
+"""A call is reserved on the ledger before it runs, settled once, and never changed after."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What was acknowledged survives kill -9; what was not is closed by recovery."""
+"""Acknowledged ledger rows survive kill -9; open ones are closed by recovery."""
 
 import signal
 import sys

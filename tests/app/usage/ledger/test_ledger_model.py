@@ -1,4 +1,4 @@
-"""The ledger with its books under everything that happens to it, against a model of it in memory."""
+"""The ledger under random operations equals a model in memory."""
 
 import shutil
 import tempfile
@@ -385,7 +385,7 @@ def _settlement(row: Row) -> Settlement:
     )
 
 
-def test_the_ledger_is_its_model(migrated_file: Path) -> None:
+def test_any_sequence_of_ledger_operations_equals_the_model_in_memory(migrated_file: Path) -> None:
     class Here(LedgerModel):
         migrated = migrated_file
 

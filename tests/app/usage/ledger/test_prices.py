@@ -187,7 +187,9 @@ def test_every_price_is_exact_in_both_directions(pico_per_token: int) -> None:
         ({"effective_from": 10**18}, "effective_from"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(prices: PriceRepository, asked: dict[str, Any], param: str) -> None:
+def test_an_invalid_price_is_refused_by_its_parameter_name(
+    prices: PriceRepository, asked: dict[str, Any], param: str
+) -> None:
     with pytest.raises(InvalidRequest) as caught:
         prices.add(ADMIN, **{"model": "m1", "meter": "input", "price_per_million": "1", **asked})
     assert caught.value.param == param
@@ -274,7 +276,9 @@ def row(price_id: str, begin: int, end: int | None, *, model: str = "m1", meter:
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, None), (0, 11), (10, 20), (10, None), (15, 16), (19, 40), (12, None)])
-def test_the_database_refuses_an_overlap(database: Database, begin: int, end: int | None) -> None:
+def test_the_database_refuses_overlapping_periods_of_one_model_and_meter(
+    database: Database, begin: int, end: int | None
+) -> None:
     insert(database, "first", 10, 20)
 
     with pytest.raises(sa.exc.IntegrityError):
@@ -292,7 +296,9 @@ PERIODS = st.tuples(st.integers(0, 12), st.none() | st.integers(1, 6)).map(
 
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PERIODS, max_size=6))
-def test_of_any_periods_the_database_takes_only_those_apart(sqlite_database: Database, periods: list[Period]) -> None:
+def test_the_database_accepts_any_periods_exactly_when_disjoint(
+    sqlite_database: Database, periods: list[Period]
+) -> None:
     with sqlite_database.read() as connection:
         model = f"m{connection.exec_driver_sql('SELECT count(*) FROM price').scalar_one()}"
     taken: list[Period] = []

@@ -117,7 +117,7 @@ def test_calls_without_a_price_get_it_and_stay_as_they_are(books: Books) -> None
     assert all(set(row["price_ids"].strip("[]").replace('"', "").split(",")) == noted for row in made)
 
 
-def test_the_books_are_told_now_and_of_no_call(books: Books) -> None:
+def test_a_rerating_is_booked_at_its_own_time_with_a_cost_and_no_call(books: Books) -> None:
     late_prices(books)
     books.rerate()
 
@@ -262,7 +262,9 @@ def test_a_run_is_audited_at_its_beginning_and_at_its_end(books: Books) -> None:
         ({"reason": ""}, "reason"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(sqlite_books: Books, asked: dict[str, Any], param: str) -> None:
+def test_invalid_rerating_parameters_are_refused_by_name_and_not_audited(
+    sqlite_books: Books, asked: dict[str, Any], param: str
+) -> None:
     with pytest.raises(InvalidRequest) as caught:
         sqlite_books.rerate(**asked)
     assert caught.value.param == param

@@ -1,4 +1,4 @@
-"""app.usage.ledger.settlement_journal: what the database could not take is on the disk, and is settled exactly once."""
+"""app.usage.ledger.settlement_journal stores settlements on disk while the database is away; each settles once."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""app.usage.reconciliation.engine_counters: the engine's own word, written beside the ledger."""
+"""app.usage.reconciliation.engine_counters stores the engine's counters beside the ledger."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""app.usage.reconciliation.reconciliation: books that agree are told apart from books that do not."""
+"""app.usage.reconciliation.reconciliation finds every mismatch in the ledger, and no false ones."""
 
 from collections.abc import Callable
 
@@ -232,7 +232,7 @@ def test_budgets_that_agree_with_their_holds_are_no_mismatch(installation: Insta
     ],
     ids=["held-by-nobody", "reserved-less", "reserved-by-nobody"],
 )
-def test_budgets_that_do_not_are(
+def test_budgets_that_contradict_their_holds_are_mismatches(
     installation: Installation, reserved: int, settled: int | None, names: set[str]
 ) -> None:
     hold(installation, reserved=reserved, settled=settled)

@@ -18,7 +18,7 @@ from tests.app.usage.samples import reservation
 __all__ = ["installation"]
 
 
-def test_while_calls_run_there_are_bounds(installation: Installation) -> None:
+def test_engine_counters_are_checked_within_bounds_while_calls_run(installation: Installation) -> None:
     """Invariant 4, of a process that runs."""
     installation.end(installation.begin())
     event_id = installation.begin()
@@ -112,7 +112,7 @@ def test_a_clock_set_back_is_no_mismatch(installation: Installation) -> None:
     assert installation.look().ok
 
 
-def test_one_look_at_a_time(installation: Installation) -> None:
+def test_a_second_reconciliation_at_the_same_time_is_refused(installation: Installation) -> None:
     seen: list[type[BaseException]] = []
 
     class Meanwhile(CountedEngine):

@@ -1,4 +1,4 @@
-"""CSV that every reader reads back the same and no spreadsheet takes for a formula."""
+"""CSV output is read back unchanged by RFC 4180 readers, and contains no spreadsheet formulas."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What documents took and how often they are cited, page by page, those nobody read and those that are gone too."""
+"""The documents report: tokens, cost and citations of each document, paged, with unread and deleted ones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -263,7 +263,7 @@ def test_later_pages_keep_the_end_of_the_first(sqlite_database: Database) -> Non
         ({"start": 5, "page": "WzEsMiwzLDRd"}, "page"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_by_name(
+def test_an_invalid_documents_query_is_refused_by_its_parameter_name(
     sqlite_database: Database, asked: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:

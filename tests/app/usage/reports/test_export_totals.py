@@ -1,4 +1,4 @@
-"""What files add up to is what the reports say and what the ledger's lines are."""
+"""The totals of exported files equal the reports and the ledger rows."""
 
 import csv
 import io

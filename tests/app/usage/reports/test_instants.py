@@ -1,4 +1,4 @@
-"""Times of exports are those of `datetime`, in every zone."""
+"""Times in exports are formatted as `datetime` formats them, in every zone."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Everyone's own use, in the reporting zone's days and months."""
+"""A user's own usage today, this month and in all, in the reporting zone."""
 
 from typing import Any
 from zoneinfo import ZoneInfo

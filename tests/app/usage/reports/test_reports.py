@@ -192,7 +192,7 @@ def spend(ledger: Ledger, clock: Clock, event_id: str, **reserved: Any) -> None:
     )
 
 
-def test_the_shape_is_the_published_one(database: Database) -> None:
+def test_a_completions_report_has_the_published_shape(database: Database) -> None:
     """Invariant 5: the row of the report is the row of the ledger."""
     clock = Clock(MIDNIGHT + 100)
     ledger = Ledger(database, "b", clock, observers=[Rollups(ZoneInfo("UTC"))])
@@ -283,7 +283,7 @@ def test_money_has_twelve_decimals_and_no_rounding_beyond_64_bits(database: Data
         assert result["cost"]["value"] == f"{3 * cost // 10**12}.{3 * cost % 10**12:012d}"
 
 
-def test_less_than_nothing_is_written_with_a_minus(database: Database) -> None:
+def test_a_negative_cost_is_written_with_a_minus_sign(database: Database) -> None:
     books = Books(database, [Line(MIDNIGHT * 10**6, status="adjustment", cost=-1)])
 
     (result,) = results(books.buckets(start=MIDNIGHT, end=MIDNIGHT + 1))
@@ -327,7 +327,7 @@ def test_a_range_up_to_now_is_not_final(database: Database) -> None:
         ({"start": 0, "end": 3 * DAY, "page": f"page_{DAY}", "tz": "Europe/Berlin"}, "page"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_by_name(
+def test_an_invalid_report_query_is_refused_by_its_parameter_name(
     sqlite_database: Database, asked: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:

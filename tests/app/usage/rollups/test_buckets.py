@@ -1,4 +1,4 @@
-"""Buckets begin where the local clock says."""
+"""Report buckets begin at local time, and pages of buckets continue without a gap."""
 
 from datetime import UTC, datetime
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Sums by one dimension alone tell what the sums by all of them tell, and are written without getting in the way."""
+"""Rollups by one dimension equal the full rollups, and concurrent writers do not deadlock."""
 
 import random
 import threading
@@ -37,7 +37,7 @@ VALUES = {"model": ["m1", "m2"], "user_id": ["u1", "U1"], "operation": ["chat", 
     pair=st.sampled_from(FACETS),
     data=st.data(),
 )
-def test_they_tell_what_the_sums_by_all_dimensions_tell(
+def test_single_dimension_rollups_equal_the_full_rollups(
     database: Database, written: list[Line], zone: str, pair: tuple[Source, Source], data: st.DataObject
 ) -> None:
     books = Books(database, written, zone=zone)

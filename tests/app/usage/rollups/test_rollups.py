@@ -1,4 +1,4 @@
-"""Kept sums are the sums of what they are kept of, and can be built again at any time."""
+"""Rollups equal the sums of their ledger rows, and can be rebuilt at any time."""
 
 import threading
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A range is divided into what is kept, each moment once."""
+"""A time range is divided into rollups and rows that cover each moment once."""
 
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -40,7 +40,7 @@ def test_spans_cover_each_moment_of_their_bucket_once(tz: str, kept: str, start:
     assert all(span.end - span.start < 2 * QUARTER for span in parts.lines)
 
 
-def test_as_little_as_possible_is_read() -> None:
+def test_a_range_is_covered_by_the_coarsest_rollups_that_fit() -> None:
     """A year and a bit: lines at the two ends, quarter hours to the next day, days to the next month, months."""
     second, hour, day = 10**6, 3600 * 10**6, DAY * 10**6
     start, end = (JANUARY - 366 * DAY) * second - hour + second, JANUARY * second + day + hour + second
