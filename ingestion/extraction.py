@@ -4,16 +4,16 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from ingestion.container import check_members
 from ingestion.errors import IngestionError, LimitExceeded, Malformed
+from ingestion.formats import FORMATS, Family
 from ingestion.sniff import sniff
 from ingestion.types import Extraction, ExtractionLimits, MediaType
 
-_OOXML = frozenset({MediaType.DOCX, MediaType.PPTX, MediaType.XLSX})
-_CURRENT = {MediaType.DOC: MediaType.DOCX, MediaType.XLS: MediaType.XLSX, MediaType.PPT: MediaType.PPTX}
-_CONTAINERS = _OOXML | {MediaType.ODT, MediaType.ODS, MediaType.ODP, MediaType.EPUB}
 _MOST_DEPTH = 3  # a message, attached to a message, attached to a message
 
 
@@ -59,7 +59,8 @@ class LocalExtractor:
         media_type = sniff(
             path, filename=filename, with_password=password is not None, with_office=self._soffice is not None
         )
-        if password is not None and media_type in _OOXML | _CURRENT.keys():
+        family = FORMATS[media_type].family
+        if password is not None and family in {Family.OOXML, Family.OLE}:
             from ingestion.readers.office import is_encrypted, write_decrypted
 
             if is_encrypted(path):
@@ -67,20 +68,18 @@ class LocalExtractor:
                     decrypted = Path(folder) / "document"
                     write_decrypted(path, decrypted, password=password)
                     return self._extract(decrypted, filename, None)
-        if media_type in _CONTAINERS:
+        if family in {Family.OOXML, Family.ZIP}:
             check_members(path, expanded_bytes=self._limits.expanded_bytes)
-        if media_type in _CURRENT:
+        if FORMATS[media_type].current is not None:
             return self._extract_legacy(path, media_type)
+        options: dict[str, Any] = {}
         if media_type is MediaType.PDF:
-            from ingestion.readers.pdf import read_pdf
-
-            return read_pdf(path, self._limits, password=password, on_scan=self._on_scan)
-        if media_type is MediaType.EMAIL:
-            from ingestion.readers.email import read_email
-
-            attached = LocalExtractor(self._limits, soffice=self._soffice, on_scan=self._on_scan, depth=self._depth + 1)
-            return read_email(path, self._limits, attachments=attached if self._depth < _MOST_DEPTH else None)
-        return load_reader(media_type)(path, self._limits)
+            options = {"password": password, "on_scan": self._on_scan}
+        if media_type is MediaType.EMAIL and self._depth < _MOST_DEPTH:
+            options["attachments"] = LocalExtractor(
+                self._limits, soffice=self._soffice, on_scan=self._on_scan, depth=self._depth + 1
+            )
+        return load_reader(media_type)(path, self._limits, **options)
 
     def _extract_legacy(self, path: Path, media_type: MediaType) -> Extraction:
         from ingestion.readers.legacy import converted
@@ -91,54 +90,12 @@ class LocalExtractor:
             return replace(self._extract(current, current.name, None), media_type=media_type)
 
 
-def load_reader(media_type: MediaType) -> Callable[[Path, ExtractionLimits], Extraction]:  # noqa: PLR0911 - one a format
-    """The reader of a format, imported now: some take seconds and hundreds of MB to load."""
-    match media_type:
-        case MediaType.PDF:
-            from ingestion.readers.pdf import read_pdf
+def load_reader(media_type: MediaType) -> Callable[..., Extraction]:
+    """The reader of a format, imported now: some take seconds and hundreds of MB to load.
 
-            return read_pdf
-        case MediaType.DOCX | MediaType.PPTX | MediaType.XLSX:
-            from ingestion.readers.office import read_office
-
-            return partial(read_office, media_type=media_type)
-        case MediaType.DOC | MediaType.PPT | MediaType.XLS:  # converted first
-            from ingestion.readers.office import read_office
-
-            return partial(read_office, media_type=_CURRENT[media_type])
-        case MediaType.ODT | MediaType.ODS | MediaType.ODP:
-            from ingestion.readers.office import read_odf
-
-            return partial(read_odf, media_type=media_type)
-        case MediaType.RTF:
-            from ingestion.readers.rtf import read_rtf
-
-            return read_rtf
-        case MediaType.EMAIL:
-            from ingestion.readers.email import read_email
-
-            return read_email
-        case MediaType.HTML:
-            from ingestion.readers.html import read_html
-
-            return read_html
-        case MediaType.EPUB:
-            from ingestion.readers.office import read_epub
-
-            return read_epub
-        case MediaType.MARKDOWN:
-            from ingestion.readers.markdown import read_markdown
-
-            return read_markdown
-        case MediaType.CSV:
-            from ingestion.readers.csv import read_csv
-
-            return read_csv
-        case MediaType.CODE:
-            from ingestion.readers.text import read_code
-
-            return read_code
-        case MediaType.TEXT:
-            from ingestion.readers.text import read_text
-
-            return read_text
+    It is called with the path and the `ExtractionLimits`; a legacy format's reader reads the converted file.
+    """
+    row = FORMATS[media_type]
+    module, function = row.reader.split(":")
+    reader: Callable[..., Extraction] = getattr(import_module(module), function)
+    return partial(reader, media_type=row.current or media_type) if row.shared_reader else reader

@@ -8,73 +8,21 @@ from zipfile import ZipFile
 from ingestion.container import opened
 from ingestion.encoding import starts_text, wide_encoding
 from ingestion.errors import EmptyDocument, Encrypted, Malformed, UnsupportedFormat
+from ingestion.formats import FORMATS, Family, formats_of
 from ingestion.types import MediaType
 
 _HEAD_BYTES = 8192
 _PDF_HEADER_BYTES = 1024  # ISO 32000-1, appendix H.3, note 13: readers accept the header this far in
 
-_NAMES = {
-    MediaType.PDF: "a PDF",
-    MediaType.DOCX: "a Word document (.docx)",
-    MediaType.PPTX: "a PowerPoint presentation (.pptx)",
-    MediaType.XLSX: "an Excel workbook (.xlsx)",
-    MediaType.EPUB: "an EPUB book",
-    MediaType.ODT: "an OpenDocument text (.odt)",
-    MediaType.ODS: "an OpenDocument spreadsheet (.ods)",
-    MediaType.ODP: "an OpenDocument presentation (.odp)",
-    MediaType.RTF: "a Rich Text document (.rtf)",
-    MediaType.DOC: "a legacy Word document (.doc)",
-    MediaType.XLS: "a legacy Excel workbook (.xls)",
-    MediaType.PPT: "a legacy PowerPoint presentation (.ppt)",
-    MediaType.EMAIL: "an e-mail message",
-    MediaType.HTML: "an HTML page",
-    MediaType.MARKDOWN: "plain text",
-    MediaType.CSV: "plain text",
-    MediaType.CODE: "plain text",
-    MediaType.TEXT: "plain text",
-}
-_CLAIMS = {
-    ".pdf": MediaType.PDF,
-    ".docx": MediaType.DOCX, ".docm": MediaType.DOCX, ".dotx": MediaType.DOCX,
-    ".pptx": MediaType.PPTX, ".pptm": MediaType.PPTX, ".ppsx": MediaType.PPTX,
-    ".xlsx": MediaType.XLSX, ".xlsm": MediaType.XLSX,
-    ".epub": MediaType.EPUB,
-    ".odt": MediaType.ODT, ".ott": MediaType.ODT,
-    ".ods": MediaType.ODS, ".ots": MediaType.ODS,
-    ".odp": MediaType.ODP, ".otp": MediaType.ODP,
-    ".rtf": MediaType.RTF,
-    ".doc": MediaType.DOC, ".dot": MediaType.DOC,
-    ".xls": MediaType.XLS, ".xlt": MediaType.XLS,
-    ".ppt": MediaType.PPT, ".pps": MediaType.PPT, ".pot": MediaType.PPT,
-    ".eml": MediaType.EMAIL, ".mht": MediaType.EMAIL, ".mhtml": MediaType.EMAIL,
-    ".html": MediaType.HTML, ".htm": MediaType.HTML, ".xhtml": MediaType.HTML,
-    ".md": MediaType.MARKDOWN, ".markdown": MediaType.MARKDOWN,
-    ".csv": MediaType.CSV, ".tsv": MediaType.CSV,
-    ".txt": MediaType.TEXT, ".text": MediaType.TEXT, ".log": MediaType.TEXT,
-}  # fmt: skip
-_CODE = (
-    "py pyi ipynb js mjs cjs jsx ts tsx java kt kts scala groovy c h cc cpp cxx hpp hh cs go rs swift m mm rb php pl pm"
-    " lua r jl dart ex exs erl hs ml fs clj lisp el vb f90 asm sh bash zsh fish ps1 bat cmd sql graphql proto tf"
-    " yaml yml json jsonl ndjson xml xsd xsl rss atom toml ini cfg conf properties env css scss less vue svelte"
-    " dockerfile cmake gradle tex bib diff patch"
-)
-_CLAIMS |= {f".{extension}": MediaType.CODE for extension in _CODE.split()}
-_TEXTUAL = frozenset(
-    {MediaType.HTML, MediaType.MARKDOWN, MediaType.CSV, MediaType.CODE, MediaType.EMAIL, MediaType.TEXT}
-)
+_CLAIMS = {f".{extension}": row.media_type for row in FORMATS.values() for extension in row.extensions}
+_TEXTUAL = frozenset(row.media_type for row in formats_of(Family.TEXT))
+_BY_CONTENT = frozenset({MediaType.EMAIL, MediaType.HTML})  # kinds of text that a name alone does not make
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_OLE_STREAMS = (  # names in the directory of a compound file ([MS-CFB] §2.6), first match decides
-    ("WordDocument", MediaType.DOC, ".docx"),
-    ("PowerPoint Document", MediaType.PPT, ".pptx"),
-    ("Workbook", MediaType.XLS, ".xlsx"),
-    ("Book", MediaType.XLS, ".xlsx"),
-)
 _OUTLOOK_STREAM = "__substg1.0_"
 _ENCRYPTED_STREAM = "EncryptedPackage"  # an OOXML container inside, [MS-OFFCRYPTO] §2.3.4.4
-_OOXML = frozenset({MediaType.DOCX, MediaType.PPTX, MediaType.XLSX})
-_OPEN_DOCUMENT = {"text": MediaType.ODT, "spreadsheet": MediaType.ODS, "presentation": MediaType.ODP}
+_BY_MIMETYPE = {str(row.media_type): row.media_type for row in formats_of(Family.ZIP)}
 _HTML_START = re.compile(
     r"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body)[\s>/]", re.IGNORECASE | re.DOTALL
 )
@@ -109,8 +57,9 @@ def sniff(path: Path, *, filename: str, with_password: bool = False, with_office
     media_type = _by_bytes(path, head, extension, with_password=with_password, with_office=with_office)
     claimed = _CLAIMS.get(extension)
     if claimed and claimed is not media_type and not {claimed, media_type} <= _TEXTUAL:
+        content = FORMATS[media_type].name
         raise UnsupportedFormat(
-            f"The file is named {extension} but its content is {_NAMES[media_type]}; give it the name it deserves."
+            f"The file is named {extension} but its content is {content}; give it the name it deserves."
         )
     return media_type
 
@@ -136,8 +85,9 @@ def _by_bytes(path: Path, head: bytes, extension: str, *, with_password: bool, w
         return media_type
     if head.startswith(_OLE):
         return _compound_file(path, head, extension, with_password=with_password, with_office=with_office)
-    if head.lstrip().startswith(b"{\\rtf"):
-        return MediaType.RTF
+    for row in formats_of(Family.OTHER):
+        if any(head.lstrip().startswith(mark.encode()) for mark in row.marks):
+            return row.media_type
     if head.startswith(b"%!PS"):
         raise _unsupported("a PostScript file; save it as PDF")
     if not starts_text(head):
@@ -151,19 +101,18 @@ def _zip(path: Path) -> MediaType | None:
         names = archive.namelist()
         folders = {name.split("/", 1)[0] for name in names if "/" in name}
         kind = _mimetype(archive) if "mimetype" in names else ""
-    if kind == "application/epub+zip" or ("META-INF/container.xml" in names and not kind):
+    if known := _BY_MIMETYPE.get(kind.removesuffix("-template")):
+        return known
+    if "META-INF/container.xml" in names and not kind:
         return MediaType.EPUB
     if kind.startswith("application/vnd.oasis.opendocument."):
-        what = kind.rsplit(".", 1)[1].removesuffix("-template")
-        if what not in _OPEN_DOCUMENT:
-            raise _unsupported("an OpenDocument file other than text, spreadsheet or presentation; save it as PDF")
-        return _OPEN_DOCUMENT[what]
+        raise _unsupported("an OpenDocument file other than text, spreadsheet or presentation; save it as PDF")
     if "[Content_Types].xml" in names:
         if "xl/workbook.bin" in names:
             raise _unsupported("a binary Excel workbook (.xlsb); save it as .xlsx")
-        for folder, media_type in (("word", MediaType.DOCX), ("ppt", MediaType.PPTX), ("xl", MediaType.XLSX)):
-            if folder in folders:
-                return media_type
+        for row in formats_of(Family.OOXML):
+            if not folders.isdisjoint(row.marks):
+                return row.media_type
     return None
 
 
@@ -187,14 +136,15 @@ def _compound_file(path: Path, head: bytes, extension: str, *, with_password: bo
         if not with_password:
             raise Encrypted("The document is protected by a password; upload it with the password, or without one.")
         claimed = _CLAIMS.get(extension)
-        if claimed not in _OOXML:
+        if claimed is None or FORMATS[claimed].family is not Family.OOXML:
             raise UnsupportedFormat("The name of a document behind a password must end in .docx, .pptx or .xlsx.")
         return claimed  # whoever opens it looks at the bytes again
-    for name, media_type, current in _OLE_STREAMS:
-        if name.encode("utf-16-le") in names:
+    for row in formats_of(Family.OLE):
+        if row.current and any(stream.encode("utf-16-le") in names for stream in row.marks):
             if with_office:
-                return media_type
-            raise _unsupported(f"{_NAMES[media_type]}; save it as {current}, or install LibreOffice on the server")
+                return row.media_type
+            current = FORMATS[row.current].extensions[0]
+            raise _unsupported(f"{row.name}; save it as .{current}, or install LibreOffice on the server")
     if _OUTLOOK_STREAM.encode("utf-16-le") in names:
         raise _unsupported("an Outlook message (.msg); save it as .eml")
     raise _unsupported("a legacy Office file; save it in the current format (.docx, .pptx, .xlsx)")
@@ -232,7 +182,7 @@ def _text(head: bytes, extension: str) -> MediaType:
         return MediaType.HTML
     if claimed is None and start.startswith("#!"):
         return MediaType.CODE
-    return claimed if claimed in {MediaType.MARKDOWN, MediaType.CSV, MediaType.CODE} else MediaType.TEXT
+    return claimed if claimed in _TEXTUAL - _BY_CONTENT else MediaType.TEXT
 
 
 def _is_mail(start: str) -> bool:

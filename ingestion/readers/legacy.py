@@ -5,13 +5,9 @@ import subprocess
 from pathlib import Path
 
 from ingestion.errors import LimitExceeded, Malformed
+from ingestion.formats import FORMATS
 from ingestion.types import MediaType
 
-_FORMATS = {
-    MediaType.DOC: ("doc", "docx"),
-    MediaType.XLS: ("xls", "xlsx"),
-    MediaType.PPT: ("ppt", "pptx"),
-}
 # LibreOffice's own settings: no macros, no active content, nothing fetched: links are never updated and
 # the proxy is a port that nobody listens on.
 _SETTINGS = (
@@ -41,7 +37,9 @@ def converted(path: Path, into: Path, media_type: MediaType, *, soffice: Path, s
         LimitExceeded: It took longer than `seconds`.
         Malformed: It made nothing of the document.
     """
-    suffix, current = _FORMATS[media_type]
+    legacy = FORMATS[media_type]
+    assert legacy.current is not None, "the format needs no conversion"
+    suffix, current = legacy.extensions[0], FORMATS[legacy.current].extensions[0]
     source = into / f"document.{suffix}"
     source.symlink_to(path.absolute())
     profile = into / "profile"
