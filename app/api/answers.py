@@ -14,7 +14,7 @@ from app.answering.answer import Answer, SourcesFound, TextDelta
 from app.answering.answerer import Answerer
 from app.answering.formats import ANSWER_SCHEMA, schema_text
 from app.answering.prepared import Prepared
-from app.answering.question import GREEDY, Question
+from app.answering.question import Question
 from app.api.dependencies import AnswerDeadline, CorpusDep, ModelsDep, PrincipalDep, RequestId, SettingsDep, scope_for
 from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
@@ -102,7 +102,7 @@ def _question(body: AskRequest, corpus: Corpus, settings: Settings, principal: P
         rerank=body.rerank,
         max_context_tokens=body.max_context_tokens,
         max_output_tokens=body.max_output_tokens,
-        sampling=replace(GREEDY, temperature=body.temperature, top_p=body.top_p, seed=body.seed),
+        sampling=body.sampling_params(),
         abstention_threshold=body.abstention_threshold,
         strict=settings.strict if body.strict is None else body.strict,
         on_no_evidence=body.on_no_evidence,

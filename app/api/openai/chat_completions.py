@@ -12,7 +12,7 @@ from app.answering.choices import Choices, prepare_choices
 from app.answering.followup.rules import exchanges_of, stand_alone
 from app.answering.formats import ANY_OBJECT, schema_text
 from app.answering.prompt import Message
-from app.answering.question import GREEDY, Question
+from app.answering.question import Question
 from app.api.dependencies import (
     AnswerDeadline,
     CorpusDep,
@@ -130,7 +130,6 @@ def _question(
         )
     schema = _json_schema(body.response_format)
     history = tuple(Message(turn.role, turn.text) for turn in turns[:-1])
-    stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
     question = Question(
         request_id=request_id,
         endpoint="chat.completions",
@@ -146,17 +145,7 @@ def _question(
         top_k=options.top_k,
         max_context_tokens=options.max_context_tokens,
         max_output_tokens=body.max_completion_tokens or body.max_tokens,
-        sampling=replace(
-            GREEDY,
-            temperature=body.temperature if body.temperature is not None else 0.0,
-            top_p=body.top_p if body.top_p is not None else 1.0,
-            presence_penalty=body.presence_penalty or 0.0,
-            frequency_penalty=body.frequency_penalty or 0.0,
-            logit_bias=tuple((body.logit_bias or {}).items()),
-            logprobs=body.reported_logprobs,
-            seed=body.seed,
-            stop=tuple(text for text in stop if text),
-        ),
+        sampling=body.sampling_params(),
         history=history,
         instructions=instructions,
         strict=settings.strict,

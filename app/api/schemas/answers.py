@@ -7,13 +7,14 @@ from pydantic import Field
 from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport
 from app.answering.citation import Citation
 from app.answering.formats import Format
+from app.api.schemas.sampling import SamplingFields
 from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
 from app.api.schemas.token_usage import UsageBody
 from retrieval.types import SearchMode, Span
 
 
-class AskRequest(Scoped):
+class AskRequest(SamplingFields, Scoped):
     """A question, and options for finding sources and generating the answer."""
 
     question: str = Field(min_length=1, description="The question.", examples=["How did revenue develop?"])
@@ -45,9 +46,6 @@ class AskRequest(Scoped):
         gt=0,
         le=1,
         description="Nucleus sampling: only the most probable tokens with this total probability.",
-    )
-    seed: int | None = Field(
-        default=None, ge=-(2**63), lt=2**63, description="Seed of the sampler; makes a sampled answer reproducible."
     )
     abstention_threshold: float | None = Field(
         default=None,

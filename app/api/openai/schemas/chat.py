@@ -1,12 +1,15 @@
 """Bodies of chat completions in OpenAI's protocol."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from app.api.schemas.sampling import SamplingFields
 from app.api.schemas.search import FILTER
 from app.api.schemas.shape import RequestBody
 from app.api.schemas.unsupported import refuse_content, refuse_message, refuse_parameters
+from generation.types import SamplingParams
 
 
 class TextPart(RequestBody):
@@ -122,7 +125,7 @@ _TokenId = Annotated[int, Field(ge=0, lt=2**31)]
 _Bias = Annotated[float, Field(ge=-100, le=100)]
 
 
-class ChatCompletionRequest(RequestBody):
+class ChatCompletionRequest(SamplingFields):
     """OpenAI's chat completion request. An unsupported parameter is a 400 that names it, never ignored."""
 
     model: str = Field(description="`footnote`, or `footnote:NAME` to ask one collection.", examples=["footnote"])
@@ -138,8 +141,6 @@ class ChatCompletionRequest(RequestBody):
         default=None, ge=1, le=1_000_000, description="Maximum number of tokens to generate."
     )
     max_completion_tokens: int | None = Field(default=None, ge=1, le=1_000_000, description="The same as `max_tokens`.")
-    temperature: float | None = Field(default=None, ge=0, le=2, description="Default 0: greedy and reproducible.")
-    top_p: float | None = Field(default=None, gt=0, le=1, description="Nucleus sampling.")
     presence_penalty: float | None = Field(
         default=None, ge=-2, le=2, description="Subtracted from the logits of tokens that are already in the answer."
     )
@@ -154,12 +155,6 @@ class ChatCompletionRequest(RequestBody):
         max_length=1024,
         description="Added to the logits of tokens, by the generator's token id.",
         json_schema_extra={"propertyNames": {"pattern": "^[0-9]{1,9}$"}},
-    )
-    seed: int | None = Field(
-        default=None,
-        ge=-(2**63),
-        lt=2**63,
-        description="Seed of the sampler, for reproducible answers; choice i uses `seed` + i.",
     )
     stop: str | Annotated[list[Annotated[str, StringConstraints(min_length=1)]], Field(max_length=4)] | None = Field(
         default=None, description="Up to four strings that end the answer."
@@ -179,8 +174,8 @@ class ChatCompletionRequest(RequestBody):
         default=None,
         ge=1,
         le=8,
-        description="Number of answers to generate from the same sources; `usage` is their sum, the prompt counted for "
-        "each.",
+        description="Number of answers to generate from the same sources, choice i with `seed` + i; `usage` is their "
+        "sum, the prompt counted for each.",
     )
     response_format: ResponseFormat | None = Field(
         default=None,
@@ -221,10 +216,17 @@ class ChatCompletionRequest(RequestBody):
             raise ValueError("top_logprobs needs logprobs to be true")
         return self
 
-    @property
-    def reported_logprobs(self) -> int | None:
-        """Number of the most likely tokens to report at each position; None: no log probabilities."""
-        return (self.top_logprobs or 0) if self.logprobs else None
+    def sampling_params(self) -> SamplingParams:
+        """The engine's parameters, those of OpenAI's protocol included."""
+        stop = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return replace(
+            super().sampling_params(),
+            presence_penalty=self.presence_penalty or 0.0,
+            frequency_penalty=self.frequency_penalty or 0.0,
+            logit_bias=tuple((self.logit_bias or {}).items()),
+            logprobs=(self.top_logprobs or 0) if self.logprobs else None,
+            stop=tuple(text for text in stop if text),
+        )
 
 
 class ChatCompletionBody(BaseModel):

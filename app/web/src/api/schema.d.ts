@@ -253,6 +253,23 @@ export interface components {
         [key: string]: unknown;
       } | null;
       /**
+       * Temperature
+       * @description Sampling temperature; 0 is greedy and reproducible.
+       * @default 0
+       */
+      temperature: number;
+      /**
+       * Top P
+       * @description Nucleus sampling: only the most probable tokens with this total probability.
+       * @default 1
+       */
+      top_p: number;
+      /**
+       * Seed
+       * @description Seed of the sampler; makes a sampled answer reproducible.
+       */
+      seed?: number | null;
+      /**
        * Question
        * @description The question.
        * @example How did revenue develop?
@@ -290,23 +307,6 @@ export interface components {
        * @description Maximum number of tokens to generate; default: the server's setting (512).
        */
       max_output_tokens?: number | null;
-      /**
-       * Temperature
-       * @description Sampling temperature; 0 is greedy and reproducible.
-       * @default 0
-       */
-      temperature: number;
-      /**
-       * Top P
-       * @description Nucleus sampling: only the most probable tokens with this total probability.
-       * @default 1
-       */
-      top_p: number;
-      /**
-       * Seed
-       * @description Seed of the sampler; makes a sampled answer reproducible.
-       */
-      seed?: number | null;
       /**
        * Abstention Threshold
        * @description Refuse to answer when the model's own probability of refusing is at least this; default: the server's setting (the model decides). No effect on JSON answers or with a remote model.
@@ -764,6 +764,21 @@ export interface components {
      */
     ChatCompletionRequest: {
       /**
+       * Temperature
+       * @description Sampling temperature; default 0: greedy and reproducible.
+       */
+      temperature?: number | null;
+      /**
+       * Top P
+       * @description Nucleus sampling: only the most probable tokens with this total probability; default 1.
+       */
+      top_p?: number | null;
+      /**
+       * Seed
+       * @description Seed of the sampler; makes a sampled answer reproducible.
+       */
+      seed?: number | null;
+      /**
        * Model
        * @description `footnote`, or `footnote:NAME` to ask one collection.
        * @example footnote
@@ -798,16 +813,6 @@ export interface components {
        */
       max_completion_tokens?: number | null;
       /**
-       * Temperature
-       * @description Default 0: greedy and reproducible.
-       */
-      temperature?: number | null;
-      /**
-       * Top P
-       * @description Nucleus sampling.
-       */
-      top_p?: number | null;
-      /**
        * Presence Penalty
        * @description Subtracted from the logits of tokens that are already in the answer.
        */
@@ -825,11 +830,6 @@ export interface components {
         [key: string]: number;
       } | null;
       /**
-       * Seed
-       * @description Seed of the sampler, for reproducible answers; choice i uses `seed` + i.
-       */
-      seed?: number | null;
-      /**
        * Stop
        * @description Up to four strings that end the answer.
        */
@@ -846,7 +846,7 @@ export interface components {
       top_logprobs?: number | null;
       /**
        * N
-       * @description Number of answers to generate from the same sources; `usage` is their sum, the prompt counted for each.
+       * @description Number of answers to generate from the same sources, choice i with `seed` + i; `usage` is their sum, the prompt counted for each.
        */
       n?: number | null;
       /**
