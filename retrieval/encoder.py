@@ -31,7 +31,7 @@ _DOCUMENT_PROMPTS = ("document", "passage", "corpus", "search_document", "retrie
 
 
 class SentenceEncoder:
-    """Implements `Embedder`. Safe to call from several threads: they take turns by batch.
+    """Implements `ChunkingEmbedder`. Safe to call from several threads: they take turns by batch.
 
     Texts are sorted by length and batched under a token budget, so little is padded; a question
     waits at most for the batch that runs. A model that declares prompts for questions and documents

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from retrieval.key_set import KeySet
 from retrieval.types import Chunk, EmbedderInfo, Judgement, Pointer, Scope
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Keys: TypeAlias = npt.NDArray[np.int64]
@@ -47,6 +50,22 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """(dim,) float32 unit vector."""
+        ...
+
+
+@runtime_checkable
+class ChunkingEmbedder(Embedder, Protocol):
+    """An embedder that gives access to its tokenizer, by which documents are cut into chunks.
+
+    Example:
+        >>> Chunker(embedder.tokenizer, max_tokens=embedder.info.max_tokens)
+        >>> embedder.tokenizer.decode([101, 2023, 102])
+        'this'
+    """
+
+    @property
+    def tokenizer(self) -> "Tokenizer":
+        """The model's tokenizer, without truncation and padding."""
         ...
 
 

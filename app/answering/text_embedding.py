@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
 
@@ -12,29 +12,13 @@ from app.answering.calls import CallNumber
 from app.errors import DeadlinePassed, UnsupportedParameter
 from app.types import Operation, Principal, Reservation, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from retrieval.ports import Embedder, Vectors
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from retrieval.ports import ChunkingEmbedder, Embedder, Vectors
 
 InputType = Literal["document", "query"]
 _PART_TOKENS = 8192  # after each such part, abandonment and deadline are checked
 
 MAX_TOKENS = 300_000
 """Most tokens of all texts of a request together, as at OpenAI."""
-
-
-@runtime_checkable
-class Tokenizing(Protocol):
-    """An embedder that gives access to its tokenizer.
-
-    >>> embedder.tokenizer.decode([101, 2023, 102])
-    """
-
-    @property
-    def tokenizer(self) -> "Tokenizer":
-        """Without truncation and padding."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +133,7 @@ def text_of(token_ids: Sequence[int], embedder: Embedder, *, place: int) -> str:
     Raises:
         UnsupportedParameter: The embedder gives no access to its tokenizer, or the ids are not its encoding of a text.
     """
-    if not isinstance(embedder, Tokenizing):
+    if not isinstance(embedder, ChunkingEmbedder):
         raise UnsupportedParameter("input: token ids are not supported by this embedder; send text.", param="input")
     tokenizer, ids = embedder.tokenizer, list(token_ids)
     known = max(ids) < tokenizer.get_vocab_size()

@@ -12,14 +12,13 @@ from app.telemetry.stations import traceparent
 from generation.config import EngineConfig
 from generation.ports import Engine, Tokenizer
 from generation.remote_config import RemoteConfig
-from retrieval.ports import EntailmentJudge, Reranker, SpanReader
+from retrieval.ports import ChunkingEmbedder, EntailmentJudge, Reranker, SpanReader
 
 if TYPE_CHECKING:
     from generation.tokenizer import ChatTokenizer
-    from retrieval.encoder import SentenceEncoder
 
 
-def load_embedder(settings: ModelSettings) -> "SentenceEncoder":
+def load_embedder(settings: ModelSettings) -> ChunkingEmbedder:
     """Loads the configured embedder.
 
     Raises:
@@ -90,7 +89,7 @@ def load_reader(settings: ModelSettings) -> SpanReader | None:
     )
 
 
-def load_generator(settings: Settings, embedder: "SentenceEncoder") -> tuple[Tokenizer, str, Engine]:
+def load_generator(settings: Settings, embedder: ChunkingEmbedder) -> tuple[Tokenizer, str, Engine]:
     """Loads the configured generator: its tokenizer, the tokenizer's revision, and the engine.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from app.answering.answerer import Answerer
 from app.answering.cached_tokenizer import CachedTokenizer
@@ -42,10 +41,7 @@ from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor
 from retrieval.errors import RetrievalError
-from retrieval.ports import EntailmentJudge, Reranker, SpanReader
-
-if TYPE_CHECKING:
-    from retrieval.encoder import SentenceEncoder
+from retrieval.ports import ChunkingEmbedder, EntailmentJudge, Reranker, SpanReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +68,7 @@ class Assembly:
     extractor: Extractor
     parsers: int
     passwords: Passwords
-    configured: "SentenceEncoder"
+    configured: ChunkingEmbedder
     generator: tuple[Tokenizer, str, Engine]
     reranker: Reranker | None
     entailment: EntailmentJudge | None
@@ -97,7 +93,7 @@ class Assembly:
             raise SetupError(f"{built_with}, and another model has this name now. {remedy}")
         return self._stack(embedder, _reader_beside(settings))
 
-    def _stack(self, embedder: "SentenceEncoder", reader: SpanReader | None) -> EmbedderStack:
+    def _stack(self, embedder: ChunkingEmbedder, reader: SpanReader | None) -> EmbedderStack:
         from ingestion.chunking import Chunker
 
         chunker = Chunker(
@@ -148,7 +144,7 @@ class Assembly:
 
     def _answerer(
         self,
-        embedder: "SentenceEncoder",
+        embedder: ChunkingEmbedder,
         index: LiveVectorIndex,
         reader: SpanReader | None,
         generator: tuple[Tokenizer, str, Engine],

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from app.db.chunks import ChunkRepository
 from app.db.vectors import VectorRepository
@@ -25,9 +24,7 @@ from app.usage.reconciliation.engine_counters import EngineCounters
 from generation.ports import Engine, Tokenizer
 from ingestion.child_extractor import find_soffice
 from ingestion.types import ExtractionLimits
-
-if TYPE_CHECKING:
-    from retrieval.encoder import SentenceEncoder
+from retrieval.ports import ChunkingEmbedder
 
 STEPS = ("embedder", "generator", "reranker and verifier", "reader", "index")
 """The steps of loading, in this order."""
@@ -126,7 +123,7 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
 def _assembly(
     foundation: Foundation,
     stack: ExitStack,
-    embedder: "SentenceEncoder",
+    embedder: ChunkingEmbedder,
     generator: tuple[Tokenizer, str, Engine],
     *,
     begin: Callable[[str], None],
