@@ -18,7 +18,7 @@ from app.types import Target
 class Refused(AppError):
     """The server answered with an error; the message is the problem's detail.
 
-    `status` is the HTTP status, None when no answer came; `retry_after_s` is what the server asked for.
+    `status` is the HTTP status, None when no answer came; `retry_after_s` is the server's `Retry-After`.
     """
 
     def __init__(self, message: str, *, status: int | None = None, retry_after_s: float | None = None) -> None:
@@ -44,7 +44,7 @@ class Client:
         try:
             response = self.http.request(method, path, **options)
         except httpx.LocalProtocolError:
-            # A file that grew or shrank under our hands; the status a server gives a body of another length.
+            # A file that changed during the upload; the status for a body of another length than declared.
             raise Refused("The file changed while it was being sent.", status=400) from None
         except httpx.HTTPError as error:
             raise Refused(f"The server cannot be reached: {type(error).__name__}.") from None

@@ -33,11 +33,11 @@ class AppError(Exception):
     """Base of every error the application raises on purpose. Its message may be shown to the caller."""
 
 
-# The caller, and what the caller names
+# The caller, and the objects it names
 
 
 class NotFound(AppError):
-    """The object does not exist, or this caller may not know of it."""
+    """The object does not exist, or is hidden from this caller."""
 
 
 class Conflict(AppError):

@@ -363,7 +363,7 @@ class Settlement:
 class Target:
     """The server that a command talks to, by URL and key; without a URL, the local data directory.
 
-    It lies here and not in `app.client` because `footnote --help` must not import an HTTP client.
+    Defined here and not in `app.client`, because `footnote --help` must not import an HTTP client.
     """
 
     url: str | None

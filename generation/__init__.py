@@ -1,1 +1,1 @@
-"""Token ids in, token ids out: the engine knows no documents."""
+"""The inference engine: generates token ids from token ids and has no notion of documents."""

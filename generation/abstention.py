@@ -1,8 +1,8 @@
 """Decides at the first token whether to refuse, by the model's own probability of the refusal.
 
 A classifier with a reject option (Chow 1970, doi:10.1109/TIT.1970.1054406): the score is the model's
-own probability of beginning the refusal, and the caller sets from where on it is given. Since the
-first position decides alone, the tokens say which way it went, and nothing else need be remembered.
+own probability of beginning the refusal, and the caller sets its threshold. The decision is made at the
+first position only, so the generated tokens show it and no other state is kept.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def refusal_probability(logits: Tensor, token: int, *, mask: Tensor | None) -> Tensor:
     """How probable it is that the refusal begins: softmax over the allowed tokens at temperature 1.
 
-    Bias and penalties do not count: they say how to choose, not what the model believes.
+    Bias and penalties are ignored: they change the choice of a token, not the model's probability.
 
     Args:
         logits: [V] float32, the model's own.
@@ -33,7 +33,7 @@ def refusal_probability(logits: Tensor, token: int, *, mask: Tensor | None) -> T
 
 
 def decide(logits: Tensor, token: int, *, probability: Tensor, threshold: float) -> Tensor:
-    """Leave the refusal's first token alone from `threshold` on, and everything else below it.
+    """Allow only the refusal's first token from `threshold` on, and every other token below it.
 
     Decided where the logits are: nothing waits for a device. Something is always left: the token is
     alone allowed only if its probability is exactly 1, and forbidden only if that is exactly 0.
@@ -52,7 +52,7 @@ def decide(logits: Tensor, token: int, *, probability: Tensor, threshold: float)
 
 
 class RefusalConstraint:
-    """A `constraints.TokenConstraint`: an output that begins with the refusal is the whole refusal and nothing else.
+    """A `constraints.TokenConstraint`: an output that begins with the refusal is exactly the refusal.
 
     Any other beginning leaves the sequence to the constraint it had. The first position is left to
     `decide`: which token begins is a matter of logits.
@@ -71,10 +71,10 @@ class RefusalConstraint:
 
         Args:
             refusal: Token ids, at least one.
-            otherwise: What holds for an answer; None leaves it free.
+            otherwise: The constraint on an answer; None leaves an answer unconstrained.
             eos_ids: Ids that end a sequence; without any the refusal may go on.
             vocab_size: The length of every mask.
-            said: Tokens of the refusal that were said; None once something else was said.
+            said: Number of refusal tokens generated; None once another token was generated.
         """
         self._refusal = refusal
         self._otherwise = otherwise
@@ -120,7 +120,7 @@ class RefusalConstraint:
         )
 
     def _due(self) -> frozenset[int] | None:
-        """The ids that must come next, None where the refusal has no say."""
+        """The ids allowed next; None where the refusal does not constrain them."""
         if not self._said:
             return None
         if self._said < len(self._refusal):

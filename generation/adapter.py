@@ -23,7 +23,7 @@ from generation.linear import LOSSLESS
 CONFIGURATION, TENSORS = ADAPTER_FILES
 
 _KEY = re.compile(r"base_model\.model\.(?P<module>.+)\.lora_(?P<half>[AB])\.weight")
-# What peft writes that is read here, or that training alone needs. Any other setting that is on changes
+# Settings of peft that are read here, or that only training needs. Any other setting that is on changes
 # what the adapter computes (DoRA, biases, activation tokens …), so it is refused by name.
 _UNDERSTOOD = frozenset(
     "peft_type task_type auto_mapping peft_version base_model_name_or_path revision inference_mode "  # noqa: SIM905  # a line each
@@ -121,7 +121,7 @@ def merge_adapter(model: nn.Module, adapter: Adapter) -> int:
 
     Raises:
         ModelUnavailable: a module is not in the model, lacks its difference, is no plain linear layer,
-            shares its weights with another, has another shape, or would hold what is no number. The
+            shares its weights with another, has another shape, or would hold NaN or infinity. The
             model is unchanged, except for the last of these.
     """
     # a subclass of nn.Linear means something else, as in `replace_linears`

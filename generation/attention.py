@@ -53,7 +53,7 @@ class Row:
 
 
 def register() -> None:
-    """Make the function known to transformers under `IMPLEMENTATION`. Idempotent."""
+    """Register the function with transformers under `IMPLEMENTATION`. Idempotent."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(IMPLEMENTATION, ragged_attention)
@@ -78,7 +78,7 @@ class Batch(Protocol):
 
 
 class SlabBatch:
-    """Rows whose keys and values lie in a slab each."""
+    """Rows whose keys and values are in one slab each."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
@@ -127,15 +127,15 @@ def ragged_attention(
         attention_mask: None.
         ragged_batch: How the T tokens are shared out, and where their keys and values are.
         scaling: Factor of the scores; None is head_dim ** -0.5.
-        sliding_window: How many last tokens a query sees, itself included; None sees all.
+        sliding_window: How many last tokens a query attends to, itself included; None means all.
         softcap: Scores become softcap * tanh(score / softcap) (Gemma 2, arXiv:2408.00118).
-        kwargs: What else the model passes; refused when it would change the result.
+        kwargs: Other arguments of the model; refused when they would change the result.
 
     Returns:
         [1, T, heads, head_dim], and no weights.
 
     Raises:
-        NotImplementedError: the layer asks for something this function does not compute.
+        NotImplementedError: the layer needs something this function does not compute.
     """
     assert attention_mask is None, "transformers made a mask for us"
     if asked := [name for name in _UNSUPPORTED if kwargs.get(name) is not None]:

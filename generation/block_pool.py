@@ -9,7 +9,7 @@ from generation.prefix import BlockKey
 class BlockPool:
     """`blocks` blocks of `block_tokens` tokens with reference counts.
 
-    A block is *used* while somebody holds it, *cached* when nobody does but its contents have a name
+    A block is *used* while a sequence holds it, *cached* when none does but its contents have a key
     and can be found again, else *free*. Free blocks are given out first, then the least recently
     used cached one, one at a time, so pressure never empties the cache at once. Every operation on
     one block is O(1).
@@ -33,12 +33,12 @@ class BlockPool:
 
     @property
     def cached(self) -> int:
-        """Blocks nobody holds whose contents can be found."""
+        """Blocks that no sequence holds but whose contents can be found by key."""
         return len(self._unused)
 
     @property
     def used(self) -> int:
-        """Blocks somebody holds."""
+        """Blocks that a sequence holds."""
         return self.blocks - self.free - self.cached
 
     @property
@@ -47,17 +47,17 @@ class BlockPool:
         return self.free + self.cached
 
     def match(self, keys: Sequence[BlockKey]) -> list[int]:
-        """The blocks of the longest known prefix of `keys`. Changes nothing; safe from any thread."""
+        """The blocks of the longest cached prefix of `keys`. Changes nothing; safe from any thread."""
         blocks: list[int] = []
         for key in keys:
             block = self._found.get(key.digest)
-            if block is None or self._keys[block] != key:  # verified: the digest is not taken at its word
+            if block is None or self._keys[block] != key:  # verified, because two keys may share a digest
                 break
             blocks.append(block)
         return blocks
 
     def allocate(self, count: int) -> list[int] | None:
-        """Hold `count` blocks with no contents, or None when so many are not to be had.
+        """Hold `count` blocks with no contents, or None when fewer are available.
 
         Cached blocks among them are forgotten.
         """
@@ -103,7 +103,7 @@ class BlockPool:
                     self._unused[block] = None
 
     def discard(self, keys: Sequence[BlockKey]) -> None:
-        """Forget names: their contents are not to be trusted. Holders keep their blocks."""
+        """Remove keys from the cache, because their contents may be wrong. Sequences keep their blocks."""
         for key in keys:
             block = self._found.get(key.digest)
             if block is None:

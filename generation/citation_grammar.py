@@ -6,7 +6,7 @@ the number of sources, with `,` or `;` between them, spaces around them, then `]
 not opened at all.
 
 Tokens are pieces of many bytes (`" ["`, `"1]."`, `"]["`), so each is walked through the automaton
-byte by byte, once for each place a mask is asked for (Willard and Louf 2023, arXiv:2307.09702).
+byte by byte, once for each state that needs a mask (Willard and Louf 2023, arXiv:2307.09702).
 """
 
 import re
@@ -83,7 +83,7 @@ class CitationGrammar:
         texts = [(token, text) for token, text in enumerate(vocabulary) if text]
         self._opening = [(token, text) for token, text in texts if _OPEN in text]
         self._inside = [(token, text) for token, text in texts if _INSIDE.fullmatch(text)]
-        # One token for each byte of a marker means that whatever the automaton allows can be spelt.
+        # One token for each byte of a marker means that everything the automaton allows can be spelt.
         self._spells_markers = {bytes((byte,)) for byte in b"]" + _DIGITS} <= {text for _, text in texts}
         self.mask = lru_cache(maxsize=_MASKS)(self._mask)
 
@@ -92,7 +92,7 @@ class CitationGrammar:
         return min(wanted, HIGHEST) if self._spells_markers else 0
 
     def advance(self, place: Place, token: int, *, sources: int) -> Place | None:
-        """The place after a token, None if it must not follow. Ids without text may only stand outside."""
+        """The state after a token, None if it must not follow. Ids without text must be outside a marker."""
         text = self._vocabulary[token]
         if not text:
             return OUTSIDE if place == OUTSIDE else None

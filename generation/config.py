@@ -8,7 +8,7 @@ ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")  # peft's n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterConfig:
-    """A LoRA adapter to merge into the model: the folder it lies in, and what its name adds to the model's."""
+    """A LoRA adapter to merge into the model: its folder, and the suffix it adds to the model's name."""
 
     folder: str
     name: str
@@ -26,7 +26,7 @@ class EngineConfig:
             (CUDA, CPUs with AMX or AVX512-BF16), else float32. Logits are float32 always.
         max_running: Most sequences in one step.
         max_waiting: Most sequences in the waiting line; the next one is refused.
-        max_waiting_tokens: Most tokens of their prompts; what exceeds it is refused, unless nobody waits.
+        max_waiting_tokens: Most prompt tokens waiting; more are refused, unless the queue is empty.
         step_tokens: Most tokens fed to the model in one step; longer prompts are read in chunks.
         context_window: A cap in tokens under the model's own window, prompt and output together.
         kv_cache_bytes: Most bytes of keys and values held at once; None takes half of the memory
@@ -34,7 +34,7 @@ class EngineConfig:
         block_tokens: Tokens in a block, the unit in which keys and values are given out, kept and found.
         prefix_cache: Keep the blocks of ended sequences, so that prompts which begin alike are read once.
         cuda_graphs: On a CUDA device, launch a step that only decodes as one captured graph; switched off
-            by itself where that does not work.
+            automatically where that does not work.
         weights: The weights' storage: "native" as `dtype` says, or quantised to 8 or 4 bit integers.
         speculation: Draft tokens and verify several in one step where that pays; the output stays the same.
         draft_model: A smaller model that drafts, a local folder or a Hugging Face id; None drafts by
@@ -97,7 +97,7 @@ class ModelShape:
     def of(cls, configuration: Any, *, cap: int | None = None) -> "ModelShape":
         """Read a transformers configuration (`PreTrainedConfig`); of several parts, the text model's counts.
 
-        Rotary scalings that depend on the length of what is being read ("dynamic", "longrope") would make
+        Rotary scalings that depend on the length of the sequence ("dynamic", "longrope") would make
         a sequence's result depend on its neighbours; up to the original length they are constant.
 
         Args:

@@ -7,12 +7,12 @@ from bisect import bisect_left
 from generation.step import BlockCounts
 from generation.types import Completion, EngineStats, FinishReason, Histogram
 
-# Seconds, in the steps Prometheus users know; the last bucket is everything above.
+# Seconds, in the steps usual for Prometheus; the last bucket is everything above.
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Latencies:
-    """A histogram that grows. The caller guards it."""
+    """A mutable histogram of durations. Not safe to use from several threads without a lock."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(_BOUNDS) + 1)
@@ -24,7 +24,7 @@ class Latencies:
         self._total_s += seconds
 
     def snapshot(self) -> Histogram:
-        """What was counted so far; counts are not cumulative."""
+        """The histogram so far; counts are not cumulative."""
         return Histogram((*_BOUNDS, float("inf")), tuple(self._counts), self._total_s)
 
 
@@ -91,7 +91,7 @@ class Counters:
                 self._service_s += 0.1 * (time.monotonic() - admitted_at - self._service_s)
 
     def finished(self, completion: Completion, *, recomputed_tokens: int = 0, unread_tokens: int = 0) -> None:
-        """Its books are closed: so many tokens were computed more than once, so many of its prompt never."""
+        """Count a finished sequence, its recomputed tokens, and its prompt tokens never computed."""
         with self._lock:
             self._cancelled += completion.finish_reason is FinishReason.CANCELLED
             self._recomputed_tokens += recomputed_tokens
@@ -106,7 +106,7 @@ class Counters:
             self._accepted_tokens += accepted
 
     def token(self, *, since_submission: float | None, since_last: float | None) -> None:
-        """A sequence got its first token, or its next ones, so many seconds after."""
+        """Record the seconds to a sequence's first token, or since its last tokens."""
         with self._lock:
             if since_submission is not None:
                 self._first_token.add(since_submission)
@@ -114,7 +114,7 @@ class Counters:
                 self._inter_token.add(since_last)
 
     def stopped(self) -> None:
-        """Nothing waits or runs any more."""
+        """Set the numbers of waiting and running sequences to 0."""
         with self._lock:
             self._waiting = self._waiting_tokens = self._running = 0
 

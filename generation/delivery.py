@@ -9,16 +9,16 @@ from generation.types import Completion, Delta
 
 
 class TokenStream:
-    """A `ports.Stream`. The engine puts, one task reads, anyone closes; no side ever waits for another.
+    """A `ports.Stream`. The engine writes, one task reads, any thread may close; no side waits for another.
 
-    What is buffered is bounded by the sequence's own `max_tokens`.
+    The buffer is bounded by the sequence's `max_tokens`.
     """
 
     def __init__(self, *, on_close: Callable[[], None], on_drained: Callable[[], None]) -> None:
         """Make an empty stream.
 
         Args:
-            on_close: Called once, by whoever closes first.
+            on_close: Called once, at the first close.
             on_drained: Called by the reader when it has taken the last delta after `end`.
         """
         self._on_close = on_close
@@ -34,7 +34,7 @@ class TokenStream:
 
     @property
     def closed(self) -> bool:
-        """Whether the reader has gone."""
+        """Whether the reader has closed the stream."""
         return self._closed
 
     @property

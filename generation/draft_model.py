@@ -20,8 +20,8 @@ class DraftModel:
 
         Args:
             model: The drafting model.
-            vocab_size: Token ids lie below it; logits from there on belong to no token.
-            name: What to call it in messages.
+            vocab_size: Token ids are below it; logits from there on belong to no token.
+            name: The model's name in messages.
 
         Raises:
             ModelUnavailable: it has no logits for some token, or keeps a state that cannot be taken
@@ -52,7 +52,7 @@ class DraftModel:
         dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
         local_files_only: bool = True,
     ) -> "DraftModel":
-        """Load a draft model and check that it speaks the generator's token ids.
+        """Load a draft model and check that it has the generator's token ids.
 
         Args:
             model: A local folder or a Hugging Face id.
@@ -90,8 +90,8 @@ class DraftModel:
 class ModelDrafter:
     """Greedy continuations of one sequence by a draft model.
 
-    It keeps its own keys and values for the sequence; what a proposal computed beyond the tokens that
-    then came to stand is taken back at the next one.
+    It caches its own keys and values for the sequence. Those of drafted tokens that were not accepted
+    are removed at the next proposal.
     """
 
     def __init__(self, draft_model: DraftModel, prompt: Sequence[int]) -> None:
@@ -100,7 +100,7 @@ class ModelDrafter:
         self._draft_model = draft_model
         self._tokens = list(prompt)
         self._computed: list[int] = []  # the tokens whose keys and values are cached
-        self._agreed = 0  # of these are known to begin the sequence
+        self._agreed = 0  # how many of these are a prefix of the sequence
         # Without a configuration every layer keeps all positions, so any number can be taken back;
         # windows of sliding layers are in their masks.
         self._cache = DynamicCache()
@@ -121,7 +121,7 @@ class ModelDrafter:
         return draft
 
     def _take_back(self) -> None:
-        """Forget what was computed for rejected drafts, and for the last token, whose logits are needed."""
+        """Drop the cache entries of rejected drafts, and of the last token, whose logits are needed."""
         tokens, computed = self._tokens, self._computed
         while self._agreed < min(len(computed), len(tokens)) and computed[self._agreed] == tokens[self._agreed]:
             self._agreed += 1

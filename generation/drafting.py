@@ -1,6 +1,6 @@
 """Drafts of the next tokens, copied from the sources, the rest of the prompt or the output itself.
 
-Grounded answers quote. Where the last tokens occurred before, what followed them then is a likely
+Grounded answers often quote. Where the last tokens occurred before, the text after them is a likely
 continuation: prompt lookup (Saxena 2023), with the longest match preferred and the draft's length
 bound to the match's as in SuffixDecoding (Oliaro et al. 2024, arXiv:2411.04975). A draft only
 proposes; the engine verifies every token of it.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 _OCCURRENCES = 64  # of one n-gram that are looked at, the latest: bounds the work of a push on degenerate text
 _GROWTH = 2  # drafted tokens for each matched one
-_SOLID = 4  # matched tokens that make a copy worth coming back to
+_SOLID = 4  # matched tokens from which on an interrupted copy is resumed
 _GAP = 8  # generated tokens, a citation marker or a small edit, after which a broken copy is given up
 _SKIPPED = 1  # tokens of the source that an edit may leave out
 
@@ -19,8 +19,8 @@ _SKIPPED = 1  # tokens of the source that an edit may leave out
 class SourceDrafter:
     """Follows one sequence and finds the text that it is copying.
 
-    A copy under way goes on while it is right. Otherwise the longest match wins, then a match within
-    a source, then the latest. A copy that broke is taken up again when one of its next tokens is
+    A running copy continues while its drafts are accepted. Otherwise the longest match wins, then one within
+    a source, then the latest. An interrupted copy resumes when one of its next tokens is
     generated soon after, so that a citation marker or a replaced word does not end a quotation.
     Not safe with several threads; the state depends on the tokens alone, never on calls of `propose`.
     """
@@ -91,7 +91,7 @@ class SourceDrafter:
             return self._tokens[copy : min(copy + count, source_end)]
         draft = self._tokens[copy : copy + count]
         period = len(self._tokens) - copy
-        while len(draft) < count:  # the copy runs into what it writes: text that repeats itself
+        while len(draft) < count:  # the copy reaches its own output: text that repeats itself
             draft.append(draft[-period])
         return draft
 
@@ -119,7 +119,7 @@ class SourceDrafter:
     def _take_up_broken_copy(self, token_id: int) -> None:
         """Where the broken copy goes on with the token just generated, follow it from there.
 
-        One equal token is little, but it is the one that was due: it outweighs a short match elsewhere.
+        One equal token is weak evidence, but it is the expected one: it outweighs a short match elsewhere.
         """
         assert self._broken is not None, "a copy broke before it can be taken up"
         for position in range(self._broken, min(self._broken + _SKIPPED + 1, len(self._tokens) - 1)):

@@ -51,7 +51,7 @@ class Draw:
 
 
 def draw_rows(logits: Tensor, rows: Sequence[SamplingRow]) -> list[Draw]:
-    """Draw a token for every row. What a row gets depends on that row alone.
+    """Draw a token for every row. The result for a row depends on that row alone.
 
     Args:
         logits: [n, V] float32, left as they are.
@@ -91,7 +91,7 @@ def _refusals(logits: Tensor, rows: Sequence[SamplingRow], processed: list[Tenso
 def _usable(logits: Tensor, processed: Sequence[Tensor]) -> list[bool]:
     """Which rows can be drawn from: the model gave numbers, and something is still allowed.
 
-    A row's maximum tells: NaN and +inf win it, and it is -inf only when nothing is left.
+    Only a row's maximum is checked: NaN and +inf become it, and it is -inf only when no token is allowed.
     """
     finite = logits.amax(dim=-1).isfinite()
     changed = [n for n, row in enumerate(processed) if not _is_row(row, logits, n)]
@@ -112,7 +112,7 @@ def _greedy_tokens(logits: Tensor, processed: Sequence[Tensor], greedy: Sequence
 
 
 def _is_row(row: Tensor, logits: Tensor, n: int) -> bool:
-    """Whether nothing was asked of row `n`: it is still the model's own memory."""
+    """Whether row `n` is unprocessed: it still is the model's own memory."""
     return row.data_ptr() == logits[n].data_ptr()
 
 
@@ -148,13 +148,13 @@ def _logprobs(logits: Tensor, token: Tensor, top: int) -> list[Tensor]:
     """[1], [top] and [top] float64: the token's log probability, the likeliest ids, theirs.
 
     The likeliest are ordered by (logit descending, id ascending): rounding merges log probabilities
-    of different logits, and the first shall be the greedy choice.
+    of different logits, and the first must be the greedy choice.
     """
     logprobs = torch.log_softmax(logits, dim=0)
     top = min(top, logits.shape[0])
     ids = token.new_empty(0)
     if top > 0:
-        # topk breaks ties as it likes: only the last place's value is taken from it
+        # topk breaks ties arbitrarily: only the last place's value is taken from it
         edge = torch.topk(logits, top, sorted=False).values.amin()
         tied = (logits >= edge).nonzero().squeeze(1)
         ids = tied[torch.sort(logits[tied], descending=True, stable=True).indices[:top]]

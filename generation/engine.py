@@ -58,10 +58,10 @@ class LocalEngine:
             runner: The model.
             tokenizer: Decodes what is generated.
             config: Bounds and times.
-            info: What the model is.
+            info: The model's name, revision and limits.
             eos_ids: Tokens that end a sequence.
-            vocab_size: Token ids of a prompt lie below it.
-            constraints: Compiles what requests ask of their output; None refuses such requests.
+            vocab_size: Token ids of a prompt are below it.
+            constraints: Compiles the constraints of requests; None refuses requests that have one.
             speculation: Drafts tokens; None generates one at a time.
         """
         self._runner = runner
@@ -159,7 +159,7 @@ class LocalEngine:
 
         Raises:
             ValueError: the prompt is empty, or it or the refusal holds an id the model does not have.
-            ConstraintInvalid: what is asked of the output cannot be compiled.
+            ConstraintInvalid: the constraint on the output cannot be compiled.
         """
         prompt_tokens, max_tokens = len(request.prompt), request.sampling.max_tokens
         if not request.prompt or not 0 <= min(request.prompt) <= max(request.prompt) < self._vocab_size:

@@ -6,7 +6,7 @@ class GenerationError(Exception):
 
 
 class ModelUnavailable(GenerationError):
-    """The model is missing or cannot be loaded; the message says which command mends it."""
+    """The model is missing or cannot be loaded; the message names the command that fixes it."""
 
 
 class ContextLengthExceeded(GenerationError):
@@ -49,7 +49,7 @@ class ConstraintInvalid(GenerationError):
 
 
 def failure(error: str) -> GenerationError:
-    """What a completion's `error` says, as the exception it stands for."""
+    """The exception that a completion's `error` text stands for."""
     for known in (EngineOutOfMemory(), EngineStopped()):
         if error == str(known):
             return known

@@ -37,12 +37,12 @@ class Recording(Protocol):
     """A recorded graph."""
 
     def replay(self) -> Tensor:
-        """Do it again, with what is now in the memory it read; the same tensor each time, filled anew."""
+        """Run the recorded work on the current contents of its buffers; returns the same tensor, refilled."""
         ...
 
 
 class Capture(Protocol):
-    """Records device work as graphs. One instance per process: its trust outlives an engine.
+    """Records device work as graphs. One instance per process, so that `trusted` outlives an engine.
 
     Attributes:
         trusted: Whether captured graphs gave correct results so far.
@@ -78,8 +78,8 @@ class _CudaRecording:
 class CudaCapture:
     """A `Capture` of CUDA graphs (https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-graphs).
 
-    All graphs share one pool for what they compute in passing: no two ever run at the same time. What a
-    graph leaves behind is its own.
+    All graphs share one memory pool for intermediate results, since no two run at the same time. The
+    output of a graph is its own.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class CudaCapture:
         """See `Capture.record`.
 
         Raises:
-            RuntimeError: torch's own error for what a capture does not allow, or for want of memory.
+            RuntimeError: torch's own error for an operation that a capture forbids, or for lack of memory.
         """
         before = torch.cuda.current_stream()
         aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -212,7 +212,7 @@ class DecodeGraphs:
             logger.exception("decode steps cannot be run as CUDA graphs here; they are launched kernel by kernel")
             self.give_up()
             return eager()
-        expected = eager()  # after the graph: if that was wrong, what it stored is right again
+        expected = eager()  # after the graph: overwrites what a wrong graph stored
         agree = _agree(got, expected)
         if agree:
             self._graphs[shape] = graph
@@ -236,7 +236,7 @@ class DecodeGraphs:
 
 
 def _agree(got: Tensor, expected: Tensor) -> bool | None:
-    """Whether two [n, V] logits are the same but for rounding; None when a model that is not well cannot tell."""
+    """Whether two [n, V] logits are the same but for rounding; None when no row is finite."""
     well = expected.isfinite().all(dim=1)
     if not bool(well.any()):
         return None

@@ -1,7 +1,7 @@
 """A token grammar that allows only one JSON document that satisfies a schema.
 
-The grammar is llguidance's; what this module adds are bounds, so that a hostile schema costs
-milliseconds a step at most, and the refusal of what llguidance would only promise.
+The grammar is llguidance's. This module adds bounds, so that a hostile schema costs
+milliseconds a step at most, and refuses keywords that llguidance accepts without enforcing.
 """
 
 import json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher, LLParserLimits
 
 MAX_SCHEMA_BYTES = 32_768
-# Between JSON's tokens: enough to indent, too little to spend a whole answer on.
+# White space between JSON's tokens: enough to indent, too little to fill a whole answer.
 _WHITESPACE = r"[ \n]{1,25}"
 # One way to write each character, so that no key can be a second spelling of another: no \/ and no \u0061.
 _ESCAPES = '"\\bfnrt'
@@ -43,7 +43,7 @@ class JsonGrammar:
         come twice) and control characters without a short escape; what is not supported is refused, not ignored.
 
         Raises:
-            ConstraintInvalid: it is no JSON Schema, too large, unsatisfiable, or needs what is not supported.
+            ConstraintInvalid: it is no JSON Schema, too large, unsatisfiable, or needs unsupported features.
         """
         from llguidance import LLMatcher
 

@@ -47,7 +47,7 @@ class SlabCache:
     """Slabs and cached blocks within one memory limit, counted in blocks.
 
     On a CPU attention reads a contiguous slab 2.4 times faster than gathered pages, so a running
-    sequence has one of its own, and what is worth finding again is copied: 2,000 tokens of the
+    sequence has its own slab, and blocks to be reused are copied: 2,000 tokens of the
     default model in about 60 ms, where computing them takes seconds. A slab counts as the blocks it
     covers, a copy as one.
     """
@@ -76,7 +76,7 @@ class SlabCache:
             dtype: Of keys and values.
             device: Where they are.
             reuse: Keep copies of blocks for later sequences.
-            poison: Fill fresh slabs with NaN, so that reading what was not written shows (for tests).
+            poison: Fill fresh slabs with NaN, so that reading unwritten values is noticed (for tests).
         """
         self._shape = (layers, 2, kv_heads, head_dim)
         self._dtype = dtype
@@ -153,7 +153,7 @@ class SlabCache:
     def offer(self, owner: Hashable, keys: Sequence[BlockKey], *, computed: int) -> None:
         """Copy `owner`'s full blocks among its first `computed` tokens that are not cached yet.
 
-        What finds no free or cached block to stand in is not kept; running sequences come first.
+        A block for which no free or cached block can be allocated is not kept; running sequences come first.
         """
         held, size = self._held[owner], self.pool.block_tokens
         full = min(computed // size, len(keys))
@@ -178,14 +178,14 @@ class SlabCache:
         self.pool.release(chain)
 
     def discard(self, keys: Sequence[BlockKey]) -> None:
-        """Forget what is cached under these names."""
+        """Remove the blocks with these keys from the cache."""
         for key in keys:
             for block in self.pool.match([key]):
                 self._copies.pop(block, None)
         self.pool.discard(keys)
 
     def release(self, owner: Hashable) -> None:
-        """Give the room back; nothing happens when `owner` holds none."""
+        """Release the slab of `owner`, if it holds one."""
         held = self._held.pop(owner, None)
         if held is not None:
             self.pool.release(held.blocks)

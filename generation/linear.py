@@ -4,7 +4,7 @@ A decode step on a CPU reads every weight once and computes little, so bytes are
 hold bfloat16 numbers; run as float32 on a processor without bfloat16 instructions, half of every weight
 is zeros. `prepare_linears` stores such weights as float16, which loses nothing, and multiplies in float32
 (FBGEMM, Khudia et al. 2021, arXiv:2101.05615). A row's result is then the same bits whatever other rows
-are in the batch, which a plain float32 product does not promise.
+are in the batch, which a plain float32 product does not guarantee.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ LOSSLESS = 1e-7
 class Product(nn.Module):
     """y = x Wᵀ + b with weights packed once; drops in for `nn.Linear` in inference.
 
-    `weight_bytes` is what the packed weights take; they are no parameter and no part of a state dict.
+    `weight_bytes` is the size of the packed weights, which are no parameter and no part of a state dict.
     """
 
     in_features: int
@@ -72,7 +72,7 @@ class Siblings(nn.Module):
 
 
 class Sibling(nn.Module):
-    """A layer whose columns come out of a product shared with others."""
+    """A layer whose columns are part of a product shared with other layers."""
 
     def __init__(self, siblings: Siblings, *, start: int, stop: int) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def prepare_linears(model: nn.Module) -> int:
     """Replace float32 `nn.Linear` layers on the CPU, in place, by equal ones that run faster.
 
     Weights that float16 holds without loss are packed as float16 (an output channel's weights move by at
-    most 1e-7 of their norm), siblings in one product. The others stay as they are, but lie input-major in
+    most 1e-7 of their norm), siblings in one product. The others are only stored input-major in
     memory, which multiplies faster for a few rows; tied to an embedding they are not touched.
     Sums run in another order than before: results agree to about 1e-6, not to the bit.
 
@@ -131,7 +131,7 @@ def replace_linears(
             for name, replacement in zip(group, replacements, strict=True):
                 setattr(parent, name, replacement.eval())
             replaced += len(group)
-            group.clear()  # nobody else holds the originals
+            group.clear()  # no other reference to the originals exists
     return replaced
 
 
@@ -151,7 +151,7 @@ def _groups(parent: nn.Module, where: Callable[[nn.Linear], bool]) -> Iterator[d
 
 
 def _pack(layers: Sequence[nn.Linear], pack: Callable[[Tensor, Tensor | None], Product]) -> list[nn.Module]:
-    """What takes the place of `layers`: one product, or one that all share."""
+    """The replacements of `layers`: one product each, or one that all share."""
     if len(layers) == 1:
         return [pack(layers[0].weight.detach(), _joint_bias(layers))]
     packed = pack(torch.cat([layer.weight.detach() for layer in layers]), _joint_bias(layers))

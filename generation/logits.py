@@ -22,7 +22,7 @@ def process(
 
     Args:
         logits: [V] float32.
-        params: What to apply.
+        params: The sampling parameters to apply.
         prompt: Token ids of the prompt.
         output: Token ids generated so far.
         mask: [V] bool, True where a constraint allows the token; None allows all.

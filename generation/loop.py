@@ -33,7 +33,7 @@ class Speculating(Drafter[SequenceState], Protocol):
     """Drafts tokens and measures their cost; see `speculator.Speculator`."""
 
     def observe(self, *, rows: int, seconds: float) -> None:
-        """A step that only decoded took so long for so many rows."""
+        """Record the duration and the rows of a step that only decoded."""
         ...
 
 
@@ -41,7 +41,7 @@ class EngineLoop:
     """Owns the scheduler, the sequences and the runner; everything but `put`, `wake`, `close` is its thread's.
 
     It never waits for a reader or an observer: deltas go to buffers that a sequence's `max_tokens`
-    bounds, the books are closed by the finisher's thread.
+    bounds, and the finisher's thread settles ended sequences.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class EngineLoop:
         self._pace = PrefillPace(
             target_s=_PACE_S, smallest=min(_SMALLEST_CHUNK, config.step_tokens), largest=config.step_tokens
         )
-        # Guarded by the condition: what other threads touch.
+        # Guarded by the condition: state that other threads use.
         self._changed = threading.Condition()
         self._inbox: deque[SequenceState] = deque()
         self._closing = False
@@ -120,7 +120,7 @@ class EngineLoop:
             self._stop(FinishReason.CANCELLED)
 
     def turn(self) -> None:
-        """One step, from what came in to what goes out. Called by the thread, or by a test instead of it."""
+        """Run one step: receive sequences, compute, emit tokens. Called by the thread, or by a test."""
         self._receive()
         started = time.monotonic()
         plan = self.scheduler.plan(prefill_budget=self._pace.budget)
@@ -135,7 +135,7 @@ class EngineLoop:
             return not self._closing
 
     def _receive(self) -> None:
-        """Take what came in, let go who left or is out of time, admit who fits."""
+        """Receive new sequences, end cancelled and expired ones, and admit those that fit."""
         with self._changed:
             arrived, self._inbox = self._inbox, deque()
         for sequence in arrived:
@@ -195,7 +195,7 @@ class EngineLoop:
             self._speculation.observe(rows=sum(1 + len(work.drafts) for work in plan.work), seconds=seconds)
 
     def _commit(self, plan: Plan[SequenceState], samples: Sequence[Sample]) -> None:
-        """Write down what was computed and pass the new tokens on."""
+        """Record the computed tokens and emit the new ones."""
         drawn = {id(sample.sequence): sample for sample in samples}
         for work in plan.work:
             sequence = work.sequence

@@ -45,11 +45,11 @@ class Cache(Protocol):
         ...
 
     def offer(self, owner: Hashable, keys: "Sequence[BlockKey]", *, computed: int) -> None:
-        """Let others find what is computed."""
+        """Publish the computed blocks for other sequences."""
         ...
 
     def discard(self, keys: "Sequence[BlockKey]") -> None:
-        """Let nobody find it."""
+        """Remove these blocks from the cache."""
         ...
 
     def release(self, owner: Hashable) -> None:
@@ -57,7 +57,7 @@ class Cache(Protocol):
         ...
 
     def check_integrity(self) -> None:
-        """Assert that the books balance."""
+        """Assert that the counts of blocks are consistent."""
         ...
 
 
@@ -67,9 +67,9 @@ class StepInputs:
 
     Attributes:
         ids: [1, T] int64 token ids, the rows' packed one after the other.
-        positions: [1, T] int64; where each stands in its sequence.
+        positions: [1, T] int64; the position of each in its sequence.
         kept: [n] int64; the packed tokens after which logits are wanted.
-        batch: Whose the tokens are.
+        batch: The sequences that the tokens belong to.
     """
 
     ids: Tensor
@@ -119,7 +119,7 @@ class Pages:
         self._upload = upload
 
     def rows(self, spans: Sequence[Span]) -> list[PagedRow]:
-        """The spans as the paged attention knows them."""
+        """The spans in the form that the paged attention reads."""
         return [PagedRow(start, stop, owner.computed, self.cache.table(owner)) for owner, start, stop in spans]
 
     def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
@@ -153,7 +153,7 @@ def memory_of(
         loaded: The model.
         block_tokens: Tokens that are cached, or not, together.
         layout: None takes pages on a GPU and slabs on a CPU.
-        prefix_cache: Let later sequences find what earlier ones computed.
+        prefix_cache: Let later sequences reuse the blocks of earlier ones.
         poison: Fill fresh room with NaN (for tests).
         upload: Copies a step's numbers to the device, for pages.
 
@@ -188,7 +188,7 @@ def memory_of(
 
 
 def kernels_agree(loaded: "LoadedModel") -> bool:
-    """Whether the kernels of pages run on the model's device and compute what the reference does.
+    """Whether the kernels of pages run on the model's device and agree with the reference.
 
     A driver or compiler that does not fit shows here, at load, and costs speed instead of every answer.
     """

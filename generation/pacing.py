@@ -4,18 +4,18 @@ import math
 
 
 class StepCost:
-    """The time of a decode step as a line through its rows, learned as steps go by.
+    """Estimates the duration of a decode step as a linear function of its rows, from the steps so far.
 
     The level follows exponentially weighted means. The slope is learned by normalised least mean
-    squares (Widrow and Hoff 1960): a step teaches about it as far as its rows differ from the usual,
-    so a steady load forgets nothing. Errors beyond what noise and rows can explain are clipped: one
-    slow step, for whatever reason, moves little.
+    squares (Widrow and Hoff 1960): a step changes it in proportion to how far its rows differ from the mean,
+    so a steady load does not change it. Errors larger than noise and rows explain are clipped: one
+    slow step changes little, whatever its cause.
     """
 
     _RATE = 0.05
     _SLOPE_RATE = 0.1
     _PRIOR_SLOPE = 1 / 32  # a row against the fixed cost: decoding mostly waits for the weights
-    _PRIOR_LESSONS = 1.0  # what the prior slope is worth
+    _PRIOR_LESSONS = 1.0  # the weight of the prior slope, in steps
     _LEAST_SLOPE = 1 / 256  # of the step: rows are never free, they are sampled and drafted
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class StepCost:
         """Take in one step."""
         assert rows > 0, "a step feeds at least one row"
         if not (seconds > 0 and math.isfinite(seconds)):
-            return  # a clock that stood still says nothing
+            return  # no time has passed: nothing to learn
         self._steps += 1
         if self._steps == 1:
             self._rows, self._seconds, self._deviation = float(rows), seconds, seconds / 4
@@ -59,17 +59,17 @@ class StepCost:
         )
 
     def _learn_row(self, unusual: float, error: float) -> None:
-        lesson = unusual**2 / (unusual**2 + 1)  # a difference of less than a row teaches little
+        lesson = unusual**2 / (unusual**2 + 1)  # a difference of less than a row is weak evidence
         self._lessons += lesson
         if lesson:
             self.row += max(self._SLOPE_RATE, 1 / self._lessons) * lesson * error / unusual
 
 
 class PrefillPace:
-    """Learns how fast prompts are read, and sizes chunks so that a step takes about `target_s` seconds.
+    """Measures how fast prompts are read, and sizes chunks so that a step takes about `target_s` seconds.
 
     Without it a chunk of 512 tokens is 10 ms on a GPU and two seconds on two CPU cores, and every
-    stream stands still for as long. The result never depends on the chunks, only the pace does.
+    stream waits that long. The chunks change the duration, never the result.
     """
 
     def __init__(self, *, target_s: float, smallest: int, largest: int) -> None:
@@ -88,9 +88,9 @@ class PrefillPace:
         return max(self._smallest, min(self._largest, int(self._tokens_per_s * self._target_s)))
 
     def observe(self, *, prefill_tokens: int, seconds: float) -> None:
-        """Learn from a step that read `prefill_tokens` of prompts, whatever else it did."""
+        """Update the estimate from a step that read `prefill_tokens` of prompts, among other work."""
         if prefill_tokens < self._smallest:
-            return  # the rest of a prompt: fixed costs drown what it says
+            return  # the rest of a prompt: fixed costs dominate it
         rate = prefill_tokens / max(seconds, 1e-6)
         self._tokens_per_s = (
             rate if self._tokens_per_s is None else self._tokens_per_s + 0.3 * (rate - self._tokens_per_s)

@@ -158,7 +158,7 @@ def _attend_static(
 ) -> Tensor:
     """`_attend` for rows of one query each, as the kernels see them: from the index's tensors alone.
 
-    No number of the step is known here but the shape of its reserve, so a recording of these operations
+    Of the step only the shape of its reserve is used, so a recording of these operations
     holds for every step of that shape.
     """
     _, heads, count, head_dim = query.shape

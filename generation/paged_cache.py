@@ -14,8 +14,8 @@ class PagedTensors:
     """Two tensors, `keys` and `values`: [layers, blocks + 1, block_tokens, kv_heads, head_dim].
 
     A sequence's block table names the blocks that hold its positions in order (PagedAttention, Kwon et
-    al. 2023, arXiv:2309.06180). Who holds which block is decided elsewhere; the last block, `trash`, is
-    nobody's: rows that only pad a batch write there. What was not written is undefined and never read.
+    al. 2023, arXiv:2309.06180). `BlockPool` assigns blocks to sequences; the last block, `trash`, belongs to
+    none: rows that only pad a batch write there. Unwritten values are undefined and never read.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class PagedTensors:
 class PagedCache:
     """Block tables over paged tensors: sequences that begin alike hold the same blocks.
 
-    For GPUs. A found block costs a reference, not a copy. What is shared is full and only read: a
+    For GPUs. A found block costs a reference, not a copy. Shared blocks are full and read-only: a
     sequence writes past what it found, into blocks of its own.
     """
 
@@ -66,7 +66,7 @@ class PagedCache:
         Args:
             tensors: The cache's memory.
             reuse: Let later sequences find blocks.
-            poison: Fill fresh blocks with NaN, so that reading what was not written shows (for tests).
+            poison: Fill fresh blocks with NaN, so that reading unwritten values is noticed (for tests).
         """
         self.tensors = tensors
         self.pool = BlockPool(blocks=tensors.trash, block_tokens=tensors.block_tokens)

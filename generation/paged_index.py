@@ -17,7 +17,7 @@ from generation.paged_cache import PagedTensors
 # Rows of at most this many queries are "short": their keys are split among programs. Room for 15 drafts.
 SHORT_QUERIES = 16
 # Keys per split. Fixed, never derived from the batch or the device: a sum split elsewhere rounds
-# elsewhere, and a sequence's tokens would depend on who is in the batch with it.
+# elsewhere, and a sequence's tokens would depend on the other sequences of the batch.
 SPLIT_KEYS = 256
 # What the kernels read of a row: start, queries, past, first entry in `blocks`, queries of its kind before it.
 ROW_FIELDS = 5
@@ -81,7 +81,7 @@ class PagedIndex:
             tensors: The cache that the rows' blocks belong to.
             rows: At least one, packed in order without gaps.
             reserve_tokens: Leave room for `refill` with rows of up to this length each.
-            carried: What else the step needs on the device, to go there in the same copy; below 2 ** 31.
+            carried: Other numbers the step needs on the device, sent in the same copy; below 2 ** 31.
             upload: Makes that copy.
         """
         self._tensors = tensors
@@ -94,7 +94,7 @@ class PagedIndex:
         self._sizes = [part.size for part in parts[:-1]] + [entries]
         self._buffer = torch.empty(sum(self._sizes), dtype=torch.int32, device=tensors.device)
         if reserve_tokens:
-            self._buffer.fill_(tensors.trash)  # what no row has filled names a block that is nobody's
+            self._buffer.fill_(tensors.trash)  # unfilled entries name a block that no sequence holds
         slots, short, long, short_tokens, self.carried, self.blocks = torch.split(self._buffer, self._sizes)
         self.slots = slots
         self.short = short.view(-1, ROW_FIELDS)
@@ -137,7 +137,7 @@ class PagedIndex:
             np.asarray(row.blocks[:count], dtype=np.int32) for row, count in zip(rows, used.tolist(), strict=True)
         ]
         blocks = np.concatenate(tables)
-        # A wrong index here is a read of someone else's memory there.
+        # A wrong index here would read another sequence's memory there.
         assert 0 <= blocks.min() <= blocks.max() <= self._tensors.trash, "a block that does not exist"
         is_short = counts <= SHORT_QUERIES
         fields[:, 3] = entries = used.cumsum() - used
@@ -162,7 +162,7 @@ def _is_short(row: PagedRow) -> bool:
 
 
 def _check(rows: Sequence[PagedRow], tensors: PagedTensors) -> None:
-    """Assert what the kernels rely on."""
+    """Assert the preconditions of the kernels."""
     assert (tensors.trash + 1) * tensors.block_tokens < 2**31, "slots are 32 bits wide"
     assert rows, "a step without rows"
     stop = 0

@@ -7,14 +7,14 @@ from generation.types import Completion, Delta, EngineStats, GenerationRequest, 
 
 
 class Stream(Protocol):
-    """One sequence as it is generated. Read by one task; `close` may come from anywhere, any number of times."""
+    """One sequence as it is generated. Read by one task; `close` may be called from any thread, repeatedly."""
 
     def __aiter__(self) -> AsyncIterator[Delta | Completion]:
         """Deltas, then exactly one `Completion`, last, always: also after an error or a cancellation."""
         ...
 
     def close(self) -> None:
-        """The reader is gone: generation stops within a step and the slot is freed. Idempotent."""
+        """Stop the generation within a step and free its slot, since nothing more is read. Idempotent."""
         ...
 
 
@@ -56,11 +56,11 @@ class Engine(Protocol):
         ...
 
     def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:
-        """How many tokens of this prompt need not be computed now, as far as is known: a hint, from any thread."""
+        """Estimated number of the prompt's tokens that are cached now. Safe from any thread."""
         ...
 
     def stats(self) -> EngineStats:
-        """What runs and waits now, and what was done since start."""
+        """Running and waiting sequences now, and totals since the start."""
         ...
 
     def alive(self) -> bool:
@@ -68,7 +68,7 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop: running sequences end as CANCELLED, their observers are told; then the device is released."""
+        """Stop: running sequences end as CANCELLED, observers are called; then the device is released."""
         ...
 
 

@@ -23,7 +23,7 @@ class PrefixChain:
     """The keys of a growing sequence's full blocks, in order.
 
     Equal keys mean equal salt and equal tokens from position 0 on. Sequences under different salts
-    share nothing (cache_salt; compare CVE-2025-46570, where timing told tenants apart).
+    share nothing (cache_salt; compare CVE-2025-46570, where timing revealed other tenants' prompts).
     """
 
     def __init__(self, *, salt: str, block_tokens: int) -> None:
@@ -54,10 +54,10 @@ def order_for_reuse(
     cached: Callable[[Sequence[int]], int],
     popularity: Callable[[int], float] = lambda _: 0.0,
 ) -> list[int]:
-    """Order sources so that the prompt begins with as much as possible of what was computed before.
+    """Order sources so that as long a prefix of the prompt as possible is cached.
 
     Keys and values can be reused only as far as prompts agree from their first token on, and of the
-    chunks that requests share few stand at the same place by themselves. A walk down the tree of
+    shared chunks only few are at the same place otherwise. A walk down the tree of
     cached prefixes takes at each place the source that is cached longest there; once none is, the
     popular ones go first, so that later requests meet them in the same order (evidence ordering, as
     in CacheWeaver, arXiv:2606.19667, and RAGBoost, arXiv:2511.03475).

@@ -16,7 +16,7 @@ from generation.errors import ModelUnavailable
 from generation.linear import Product, replace_linears
 
 _LEVELS = 127  # symmetric: -127 to 127
-_TINY = 1e-30  # what a row of zeros is divided by
+_TINY = 1e-30  # the divisor of a row of zeros
 
 
 class Int8Product(Product):
@@ -66,13 +66,13 @@ def quantise(model: nn.Module, weights: Literal["int8", "int4"]) -> None:
 
 
 def gguf_file(path: str | Path) -> str | None:
-    """Name of the GGUF file that `path` is, or that lies in the folder `path` without other weights; else None.
+    """Name of the GGUF file at `path`, or of the only weights in the folder `path`; else None.
 
     For transformers' `from_pretrained(folder, gguf_file=…, quantization_config=GgufConfig(dequantize=True))`,
     which multiplies the blocks out to plain weights.
 
     Raises:
-        ModelUnavailable: several GGUF files lie there, and nothing says which one is meant.
+        ModelUnavailable: the folder has several GGUF files, so the choice is ambiguous.
     """
     path = Path(path)
     if path.is_file():

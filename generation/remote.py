@@ -23,7 +23,7 @@ from generation.types import EngineStats, GenerationRequest, ModelInfo
 
 
 def _untraced() -> str | None:
-    """Nobody traces."""
+    """No trace: returns None."""
     return None
 
 
@@ -31,16 +31,16 @@ class RemoteEngine:
     """A `ports.Engine` over an OpenAI-compatible server.
 
     `RemoteLoop` is its thread, in which every running sequence has a connection; closing the connection
-    is how the server learns to stop (llama.cpp's, while it reads a prompt, looks only when it has been
-    silent for a second). The books are closed by the finisher's thread, as `LocalEngine`'s are.
+    stops the server's generation (llama.cpp's, while it reads a prompt, checks only when it has been
+    silent for a second). The finisher's thread settles ended sequences, as in `LocalEngine`.
 
-    Prompts go as token ids, so they arrive exactly as they were counted. What a request asks beyond
+    Prompts are sent as token ids, so they arrive exactly as they were counted. Fields of a request beyond
     the protocol: `allowed_tokens` is refused; `CitationMarkers` is dropped, for citations are checked
     after generation anyway; `JsonSchema` becomes `response_format`, which llama.cpp's completions
-    ignore; `speculate` and `sources` are the server's own affair. `salt` goes along as a `cache_salt`
-    nobody else can guess, so that tenants share no cached prefix where the server knows salts.
+    ignore; `speculate` and `sources` are not sent. `salt` is sent as a `cache_salt`
+    that cannot be guessed, so that tenants share no cached prefix where the server supports salts.
 
-    The engine heals by itself when its server comes back, so it needs no supervisor: `alive` is about
+    The engine recovers when its server returns, so it needs no supervisor: `alive` is about
     the server.
     """
 
@@ -56,9 +56,9 @@ class RemoteEngine:
 
         Args:
             config: Where the server is, bounds and times.
-            tokenizer: The served model's: it counts what the server does not.
+            tokenizer: The served model's; counts tokens where the server does not.
             context_window: In tokens, prompt and output together.
-            traceparent: Tells the header that carries the trace at hand on (W3C Trace Context); asked in `submit`.
+            traceparent: Returns the header of the current trace (W3C Trace Context); called in `submit`.
         """
         self._config = config
         self._tokenizer = tokenizer
@@ -111,7 +111,7 @@ class RemoteEngine:
         return sequence.stream
 
     def cached_tokens(self, prompt: Sequence[int], *, salt: str) -> int:  # noqa: ARG002 - the port's
-        """0: what the server has cached it tells afterwards."""
+        """Always 0: the server reports cached tokens only afterwards."""
         return 0
 
     def stats(self) -> EngineStats:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteConfig:
-    """One server that speaks OpenAI's completions protocol: vLLM, SGLang, llama.cpp's server.
+    """One server with OpenAI's completions protocol: vLLM, SGLang, llama.cpp's server.
 
     Its model must have the tokenizer Footnote counts with: prompts are sent as token ids.
 
@@ -18,10 +18,10 @@ class RemoteConfig:
             SGLang and llama.cpp answer in `/models` (older builds of llama.cpp do not).
         max_running: Most requests at the server at once.
         max_waiting: Most sequences in the waiting line; the next one is refused.
-        max_waiting_tokens: Most tokens of their prompts; what exceeds it is refused, unless nobody waits.
+        max_waiting_tokens: Most prompt tokens waiting; more are refused, unless the queue is empty.
         connect_timeout_s: Seconds a connection may take, and the answer to a health check.
-        read_timeout_s: Longest silence in seconds, before the first token and between tokens.
-        retry_s: Seconds in which a server that answers 429 or 503 is asked again; 0 asks once.
+        read_timeout_s: Read timeout in seconds, before the first token and between tokens.
+        retry_s: Seconds during which a request refused with 429 or 503 is retried; 0 does not retry.
         health_interval_s: Seconds between two looks at whether the server answers.
         reader_grace_s: See `EngineConfig.reader_grace_s`.
         verify_tls: Whether the server's certificate must be valid.

@@ -14,7 +14,7 @@ class Checked(Protocol):
     """A server with a health check; see `remote_server.CompletionServer`."""
 
     async def check(self) -> str | None:
-        """What is wrong with it, None when it answers."""
+        """The server's error, None when it answers."""
         ...
 
 
@@ -25,11 +25,11 @@ class HealthWatch:
     """
 
     def __init__(self, server: Checked, *, interval_s: float) -> None:
-        """Nothing is asked yet, so it is not known to be reachable.
+        """Create a watch that has not polled yet, so `reachable` is False.
 
         Args:
-            server: Whom to ask.
-            interval_s: Seconds between two looks at a server that answers; 1/8 of it after a first failure,
+            server: The server to poll.
+            interval_s: Seconds between two polls of a server that answers; 1/8 of it after a first failure,
                 doubled with each that follows up to four times.
         """
         self._server = server
@@ -39,15 +39,15 @@ class HealthWatch:
 
     @property
     def reachable(self) -> bool:
-        """Whether it answered when it was asked last. False until the first answer."""
+        """Whether the server answered the last poll. False until the first answer."""
         return self._reachable
 
     def seen(self) -> None:
-        """It has just answered something else."""
+        """Record that the server has just answered another request."""
         self._reachable = True
 
     def look(self) -> None:
-        """Ask now: something went wrong."""
+        """Poll at once, since a request failed."""
         self._wanted.set()
 
     async def run(self) -> None:

@@ -56,7 +56,7 @@ class RemoteLoop:
         self._thread = threading.Thread(target=self._run, name="footnote-remote-engine", daemon=True)
 
     def start(self) -> None:
-        """Work from now on, in a thread of its own."""
+        """Start the thread of the loop."""
         self._thread.start()
 
     @property
@@ -111,7 +111,7 @@ class RemoteLoop:
             with self._lock:
                 self._dead = True
             self._stop.set()
-            await asyncio.sleep(0)  # who was accepted before arrives now, and is cut
+            await asyncio.sleep(0)  # sequences accepted before arrive now, and are ended
             for sequence in [*self._line, *self._running]:
                 self._cut(sequence, FinishReason.CANCELLED)
             health.cancel()
@@ -130,7 +130,7 @@ class RemoteLoop:
         self._dispatch()
 
     def _dispatch(self) -> None:
-        """Start who is next while there is room."""
+        """Start waiting sequences while there is room."""
         while len(self._line) and len(self._running) < self._config.max_running and not self._stop.is_set():
             sequence = self._line.ranked(time.monotonic(), cached=lambda _: 0)[0]
             self._line.remove(sequence)
@@ -141,7 +141,7 @@ class RemoteLoop:
             sequence.task.add_done_callback(partial(self._done, sequence))
 
     def _cut(self, sequence: RemoteSequence, reason: FinishReason) -> None:
-        """End a sequence before its time, wherever it is; nothing happens to one that has ended."""
+        """End a waiting or running sequence early; no effect on one that has ended."""
         if sequence in self._line:
             self._line.remove(sequence)
             self._end(sequence, reason)
@@ -150,7 +150,7 @@ class RemoteLoop:
             sequence.task.cancel()
 
     async def _generate(self, sequence: RemoteSequence) -> FinishReason:
-        """Ask the server, again while it is busy, and pass on what comes."""
+        """Send the request, retry it while the server is busy, and emit the chunks it sends."""
         give_up_at, pause = time.monotonic() + self._config.retry_s, _FIRST_PAUSE_S
         while True:
             try:
@@ -225,7 +225,7 @@ class RemoteLoop:
             return sequence.complete(FinishReason.ERROR, error=_FAILED)
 
     def _charge(self, sequence: RemoteSequence, completion: Completion) -> None:
-        """Count what it cost: in the engine's books and for the turns between users."""
+        """Count its tokens, for the engine's statistics and the turns of users."""
         self._counters.finished(completion)
         if sequence.first_token_at is not None:
             computed = completion.prompt_tokens - completion.cached_tokens

@@ -28,7 +28,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """One event of the stream. `token_ids` is None when the server does not tell them."""
+    """One event of the stream. `token_ids` is None when the server does not send them."""
 
     text: str = ""
     token_ids: tuple[int, ...] | None = None
@@ -42,7 +42,7 @@ def completion_body(request: GenerationRequest, *, model: str, cache_salt: str |
 
     Parameters that mean "off" are sent too: vLLM and SGLang otherwise take the model's own
     `generation_config.json`, llama.cpp its defaults (`min_p` 0.05, `top_k` 40), and greedy would not
-    be greedy. -1 is the one `top_k` all of them read as "all". Servers ignore extras they do not know.
+    be greedy. -1 is the one `top_k` that all of them read as "all". Servers ignore unknown fields.
 
     Token ids and running counts are asked for where they exist (vLLM and SGLang: `return_token_ids`,
     `continuous_usage_stats`), so that every chunk is counted by the server.
@@ -100,8 +100,8 @@ class EventDecoder:
     r"""Decodes bytes to the data of server-sent events, for any chunking.
 
     After the WHATWG's rules (https://html.spec.whatwg.org/multipage/server-sent-events.html), but a
-    lone carriage return ends no line. Lines are split before they are decoded: a model may well say
-    U+2028, at which `str.splitlines` would cut.
+    lone carriage return ends no line. Lines are split before they are decoded: text may contain
+    U+2028, at which `str.splitlines` would split.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ def _well_formed(text: str) -> str:
 
 
 def _logprobs(value: object, token_ids: Sequence[int]) -> tuple[TokenLogprob, ...]:
-    """Log probabilities in vLLM's or llama.cpp's shape; tokens whose id is not told are left out."""
+    """Log probabilities in vLLM's or llama.cpp's shape; tokens whose id is not sent are left out."""
     try:
         if not isinstance(value, dict):
             return ()

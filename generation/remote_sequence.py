@@ -16,7 +16,7 @@ from generation.types import Completion, Delta, FinishReason, GenerationRequest,
 class CountedStream(TokenStream):
     """A stream whose taken tokens never exceed what was generated, once that is known.
 
-    Where a server tells neither ids nor running counts, deltas carry estimates until its last word.
+    Where a server sends neither ids nor running counts, deltas have estimates until its last chunk.
     """
 
     def __init__(self, *, on_close: Callable[[], None], on_drained: Callable[[], None]) -> None:
@@ -30,7 +30,7 @@ class CountedStream(TokenStream):
         return taken if self._generated_tokens is None else min(taken, self._generated_tokens)
 
     def settle(self, generated_tokens: int) -> None:
-        """So many tokens were generated, whatever was estimated."""
+        """Set the final number of generated tokens, which replaces the estimates."""
         self._generated_tokens = generated_tokens
 
 
@@ -38,7 +38,7 @@ class CountedStream(TokenStream):
 class RemoteSequence:
     """The state of one sequence: its text and the server's token counts.
 
-    `counted` is, best first: the server's running count, the ids it told, or each chunk's text
+    `counted` is, in order of preference: the server's running count, the ids it sent, or each chunk's text
     counted by our tokenizer; `tallied` of it are in the engine's statistics. Times are `time.monotonic` seconds.
     `traceparent` is the header that makes the server's spans part of the request's trace.
     """
@@ -72,7 +72,7 @@ class RemoteSequence:
 
     @property
     def user(self) -> str:
-        """Whose it is."""
+        """The user it belongs to."""
         return self.request.turn
 
     @property
@@ -106,10 +106,10 @@ class RemoteSequence:
         return self.counted - before
 
     def complete(self, reason: FinishReason, *, error: str | None = None) -> Completion:
-        """Stream what was held back and close the books; `delivered_tokens` is filled in by the finisher.
+        """Emit the text held back and return the completion; the finisher fills in `delivered_tokens`.
 
-        The count is the server's where it came to tell it, else the ids', else our tokenizer's of
-        the received text. Ids the server never told are our tokenizer's of the same text.
+        The count is the server's where it sent one, else the number of ids, else our tokenizer's of
+        the received text. Ids that the server did not send are our tokenizer's of the same text.
         `prompt_tokens` is what was sent unless the server counted otherwise: the server's is what was
         computed, so it goes on the bill. One that ended before its turn came is billed nothing.
         """

@@ -29,11 +29,11 @@ class ServerBusy(ServerFailed):
 
 
 class CompletionServer:
-    """One server, asked over a connection of its own for each request. Used from one event loop.
+    """Client of one server, with a new connection for each request. Used from one event loop.
 
-    Keeping connections gains little beside the seconds of an answer, and loses a request that is sent
+    Reusing connections saves little compared with the seconds of an answer, and loses a request that is sent
     just as the server closes an idle one. A client for each request also keeps cancellation safe: a
-    task that is cancelled while httpx tidies up leaves a shared pool one place short.
+    task that is cancelled while httpx closes a connection would leak a place of a shared pool.
     """
 
     def __init__(self, config: RemoteConfig) -> None:
@@ -50,7 +50,7 @@ class CompletionServer:
     async def complete(
         self, body: dict[str, Any], *, traceparent: str | None = None
     ) -> AsyncGenerator[AsyncIterator[Chunk], None]:
-        """Open a completion; its chunks come until the server says it is done. Leaving closes the connection early.
+        """Open a completion and yield its chunks until its end. Leaving the block closes the connection early.
 
         Raises:
             ServerBusy: it was refused for now; nothing was generated.
@@ -78,7 +78,7 @@ class CompletionServer:
             raise ServerFailed("The connection to the generation server was lost.") from None
 
     async def check(self) -> str | None:
-        """What is wrong with the server, None when it answers."""
+        """The server's error, None when it answers."""
         try:
             async with self._client() as http:
                 response = await http.get(self._config.url("models"), timeout=self._config.connect_timeout_s)

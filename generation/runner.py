@@ -20,7 +20,7 @@ from generation.weights import LoadedModel
 
 
 class ModelRunner:
-    """Runs the model on the calling thread. Rows of a step do not see each other."""
+    """Runs the model on the calling thread. Rows of a step do not affect each other."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ModelRunner:
             vocab_size: Logits from this id on belong to no token (padded rows of the output matrix).
             eos_ids: Nothing is drawn after these.
             block_tokens: Tokens that are cached, or not, together.
-            prefix_cache: Find what earlier sequences with the same beginning computed.
+            prefix_cache: Reuse the blocks of earlier sequences with the same prefix.
             layout: Of keys and values; None takes pages on a GPU and slabs on a CPU.
             poison: Fill fresh room with NaN (for tests).
             capture: Turns decode steps over pages into graphs, see `generation.graphs`; None runs every
@@ -128,7 +128,7 @@ class ModelRunner:
             if not _is_out_of_memory(error):
                 raise
             if torch.cuda.is_available():
-                torch.cuda.empty_cache()  # what is cached in pieces may do as a whole
+                torch.cuda.empty_cache()  # fragments in torch's cache may suffice together
             raise OutOfMemory from error
 
     def _forward(self, plan: Sequence[Work[SequenceState]]) -> Tensor:
@@ -167,7 +167,7 @@ class ModelRunner:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """An accelerator's allocator has an exception of its own, that of the processor has none."""
+    """The allocator of an accelerator has its own exception type, that of the CPU has none."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
@@ -193,7 +193,7 @@ class _Candidate:
         return self.first_row + len(self.tokens)
 
     def sampling_row(self) -> SamplingRow:
-        """What the next draw depends on beside the logits."""
+        """The inputs of the next draw other than the logits."""
         sequence = self.work.sequence
         constraint = self.constraint if self.constraint is not None else sequence.constraint
         return SamplingRow(
@@ -207,7 +207,7 @@ class _Candidate:
         )
 
     def take(self, draw: Draw, *, eos_ids: frozenset[int]) -> bool:
-        """Keep what was drawn; whether the next row of logits is after the very same token."""
+        """Store the drawn token; returns whether the next row of logits follows that token."""
         drafts, token = self.work.drafts, draw.token
         if token is None:
             return False
@@ -224,7 +224,7 @@ class _Candidate:
 
 
 def _draw(plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int]) -> list[Sample]:
-    """Draw for every sampled row, and on along its drafts while what is drawn is what was drafted.
+    """Draw for every sampled row, and for its drafts as long as each drawn token equals the draft.
 
     Each draw uses the noise of its own position, so the tokens are those that would have been drawn
     one by one (no rejection sampling is needed: a draft that is a point mass is accepted with exactly
@@ -256,5 +256,5 @@ def _draw(plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: froze
 
 
 def _findable(sequence: SequenceState) -> int:
-    """Tokens that may come from the cache: all but the last, whose output is what is wanted."""
+    """Tokens that may come from the cache: all but the last, whose logits are needed."""
     return sequence.position - 1

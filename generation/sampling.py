@@ -82,7 +82,7 @@ def keep_candidates(logits: Tensor, params: SamplingParams) -> Tensor:
     row, ties at its end included; what is kept is a prefix too. The kept one is known to end within
     the candidates as soon as one of them falls below min-p's bound, or there are `top_k` of them, or
     their mass reaches `top_p`. Where none of this holds the floor is lowered, then set to the k-th best
-    logit; at last the reference sorts whatever is not at -inf.
+    logit; in the end the reference sorts all logits above -inf.
 
     Args:
         logits: [V] float32 before temperature, at least one finite, no NaN, no +inf.
@@ -106,7 +106,7 @@ def keep_candidates(logits: Tensor, params: SamplingParams) -> Tensor:
 
 
 def _keep_above(logits: Tensor, floor: float, peak: float, params: SamplingParams) -> Tensor | None:
-    """What `keep` keeps, from the logits that are at least `floor` alone; None when they cannot tell."""
+    """The result of `keep` from the logits that are at least `floor`; None when they do not suffice."""
     ids = _at_least(logits, floor)
     values, order = torch.sort(logits[ids].double() / params.temperature, descending=True, stable=True)
     size = _truncated_size(values, min_p=params.min_p, top_k=params.top_k)

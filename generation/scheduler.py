@@ -28,16 +28,16 @@ class Schedulable(Queued, Protocol):
 
     @property
     def keys(self) -> Sequence[BlockKey]:
-        """Names of its known full blocks."""
+        """Keys of its full blocks."""
         ...
 
     @property
     def longest_draft(self) -> int:
-        """Drafted tokens that could still stand in its output."""
+        """Most drafted tokens that its output has room for."""
         ...
 
     def preempt(self) -> None:
-        """It lost its room: nothing of it is computed any more."""
+        """Mark the sequence as evicted from the cache: no token of it is computed any more."""
         ...
 
 
@@ -91,7 +91,7 @@ class Work(Generic[S]):
     """Feed the next `tokens` known tokens of `sequence` to the model, then `drafts`.
 
     If no known token remains after them, it is `sampled`: a new token is drawn, and one more for
-    each draft that turns out right.
+    each accepted draft.
     """
 
     sequence: S
@@ -115,13 +115,13 @@ class Plan(Generic[S]):
 
 
 class Scheduler(Generic[S]):
-    """Decodes before prefills, oldest first; room is taken as it is needed.
+    """Plans steps: decodes before prefills, oldest first; cache space is allocated on demand.
 
     A step costs at most `step_tokens` tokens. Sequences that have one token left to compute are all
-    served, with drafts where they pay; what is left of the budget reads prompts in chunks, in order
+    served, with drafts where they save time; the rest of the budget reads prompts in chunks, in order
     of admission (chunked prefill, Agrawal et al. 2023, arXiv:2308.16369), so a long prompt cannot
     stop others' streams. Room runs out only when running sequences grow: then the one of the lowest
-    priority that was admitted last gives way, and is computed again later, mostly from the cache.
+    priority that was admitted last is preempted, and recomputed later, mostly from the cache.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Scheduler(Generic[S]):
         computed by a running one waits for it: then it will be found.
 
         Raises:
-            AdmissionFailed: see there.
+            AdmissionFailed: the next sequence can never get cache space.
         """
         if not self.waiting or len(self.running) >= self._max_running:
             return None
@@ -160,7 +160,7 @@ class Scheduler(Generic[S]):
             except Exception as error:
                 raise AdmissionFailed(sequence) from error
             if found is None:
-                return None  # for want of room nobody overtakes: the next one would wait forever
+                return None  # no overtaking for lack of room: the next one could wait forever
             self.waiting.remove(sequence)
             self.running.append(sequence)
             sequence.computed = found
@@ -168,7 +168,7 @@ class Scheduler(Generic[S]):
         return None
 
     def remove(self, sequence: S) -> None:
-        """Forget a sequence, waiting or running, and take its room back."""
+        """Remove a waiting or running sequence, and release its cache space."""
         if sequence in self.running:
             self.running.remove(sequence)
         else:

@@ -55,7 +55,7 @@ class SequenceState:
 
     @property
     def user(self) -> str:
-        """Whose it is."""
+        """The user it belongs to."""
         return self.request.turn
 
     @property
@@ -80,7 +80,7 @@ class SequenceState:
 
     @property
     def longest_draft(self) -> int:
-        """Drafted tokens that could still stand in its output, one drawn token after them."""
+        """Most drafted tokens that its output has room for, with one drawn token after them."""
         return self.request.sampling.max_tokens - len(self.generated) - 1
 
     @property
@@ -90,12 +90,12 @@ class SequenceState:
         return limit is not None and time.monotonic() - self.submitted_at >= limit
 
     def preempt(self) -> None:
-        """It lost its room: everything known of it must be computed again, or found."""
+        """Mark it as evicted: all its tokens must be recomputed, or found in the cache."""
         self.computed = 0
         self.preempted = True
 
     def admit(self) -> bool:
-        """It has room now, and `computed` tokens of it were found; whether this is the first time."""
+        """Mark it as admitted, `computed` tokens found in the cache; returns whether for the first time."""
         if self.admitted_at is not None:
             return False
         self.admitted_at = time.monotonic()
@@ -111,7 +111,7 @@ class SequenceState:
         self.read = max(self.read, stop)
 
     def note_drafts(self, *, drafted: int, accepted: int) -> None:
-        """So many tokens were drafted for it, and so many were right."""
+        """Record the numbers of its drafted and accepted tokens."""
         self.drafted += drafted
         self.accepted += accepted
         if self.acceptance is not None and drafted:
@@ -152,11 +152,11 @@ class SequenceState:
         return None
 
     def complete(self, reason: FinishReason, *, error: str | None = None) -> Completion:
-        """Stream what was held back and close the books; `delivered_tokens` is filled in by the finisher.
+        """Emit the text held back and return the completion; the finisher fills in `delivered_tokens`.
 
         Tokens without text (an end-of-sequence token, what follows a stop string) are covered by a
         last delta, whose text may be empty, so that deltas account for every token. After an error
-        nothing is decoded any more: decoding may be what failed.
+        nothing is decoded any more: the decoding may have failed.
         """
         self._emit("" if reason is FinishReason.ERROR else self.decoder.flush(), last=True)
         now, start, first = time.monotonic(), self.submitted_at, self.first_token_at

@@ -37,7 +37,7 @@ class Acceptance:
     """The acceptance rates of a sequence's drafts: of the first token, and of each token after an accepted one.
 
     Two geometric rates, since a copy that has started goes on far more surely than it starts. Both
-    are exponentially weighted means over draws. A sequence starts from what held for `everyone`.
+    are exponentially weighted means over draws. A sequence starts with the rates of `everyone`.
     """
 
     def __init__(self, *, everyone: "Acceptance | None" = None) -> None:
@@ -60,7 +60,7 @@ class Acceptance:
         return self._following.mean
 
     def learn(self, proposed: int, accepted: int) -> None:
-        """Take in how many tokens of a draft came to stand; nothing was learned from an empty one.
+        """Update the rates with the accepted tokens of a draft; an empty draft changes nothing.
 
         Only tokens that were verified count: a draft cut short by an end of sequence is reported at
         the length it was cut to.
@@ -80,13 +80,13 @@ class Acceptance:
             self._everyone.learn(proposed, accepted)
 
     def wait(self) -> bool:
-        """Let a step without a draft go by; whether it is time to try one again."""
+        """Count a step without a draft; returns whether to try one again."""
         self._until_probe = max(0, self._until_probe - 1)
         return self._until_probe == 0
 
 
 class Speculative(Protocol):
-    """A decoding sequence that may be drafted for; without a drafter or a record it is not."""
+    """A decoding sequence that gets drafts where it has a drafter and an acceptance record."""
 
     @property
     def drafter(self) -> Drafter | None:
@@ -95,7 +95,7 @@ class Speculative(Protocol):
 
     @property
     def acceptance(self) -> Acceptance | None:
-        """How its drafts fared, from `SpeculationPolicy.acceptance`."""
+        """The acceptance rates of its drafts, from `SpeculationPolicy.acceptance`."""
         ...
 
 
@@ -133,7 +133,7 @@ class SpeculationPolicy:
         self._sequences = 1
 
     def acceptance(self) -> Acceptance:
-        """A new sequence's record; what it learns counts for all and is paid into the account."""
+        """A new sequence's record, which also updates the rates of all and the account."""
         return Acceptance(everyone=self._everyone)
 
     def observe(self, *, rows: int, seconds: float) -> None:
@@ -142,7 +142,7 @@ class SpeculationPolicy:
         usual = self.cost.seconds(rows)
         if self._account is None:
             self._account = usual / 2
-        # Paid for afterwards, when the step has shown what its rows cost; a hiccup of the machine earns nothing.
+        # Paid for afterwards, at the measured cost of its rows; an outlier of the machine earns nothing.
         self._account += self._loss_share * min(seconds, usual) - self.cost.row * self._unpaid
         self._unpaid = 0
 
@@ -181,7 +181,7 @@ class SpeculationPolicy:
         """Draft lengths that maximise expected tokens per second of a step with one row for each sequence.
 
         With a linear cost the best set is found greedily: the likeliest token goes first, and each
-        one is worth its row while its probability over the row's cost beats the rate so far.
+        one is added while its probability over the row's cost exceeds the rate so far.
 
         Args:
             estimates: For each sequence of the step; None where nothing can be drafted.
@@ -213,18 +213,18 @@ class SpeculationPolicy:
         return lengths
 
     def _settle(self, sequences: int) -> None:
-        """Pay in what was accepted since the last step, at the time a token took without drafts."""
+        """Credit the tokens accepted since the last step, at the time a token took without drafts."""
         step = self.cost.seconds(self._sequences)
         if self._account is not None:
             earned = (self._everyone.accepted - self._settled) * step / self._sequences
             # Gains of long ago must not pay for losses without end, but any plan that pays must be
-            # affordable; one costly lesson must not forbid new ones for good.
+            # affordable; one costly step must not disable drafts forever.
             self._account = max(-2 * step, min(self._account + earned, 4 * step))
         self._settled = self._everyone.accepted
         self._sequences = sequences
 
     def _affordable(self) -> int:
-        """Rows the account can pay; the first step, whose cost is unknown, drafts nothing."""
+        """Rows that the account can afford; the first step, whose cost is unknown, drafts nothing."""
         return 0 if self._account is None else max(0, int(self._account / self.cost.row))
 
 

@@ -39,7 +39,7 @@ class Speculator:
     def __init__(
         self, policy: SpeculationPolicy, *, draft_model: Callable[[Sequence[int]], Drafter] | None = None
     ) -> None:
-        """Take a policy.
+        """Create a speculator with a policy.
 
         Args:
             policy: Chooses lengths.
@@ -49,7 +49,7 @@ class Speculator:
         self._draft_model = draft_model
 
     def start(self, request: GenerationRequest) -> tuple[Drafter, Acceptance]:
-        """What a new sequence needs for drafts. Safe from any thread."""
+        """The drafter and the acceptance record of a new sequence. Safe from any thread."""
         drafter: Drafter
         if self._draft_model is not None:
             drafter = Expendable(self._draft_model(request.prompt))
@@ -62,5 +62,5 @@ class Speculator:
         return self._policy.propose(sequences, budget=budget)
 
     def observe(self, *, rows: int, seconds: float) -> None:
-        """A step that only decoded took so long for so many rows, drafting included."""
+        """Record the duration, drafting included, and the rows of a step that only decoded."""
         self._policy.observe(rows=rows, seconds=seconds)

@@ -22,7 +22,7 @@ class OutOfMemory(Exception):
 class Sample:
     """The tokens drawn for a sequence, at least one: accepted drafts, then a token of its own.
 
-    No token at all says that the logits were not numbers, or that nothing was allowed. `abstention` comes
+    No token means that the logits were not numbers, or that no token was allowed. `abstention` comes
     with the first token of a sequence that watches for a refusal.
     """
 
@@ -50,7 +50,7 @@ class Runner(Rooms[SequenceState], Protocol):
 
         Raises:
             DeviceLost: it cannot.
-            OutOfMemory: it can, but not with so much at once.
+            OutOfMemory: it can, but only in smaller steps.
         """
         ...
 
@@ -59,13 +59,13 @@ class Runner(Rooms[SequenceState], Protocol):
         ...
 
     def offer(self, sequence: SequenceState) -> None:
-        """Others may find what is computed of this sequence."""
+        """Publish the sequence's computed blocks for others to reuse."""
         ...
 
     def distrust(self, sequence: SequenceState) -> None:
-        """What is computed of this sequence may be wrong: nobody is to find it any more."""
+        """Remove the sequence's blocks from the cache, because they may be wrong."""
         ...
 
     def blocks(self) -> BlockCounts:
-        """The cache's books. Safe from any thread."""
+        """The cache's block counts. Safe from any thread."""
         ...

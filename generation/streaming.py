@@ -64,7 +64,7 @@ class StopStrings:
         self.found = False
 
     def push(self, text: str) -> str:
-        """What of the held and the new text is certain not to belong to a stop string."""
+        """The part of the held and the new text that cannot belong to a stop string."""
         if not self._stop:
             return text
         self._held += text

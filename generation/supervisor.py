@@ -18,7 +18,7 @@ logger = logging.getLogger("footnote.generation")
 _NOW = frozenset(
     {"waiting", "waiting_tokens", "running", "capacity", "free_blocks", "used_blocks", "cached_blocks", "block_tokens"}
 )
-"""What of `EngineStats` describes the moment; everything else is a total."""
+"""The fields of `EngineStats` that describe the moment; all others are totals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +60,13 @@ class SupervisedEngine:
         watch_s: float = 0.1,
         patience_s: float = 5.0,
     ) -> None:
-        """Make the first engine, here and now, and watch it.
+        """Make the first engine in the calling thread, and supervise it.
 
         Args:
-            factory: Makes an engine. What it raises now is the caller's; at a restart it is logged and
-                the factory is asked again.
+            factory: Makes an engine. Its exception is raised now; at a restart it is logged and
+                the factory is called again.
             backoff: The pauses; None takes the defaults.
-            watch_s: Seconds between two looks at the engine.
+            watch_s: Seconds between two polls of the engine.
             patience_s: Seconds `close` waits for a restart that is in progress.
         """
         self._factory = factory
@@ -94,7 +94,7 @@ class SupervisedEngine:
         with self._lock:
             engine = self._engine
         if engine is not None and engine.alive():
-            with suppress(EngineStopped):  # it died, or we closed it, since we asked
+            with suppress(EngineStopped):  # it died, or was closed, since the check above
                 return engine.submit(request, observer=observer)
         if self._closing.is_set():
             raise EngineStopped("The generation engine is not running.")
@@ -164,7 +164,7 @@ class SupervisedEngine:
         return False
 
     def _bury(self) -> None:
-        """Release what the dead engine holds, and keep its totals."""
+        """Close the dead engine, and keep its totals."""
         engine = self._engine
         assert engine is not None, "there is nothing to bury"
         try:

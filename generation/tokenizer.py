@@ -113,7 +113,7 @@ class ChatTokenizer:
     def chat_frame(self, roles: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """See `ports.Tokenizer.chat_frame`.
 
-        The template is rendered around marks and cut at them, so whatever it writes by itself (a
+        The template is rendered around marks and cut at them, so everything it adds (a
         default system prompt, a beginning-of-sequence token) is in the frame, once.
 
         Raises:
@@ -141,7 +141,7 @@ class ChatTokenizer:
                     messages, chat_template=self._chat_template, tokenize=False, add_generation_prompt=True
                 )
             )
-        except (TemplateError, TypeError, LookupError):  # templates say no in many ways; the caller words it
+        except (TemplateError, TypeError, LookupError):  # templates refuse in many ways
             return None
         pieces = []
         for mark in marks:

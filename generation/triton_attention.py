@@ -1,7 +1,7 @@
 """Launches the Triton kernels of attention over a paged cache.
 
 Import only where Triton is installed. Tile sizes and splits depend on the model and on a row's own
-length, never on the batch: a row's result is the same in any company. They are not tuned yet.
+length, never on the batch, so neither does a row's result. They are not tuned yet.
 """
 
 import torch

@@ -137,14 +137,14 @@ class GenerationRequest:
         sampling: How tokens are chosen.
         salt: Prompts share cached keys and values only under the same salt: the tenant's id, set by
             the server, never by a caller.
-        user: Whose sequence it is: waiting users take turns.
+        user: The user it belongs to: waiting users take turns.
         priority: Higher goes first; waiting long makes up for a low one.
         deadline_s: Seconds from submission after which it ends with what it has; None never.
-        constraint: What the output must look like.
+        constraint: The form that the output must have.
         sources: (start, stop) spans of the prompt that hold the presented sources: where an answer
             is likely to be copied from.
         speculate: Whether tokens may be drafted and verified; the output is the same either way.
-        abstention: What to watch the first position for; not together with `sampling.allowed_tokens`.
+        abstention: The refusal to check at the first position; not together with `sampling.allowed_tokens`.
     """
 
     id: str
@@ -165,7 +165,7 @@ class GenerationRequest:
 
     @property
     def turn(self) -> str:
-        """Who takes turns with whom: a tenant's user; tenants never share a turn."""
+        """The user that takes turns with others: tenant and user; tenants never share a turn."""
         return f"{self.salt}\0{self.user}"
 
 
@@ -205,14 +205,14 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How a sequence ended. `generated_tokens` is what it cost, an end-of-sequence token included.
+    """The end of a sequence. `generated_tokens` are billed, an end-of-sequence token included.
 
-    That is `len(token_ids)` unless a server counted them that does not tell their ids: then
+    That is `len(token_ids)` unless a remote server sent a count without ids: then
     `reported_tokens` is its count, and `token_ids` is the text in our tokenizer's ids.
-    `delivered_tokens` is how many of them had been taken by the reader when the books were closed.
+    `delivered_tokens` is how many of them the reader had taken when the sequence was settled.
     `prompt_tokens` is 0 when nothing of the prompt was read, as in the waiting line: it goes on no bill.
     `cached_tokens` of the prompt were not computed but found. `drafted_tokens` were proposed and
-    `accepted_tokens` of them came to stand in the output. `error` is a sentence when `finish_reason` is ERROR.
+    `accepted_tokens` of them are in the output. `error` is a sentence when `finish_reason` is ERROR.
     `abstention` is the model's probability of beginning the refusal, in [0, 1]: None unless it was asked
     for, a first token was drawn, and the engine sees probabilities (a remote one does not).
     """
@@ -234,7 +234,7 @@ class Completion:
 
     @property
     def generated_tokens(self) -> int:
-        """How many tokens were generated: what goes on the bill."""
+        """How many tokens were generated: the number that is billed."""
         return len(self.token_ids) if self.reported_tokens is None else self.reported_tokens
 
 
@@ -249,7 +249,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """A snapshot: what waits and runs now; totals since the engine was started first.
+    """A snapshot: sequences waiting and running now; totals since the first start of the engine.
 
     `prefill_tokens` were computed, `cached_tokens` of prompts were found instead, `decode_tokens`
     generated. Of sequences that have ended, `recomputed_tokens` were computed again after they had lost their room,

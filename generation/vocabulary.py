@@ -47,7 +47,7 @@ def token_bytes(definition: str, *, size: int, eos_ids: frozenset[int] = frozens
 
 
 def _fallback_byte(byte: int) -> bytes:
-    """The byte, or for ASCII something that is no marker's: beside a broken neighbour it is decoded as U+FFFD."""
+    """The byte, or for ASCII one that no marker has: next to a broken character it is decoded as U+FFFD."""
     if byte >= 0x80:
         return bytes((byte,))
     return b"[\xff" if byte == _OPENING else b"\xff"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
-# This many seconds of waiting make up for one level of priority, so nobody waits forever.
+# This many seconds of waiting equal one level of priority, so that no sequence waits forever.
 _AGEING_S = 5.0
 # Among a user's own sequences the best cached prefix may overtake within the first few, for so long.
 _WINDOW = 16
@@ -15,7 +15,7 @@ class Queued(Protocol):
 
     @property
     def user(self) -> str:
-        """Whose it is."""
+        """The user it belongs to."""
         ...
 
     @property
@@ -30,7 +30,7 @@ class Queued(Protocol):
 
     @property
     def preempted(self) -> bool:
-        """Whether it ran before and somebody already reads it."""
+        """Whether it ran before, so that a client already reads it."""
         ...
 
 
@@ -41,8 +41,8 @@ class WaitingLine(Generic[Q]):
     """Sequences that wait for room, in order of arrival.
 
     Users take turns by tokens served (a virtual token counter, Sheng et al. 2024,
-    arXiv:2401.00588): the user with the fewest goes next, and who comes back after a pause starts
-    level with the others, so idling saves nothing up.
+    arXiv:2401.00588): the user with the fewest goes next, and a user who returns after a pause starts
+    level with the others, so a pause earns no credit.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class WaitingLine(Generic[Q]):
                 not sequence.preempted,
                 -level,
                 self._served.get(sequence.user, 0.0),
-                -cached(sequence) if overtakes else -(1 << 62),  # who has waited long is not overtaken any more
+                -cached(sequence) if overtakes else -(1 << 62),  # long waiters are not overtaken
                 place,
             )
 

@@ -117,7 +117,7 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
 def _use_our_attention(model: "PreTrainedModel", name: str, *, slab_shape: tuple[int, ...]) -> None:
     """Switch the attention over, having seen on a few tokens that the result stays the same.
 
-    The flag alone promises too much: models may add biases, share keys between layers, or mix in
+    The flag alone is not enough: models may add biases, share keys between layers, or mix in
     layers that are no attention at all.
     """
     refusal = (

@@ -1,8 +1,8 @@
 """Aligns a page's canonical text with its printed characters, although the two differ.
 
-The text is what was made of the page: headers gone, hyphens at line ends gone, columns in another order. Runs that
-occur once in both are the same, wherever they stand; what lies between is matched between its neighbours, so that of
-a sentence that stands on the page twice the right one is found.
+The text differs from the page: no headers, no hyphens at line ends, columns in another order. Runs that
+occur once in both are matched, wherever they are; the rest is matched between its neighbours, so that of
+a sentence that is on the page twice the right one is found.
 """
 
 import unicodedata
@@ -16,15 +16,15 @@ from retrieval.words import word_spans
 
 NOWHERE = -1
 
-_SURE_RUN = 24  # characters of a run that occurs once on both sides, wherever it stands
+_SURE_RUN = 24  # characters of a run that occurs once on both sides, wherever it is
 _NEAR_RUNS = (10, 5)  # of one that occurs once in a gap and once where it may have been printed
 _MOST_COMPARED = 10_000_000  # pairs of characters of a gap and its surroundings
 _FARTHEST = 2_000  # characters that may be printed between two that follow each other
-_AROUND = 60  # characters, besides as many as the gap has, that may lie where it was printed
+_AROUND = 60  # characters, besides those of the gap, that may be where it was printed
 _LEAST_LONELY = 4  # characters: fewer that touch nothing found are chance
 _SLACK = 3  # characters between two that were found, which may have been read otherwise
 _HYPHENS = frozenset("-\u2010\u00ad\ufffe\x02")
-_RULE = "|"  # stands between the cells of a row
+_RULE = "|"  # between the cells of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def is_found(text: str, found: Sequence[int], start: int, end: int) -> bool:
 
     Args:
         text: All of it.
-        found: What `aligned` made of it.
+        found: The result of `aligned`.
         start: The first character.
         end: One past the last one.
     """
@@ -74,10 +74,10 @@ def found_words(text: str, found: Sequence[int], start: int, end: int, *, where:
 
     Args:
         text: All of it.
-        found: What `aligned` made of it.
+        found: The result of `aligned`.
         start: The first character.
         end: One past the last one.
-        where: Indices in what is printed.
+        where: Indices in the printed text.
     """
     words = printed = 0
     for first, last in word_spans(text[start:end]):
@@ -150,7 +150,7 @@ class _Match:
         return gaps
 
     def _fill(self, start: int, end: int) -> None:
-        """Match `ours[start:end]`, of which nothing is found, near what its neighbours were found to be."""
+        """Match `ours[start:end]`, so far without any match, near the matches of its neighbours."""
         surroundings = self._surroundings(start, end)
         least = min(_LEAST_LONELY, end - start) if len(surroundings) == 1 else _LEAST_LONELY
         for low, high in surroundings:

@@ -11,9 +11,9 @@ from ingestion.types import ExtractionLimits
 
 _STEP = 1 << 20
 _NAME_CHARS = 1024  # a path longer than this was not made by a person
-_FOREIGN = frozenset({"__macosx", "thumbs.db", "desktop.ini"})  # what systems leave in archives beside the documents
+_FOREIGN = frozenset({"__macosx", "thumbs.db", "desktop.ini"})  # files that systems add to archives
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # the others take memory as they like
-_AES = 99  # a method's number that stands for another and AES over it (WinZip AE-x)
+_AES = 99  # the number of a method with AES encryption (WinZip AE-x)
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError)  # the last: a wrong password
 
 
@@ -30,12 +30,12 @@ def expand(path: Path, into: Path, *, limits: ExtractionLimits, most: int, passw
     """Write the documents in the zip file at `path` to the folder `into`, in the archive's order.
 
     The files are named by number: a member's name is metadata, relative, with `/` between its parts, and
-    never a path of ours. Folders, hidden files and what systems leave behind are passed over. An
+    never a path of Footnote's. Folders, hidden files and system files are skipped. An
     archive in the archive is a member like any other and is not opened. Sizes are counted as they come
-    out, `limits.expanded_bytes` in all. Memory stays at one MiB and what the decompressor holds.
+    out, `limits.expanded_bytes` in all. Memory stays at one MiB and the decompressor's state.
 
-    `password` opens members by the archive's own encryption (PKWARE APPNOTE §6.1). On an error, what was
-    written is removed.
+    `password` opens members by the archive's own encryption (PKWARE APPNOTE §6.1). On an error, files
+    written so far are removed.
 
     Raises:
         Malformed: It is no readable zip file, a member is damaged, or a name leads out of the archive.

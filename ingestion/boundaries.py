@@ -1,6 +1,6 @@
 """Finds where a passage may start and end: at a paragraph, a sentence, a line or a word.
 
-Sentences are told by their closing mark, blank and the capital, digit or sign that follows, close to
+Sentences end at a closing mark before a blank and a capital, digit or sign, close to
 Unicode UAX #29 (rules SB6 to SB11) and linear on any text.
 """
 

@@ -13,7 +13,7 @@ _TITLE_CHARS = 300  # a title names the document in lists; a longer heading is c
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A block inside a text that is appended as it stands: `text[start:end]`.
+    """A block inside a text that is appended unchanged: `text[start:end]`.
 
     `level` counts from 1 (outermost) and is given for headings alone; `name` is the heading
     without its markup, where the text shows markup.
@@ -71,7 +71,7 @@ class TextBuilder:
             self.append_verbatim(text, [Span(kind, 0, len(text), level)])
 
     def append_verbatim(self, text: str, spans: Iterable[Span]) -> None:
-        """Add `text`, normalised already, unchanged, and the blocks that lie in it, in order.
+        """Add the normalised `text` unchanged, and the blocks inside it, in order.
 
         Raises:
             LimitExceeded: More characters than the limits allow.
@@ -149,7 +149,7 @@ def _spans(blocks: Sequence[Block], below: int) -> Iterator[Span]:
         depth = len(block.heading_path)
         if block.kind is BlockKind.HEADING:
             inner = blocks[at + 1].heading_path if at + 1 < len(blocks) else ()
-            name = inner[depth] if len(inner) > depth else None  # what the other builder called it
+            name = inner[depth] if len(inner) > depth else None  # its number in the other builder
             yield Span(block.kind, block.start_char, block.end_char, below + 1 + depth, name)
         else:
             yield Span(block.kind, block.start_char, block.end_char)

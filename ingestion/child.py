@@ -2,8 +2,8 @@
 
 `python -m ingestion.child [SOFFICE]`, where SOFFICE is LibreOffice's program, if there is one.
 
-It is expected to be fed hostile files and to be killed. It lowers its own limits and priority, talks
-to nobody else, and gives away nothing but text or a sentence.
+It expects hostile files and may be killed. It lowers its own limits and priority, communicates
+with its parent only, and returns only text or an error sentence.
 """
 
 import os
@@ -31,7 +31,7 @@ from ingestion.ports import Extractor
 from ingestion.sniff import sniff
 from ingestion.types import Extraction, ExtractionLimits
 
-_FILE_BYTES = 256 << 20  # a decrypted document, an attachment, what LibreOffice makes of a document
+_FILE_BYTES = 256 << 20  # a decrypted document, an attachment, a document converted by LibreOffice
 _OPEN_FILES = 256
 _HEADROOM_BYTES = 2 << 30  # private memory that is reserved and not resident: thread stacks, arenas
 _CPU_SECONDS_PER_SECOND = 4  # several threads may work at once
@@ -101,9 +101,9 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _scan_reporter(replies: BinaryIO, limits: ExtractionLimits) -> Callable[[int, int], None]:
-    """What tells the watcher that a scanned page begins; it refuses one too many in a message's attachments together.
+    """Reports the start of a scanned page to the watcher; limits the pages of all attachments of a message together.
 
-    The watcher would kill us for it, and the rest of the message would be lost.
+    Otherwise the watcher would kill this process, and the rest of the message would be lost.
     """
     told = 0
 

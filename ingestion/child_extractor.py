@@ -25,9 +25,9 @@ class ChildExtractor:
     it takes longer or more memory than the limits allow, replaced after `recycle_after` files
     (libraries leak), and closed after `idle_seconds` without one (it holds a few hundred MB).
 
-    Scanned pages have time of their own: the child tells when one begins, which gives it
-    `ocr_page_seconds` from then on, the last one `seconds` more for what follows. It is believed
-    `ocr_pages` times, so no child lives for ever.
+    Scanned pages have extra time: the child reports when one begins, which gives it
+    `ocr_page_seconds` from then on, the last one `seconds` more for the rest. At most
+    `ocr_pages` reports count, so no child runs forever.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ChildExtractor:
         self.close()
 
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
-        """As `ports.Extractor` says.
+        """See `ports.Extractor`.
 
         Raises:
             LimitExceeded: Also when it took too long or too much memory.
@@ -156,7 +156,7 @@ class ExtractorPool:
     def __init__(self, extractors: Sequence[ClosableExtractor]) -> None:
         assert extractors, "somebody has to read"
         self._all = tuple(extractors)
-        # the one that was used last is used first: with little to do, one process runs and the others end
+        # the last used one is used first: under low load one process runs and the others end
         self._free: LifoQueue[ClosableExtractor] = LifoQueue()
         for extractor in self._all:
             self._free.put(extractor)

@@ -1,6 +1,6 @@
 """Splits canonical text into chunks that fit the embedder's input.
 
-Passages keep to sections (what stands under one heading) and to the token limit by the embedder's
+Passages stay within sections (the text under one heading) and the token limit by the embedder's
 own tokenizer. Inside a section they end at the largest boundary that fits: paragraph, sentence,
 line, word, character. The text is tokenised once to plan; where the tokenizer may read a passage
 differently alone and after its headings, it is tokenised again as it will be embedded.
@@ -21,13 +21,13 @@ from ingestion.types import Extraction, Page, Passage
 
 _PREFIX_TOKENS = 64  # most tokens of an embedding text that its headings take, and at most a quarter of it
 _CHARS_PER_TOKEN = 16  # most characters of a passage per token: to WordPiece a "word" of 10 MB is one unknown token
-_JOIN_TOKENS = 2  # what a passage may cost more after its headings than inside the text it was planned in
+_JOIN_TOKENS = 2  # extra tokens of a passage after its headings, compared with the planned text
 _BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A span of text, its heading path, and what stands before it when it is embedded."""
+    """A span of text, its heading path, and the prefix that is embedded with it."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class Chunker:
     """Cuts an extraction into passages of at most `max_tokens` tokens, headings and special tokens included.
 
     Neighbouring passages of a section share up to `overlap` tokens of whole sentences or words, so
-    that what stands at a boundary is found with what surrounds it.
+    that text at a boundary is found with its context.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, max_tokens: int, overlap: int) -> None:
@@ -49,7 +49,7 @@ class Chunker:
         Raises:
             ValueError: The limits leave too little room for text.
         """
-        self._tokenizer = Tokenizer.from_str(tokenizer.to_str())  # our own copy: the next lines change it
+        self._tokenizer = Tokenizer.from_str(tokenizer.to_str())  # a copy: the next lines change it
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         if max_tokens < 32:
@@ -114,7 +114,7 @@ class Chunker:
         """
         for outer in range(len(heading_path)):
             prefix = " > ".join(heading_path[outer:]) + "\n"
-            # The most a prefix of so many characters is worth counting: hostile headings may be megabytes long.
+            # Only this many characters of a prefix are counted: hostile headings may be megabytes long.
             if len(prefix) <= self._prefix_tokens * _CHARS_PER_TOKEN:
                 taken = self._count(prefix) - self._special_tokens
                 if taken <= self._prefix_tokens:
@@ -183,7 +183,7 @@ class _PageNumbers:
         self._numbers = [page.number for page in pages]
 
     def at(self, char: int) -> int | None:
-        """The page that character `char` stands on, `None` where there are no pages."""
+        """The page of character `char`, `None` where there are no pages."""
         index = bisect_right(self._starts, char) - 1
         return self._numbers[index] if index >= 0 else None
 
@@ -191,7 +191,7 @@ class _PageNumbers:
 def _cut(text: str, starts: TokenStarts, start: int, end: int, *, room: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Cut `[start, end)` where the text allows it, each piece at least half full but the last.
 
-    What is left for two pieces is shared between them, so that no stub remains.
+    The rest for the last two pieces is divided evenly, so that no short piece remains.
     """
     last_token = starts.index(end)
     while True:
@@ -212,7 +212,7 @@ def _cut(text: str, starts: TokenStarts, start: int, end: int, *, room: int, ove
 
 
 def _without_contained(spans: Iterable[tuple[_Planned, int]]) -> list[tuple[_Planned, int]]:
-    """The spans that do not lie inside another: starts and ends rise, and nothing is covered less."""
+    """The spans that are not inside another: starts and ends increase, and coverage is the same."""
     kept: list[tuple[_Planned, int]] = []
     for span, tokens in spans:
         while kept and span.start <= kept[-1][0].start and kept[-1][0].end <= span.end:

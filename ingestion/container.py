@@ -1,4 +1,4 @@
-"""Zip containers (OOXML, EPUB), looked at without trusting what they declare about themselves."""
+"""Checks zip containers (OOXML, EPUB) without relying on the sizes they declare."""
 
 import struct
 import zipfile
@@ -15,7 +15,7 @@ _END_SIZE = 22
 _LOCATOR64_SIZE = 20
 _END64 = b"PK\x06\x06"
 _END64_SIZE = 56
-# Parts that are parsed as XML; declaring entities in them is what makes bombs and file reads (OWASP, XXE).
+# Parts that are parsed as XML; entity declarations in them allow bombs and file reads (OWASP, XXE).
 _XML_PARTS = (".xml", ".rels", ".opf", ".ncx", ".vml")
 _ENTITY = tuple("<!ENTITY".encode(name) for name in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"))
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # ECMA-376 part 2 and EPUB OCF allow no other
@@ -50,7 +50,7 @@ def _directory_read(path: Path) -> zipfile.ZipFile:
 def check_members(path: Path, *, expanded_bytes: int) -> None:
     """Decompress every member once, counting real bytes; nothing is kept and nothing nested is opened.
 
-    Sizes in a zip directory may lie, so they are not read. XML that declares entities is refused.
+    Sizes in a zip directory may be false, so they are not used. XML that declares entities is refused.
 
     Raises:
         Encrypted: A member is encrypted.

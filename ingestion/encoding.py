@@ -1,4 +1,4 @@
-"""Decodes text of any encoding: by what the bytes prove, then by what they declare, then by a guess."""
+"""Decodes text of any encoding: by proof in the bytes, then by declaration, then by detection."""
 
 import codecs
 import re
@@ -14,7 +14,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
 )
 _ISO_2022 = re.compile(rb"\x1b\$(?:[@BA]|\([CD])")  # RFC 1468, RFC 1557: escapes into a double-byte set
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""")
-# What no text file has, but for escape (ISO 2022), shift in and out, and the blanks.
+# Control characters absent from text files: all but escape (ISO 2022), shift in and out, and blanks.
 _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\v\f\r\x0e\x0f\x1a\x1b")) + b"\x7f"
 # Labels as the web uses them: each means the superset that browsers decode with (Encoding Standard §4.2).
 _LABELS = {
@@ -24,7 +24,7 @@ _LABELS = {
     "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "windows-949": "cp949", "tis-620": "cp874", "windows-874": "cp874",
     "x-mac-cyrillic": "mac_cyrillic", "macintosh": "mac_roman", "x-euc-jp": "euc_jp", "iso-8859-8-i": "iso8859-8",
 }  # fmt: skip
-_GUESS_BYTES = 1 << 18  # enough to tell an encoding by; the guess costs seconds per megabyte
+_GUESS_BYTES = 1 << 18  # enough to detect an encoding; detection takes seconds per megabyte
 
 
 def wide_encoding(head: bytes) -> str | None:
@@ -104,6 +104,6 @@ def _guess(data: bytes) -> str:
     found = list(from_bytes(data[:_GUESS_BYTES]))
     if not found:
         raise Malformed("The text is in an encoding we do not recognise; save it as UTF-8.")
-    # Its best match is the first of several that look equally clean; the language tells them apart.
+    # Its best match is the first of several equally clean ones; the language decides between them.
     clean = [match for match in found if match.chaos <= found[0].chaos + 0.01]
     return data.decode(max(clean, key=lambda match: match.coherence).encoding, errors="replace")

@@ -18,10 +18,10 @@ _MOST_DEPTH = 3  # a message, attached to a message, attached to a message
 
 
 class LocalExtractor:
-    """An `Extractor` without a process of its own.
+    """An `Extractor` in the calling process.
 
     It keeps the caps on text, pages and expanded size; time and memory can only be capped from
-    outside (`ChildExtractor`). For the child itself, for tests, and for files that one wrote oneself.
+    outside (`ChildExtractor`). Used by the child itself, in tests, and for trusted files.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class LocalExtractor:
         on_scan: Callable[[int, int], None] | None = None,
         depth: int = 0,
     ) -> None:
-        """`soffice` is LibreOffice's program; `depth` says how many messages the files are attachments of.
+        """`soffice` is LibreOffice's program; `depth` is the number of messages that enclose the files.
 
         `on_scan` is called with the number of a scanned page (from 1) and of all in a PDF before each is
-        recognised; whoever gives it keeps the time. Without it a scan that would take too long is refused.
+        recognised; its owner enforces the time limit. Without it a scan that would take too long is refused.
         """
         self._limits = limits or ExtractionLimits()
         self._soffice = soffice
@@ -43,7 +43,7 @@ class LocalExtractor:
         self._depth = depth
 
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
-        """As `ports.Extractor` says."""
+        """See `ports.Extractor`."""
         try:
             return self._extract(path, filename, password)
         except IngestionError:
@@ -52,7 +52,7 @@ class LocalExtractor:
             raise LimitExceeded("The elements of the document are nested too deeply to be read.") from error
         except MemoryError as error:
             raise LimitExceeded("Reading the document takes more memory than we allow.") from error
-        except Exception as error:  # parsers raise what they like on a hostile file
+        except Exception as error:  # parsers may raise anything on a hostile file
             raise Malformed("The file is damaged, or not what it claims to be.") from error
 
     def _extract(self, path: Path, filename: str, password: str | None) -> Extraction:

@@ -1,7 +1,7 @@
 """The protocol between server and parser process: length-prefixed JSON, never pickle.
 
 A message is four bytes of length (big-endian) and that many bytes of UTF-8 JSON. The parser process
-reads hostile files, so what it says is decoded field by field into our own types.
+reads hostile files, so its messages are validated field by field.
 """
 
 import json
@@ -16,7 +16,7 @@ from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, Medi
 
 HEADER_BYTES = 4
 MAX_MESSAGE_BYTES = 1 << 30
-_MOST_POINTS = 1 << 31  # far beyond what any page has
+_MOST_POINTS = 1 << 31  # far more than any page has
 
 _ERRORS: dict[str, type[errors.IngestionError]] = {
     error.code: error

@@ -1,16 +1,16 @@
 """Removes invisible characters from a text and changes nothing else.
 
-Invisible characters carry instructions a reader never notices (Unicode tag characters, zero-width
+Invisible characters can carry instructions that readers do not see (Unicode tag characters, zero-width
 runs, bidirectional overrides; CVE-2021-42574), break the equality of words that look the same, or
 cannot be stored as UTF-8 at all (lone surrogates). The original file is kept, so nothing is lost.
 No composition (NFC) and no case folding: a citation shows what the author wrote.
 
-Offsets refer to the normalised text, hence every reader normalises before it counts.
+Offsets refer to the normalised text, so every reader normalises before it counts.
 """
 
 import re
 
-# What ends a line somewhere becomes the one line end we use, so that lines do not run together.
+# Every kind of line end becomes `\n`, so that lines do not run together.
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 
 _INVISIBLE = re.compile(
@@ -36,7 +36,7 @@ def normalise(text: str) -> str:
 
     `\t` and `\n` stay. So do the joiners and variation selectors that Persian, Hindi or an emoji
     are written with: at most one of each, after something they can shape; a run of them, or one
-    after a blank or a Latin letter, is hidden data and goes.
+    after a blank or a Latin letter, is hidden data and is removed.
 
     Idempotent, linear in `len(text)`; the result encodes as UTF-8.
     """

@@ -51,7 +51,7 @@ class RapidRecognizer:
         )
 
     def lines(self, picture: Picture) -> list[RecognisedLine]:
-        """As `Recognizer` says."""
+        """See `Recognizer`."""
         found = self._engine(picture)
         if found.boxes is None or found.txts is None:
             return []

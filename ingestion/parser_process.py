@@ -32,7 +32,7 @@ from ingestion.types import Extraction, ExtractionLimits
 _POLL_SECONDS = 0.1
 _LOADING_SECONDS = 120.0  # to start Python and import a parser, on a machine that is busy
 _ROOT = Path(__file__).resolve().parents[1]
-# What a process needs to start at all. Keys and passwords of the server stay with the server.
+# Environment variables that a process needs to start. Keys and passwords of the server are not passed on.
 _INHERITED = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _ENVIRONMENT = {
     "PATH": "",  # parsers must not find converters to run
@@ -87,7 +87,7 @@ class ParserProcess:
         self._weighed_at = 0.0
 
     def exited(self) -> bool:
-        """Whether the process has exited by itself."""
+        """Whether the process has exited."""
         return self._process.poll() is not None
 
     def ask(self, request: Request) -> Extraction:
@@ -128,7 +128,7 @@ class ParserProcess:
                 raise ParserFailed(_crashed())
 
     def interrupt(self) -> None:
-        """End the process from another thread than the one that asks, which finds it dead and collects it."""
+        """Kill the process from another thread; a running request then fails and reaps it."""
         self._process.kill()
 
     def kill(self) -> None:

@@ -87,7 +87,7 @@ class Pipeline:
         password: str | None = None,
         on_progress: Callable[[Progress], None],
     ) -> Prepared:
-        """Extract and chunk the file at `path`, uploaded as `filename`; what `on_progress` raises ends it.
+        """Extract and chunk the file at `path`, uploaded as `filename`; an error of `on_progress` ends it.
 
         Raises:
             IngestionError: The file cannot be read; the reason is its subclass and message.
@@ -110,7 +110,7 @@ class Pipeline:
     def embed(
         self, blocks: Sequence[EmbeddingBlock], *, on_batch: Callable[[int], None] | None = None
     ) -> list[Vectors]:
-        """Embed blocks in one call; `(len(texts), dim)` float32 a block. What `on_batch(done)` raises ends it."""
+        """Embed blocks in one call; `(len(texts), dim)` float32 a block. An error of `on_batch(done)` ends it."""
         texts = [text for block in blocks for text in block.texts]
         vectors = self._embedder.embed_documents(texts, on_batch=on_batch)
         assert len(vectors) == len(texts), "the embedder answers with one row per text"

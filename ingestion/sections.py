@@ -1,4 +1,4 @@
-"""Sections of a document: what stands under one heading, tiny neighbours joined."""
+"""Sections of a document: the text under one heading, tiny neighbours joined."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from ingestion.builder import one_line
 from ingestion.types import BlockKind, Extraction
 
-_MOST_TINY_CHARS = 2048  # a longer section is not counted to learn that it is not tiny
+_MOST_TINY_CHARS = 2048  # a longer section is not tiny, so it is not counted
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """Characters `[start_char, end_char)` under `heading_path` (outermost first, the section's own heading last).
 
-    `bare` says that it holds its heading and nothing else.
+    `bare`: it has only its heading.
     """
 
     start_char: int
@@ -31,7 +31,7 @@ def sections(extraction: Extraction) -> list[Section]:
         if block.kind is BlockKind.HEADING:
             following = extraction.blocks[at + 1].heading_path if at + 1 < len(extraction.blocks) else ()
             depth = len(block.heading_path)
-            # Blocks under a heading know its name without markup; one with none under it is shown as written.
+            # Blocks have their heading's name without markup; a heading without blocks is shown as written.
             if len(following) > depth and following[:depth] == block.heading_path:
                 path = following[: depth + 1]
             else:
@@ -52,8 +52,8 @@ def join_tiny(
     """The same stretch of text in fewer sections.
 
     A bare heading joins the section below it. Runs of neighbours of fewer than `tiny` tokens each,
-    under the same parent heading, become one section of at most `most` tokens, whose path is what
-    their paths have in common. `count_tokens` counts those of the characters from one offset to another.
+    under the same parent heading, become one section of at most `most` tokens, whose path is the part
+    that their paths share. `count_tokens` counts the tokens between two offsets.
     """
     result: list[Section] = []
     run: list[Section] = []

@@ -1,8 +1,8 @@
 """The start offsets of a text's tokens, computed in one pass of the tokenizer.
 
-Counting a stretch of text is then a look-up instead of another run of the tokenizer. Tokens need not
+Counting the tokens of a range is then a look-up instead of another run of the tokenizer. Tokens need not
 add up where a text is cut (a byte-level tokenizer reads a word with its blank), so such a count plans
-a passage, and the tokenizer has the last word on what was planned.
+a passage, and the tokenizer checks the result.
 """
 
 from array import array
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tokenizers import Tokenizer
 
-_WINDOW_CHARS = 16_384  # read at once: bounds memory, and what one word of ten megabytes can cost
+_WINDOW_CHARS = 16_384  # read at once: bounds memory, and the time for one word of ten megabytes
 MOST_WORD_CHARS = _WINDOW_CHARS // 4  # a window's end falls into no shorter word
 
 

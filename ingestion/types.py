@@ -1,11 +1,11 @@
-"""The data types of ingestion. Imports none of our modules, so any module may import it."""
+"""The data types of ingestion. Imports no module of Footnote, so any module may import it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class MediaType(StrEnum):
-    """The formats we read, decided by bytes. The value is the IANA media type; source code has none, hence the `x-`."""
+    """The supported formats. The value is the IANA media type; source code has none, hence the `x-`."""
 
     PDF = "application/pdf"
     DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -28,7 +28,7 @@ class MediaType(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """What a block of canonical text is."""
+    """The kind of a block of canonical text."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -85,7 +85,7 @@ class PageSpan:
 
 @dataclass(frozen=True, slots=True)
 class PageBoxes:
-    """Where characters stand on page `number` (from 1), which is shown `width` by `height` points of 1/72 inch.
+    """Boxes of characters on page `number` (from 1), displayed `width` by `height` points of 1/72 inch.
 
     A box has left, top, right and bottom, counted from the upper left corner of the page as it is shown; there is one
     for each printed line. `exact` is false where some of the characters were not found. Of the `words` of the
@@ -121,7 +121,7 @@ class Passage:
 
 
 class Stage(StrEnum):
-    """Where an ingestion stands; the values are the API's status words."""
+    """The stage of an ingestion; the values are the API's status words."""
 
     EXTRACTING = "extracting"
     CHUNKING = "chunking"
@@ -143,8 +143,8 @@ class ExtractionLimits:
 
     `seconds` of wall-clock time, `memory_bytes` of resident memory, `text_chars` of canonical text,
     `pages` of a paged document, `expanded_bytes` of a zip container's real (not declared) content,
-    `ocr_pages` that are pictures and recognised (0: no OCR), each of which may take `ocr_page_seconds`
-    more of wall-clock time.
+    `ocr_pages` that are pictures and recognised (0: no OCR), each with `ocr_page_seconds`
+    of additional wall-clock time.
     """
 
     seconds: float = 120.0

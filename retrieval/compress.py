@@ -13,7 +13,7 @@ from retrieval.types import Context, Dropped, Hit, Source, Span
 from retrieval.words import terms, word_spans
 
 Order: TypeAlias = Callable[[Sequence[Source]], Sequence[int]]
-"""Given sources best first, numbered as they stand, every index once in the order to be read."""
+"""Maps sources, best first and numbered in that order, to their indices in the order to be read."""
 
 
 def edges_first(sources: Sequence[Source]) -> list[int]:
@@ -50,10 +50,10 @@ def compress(
 ) -> Context:
     """Keeps the parts of `hits` that are most likely to answer `query` within `budget` tokens.
 
-    Hits that say nothing new are left out; those of one document version that overlap or touch
+    Hits without new text are left out; those of one document version that overlap or touch
     become one source (`retrieval.passages`). If all of that fits, it is sent whole. Otherwise the
     sentences of all sources compete by how likely they are evidence (`retrieval.relevance`) and by
-    what they cost; the first of a source pays for its header too.
+    their cost in tokens; the first of a source includes its header.
 
     A sentence is cut, at a word, only when none that shares a word with the query fits: a tiny
     budget still gives evidence. As tokens do not add up across a join, sentences are counted once to
@@ -65,7 +65,7 @@ def compress(
         budget: Most tokens of all headers and bodies together.
         count_tokens: The generator's own counter.
         order: How the sources are arranged before they are numbered from 1.
-        worth: What the sentences compete by.
+        worth: The measure by which the sentences are chosen.
 
     Returns:
         Sources in the order of reading; every hit that is not one of them is in `dropped`, best first.
@@ -149,7 +149,7 @@ def _selected(writer: _Writer, *, query: str, worth: Worth) -> _Drafts:
         drafts = writer.drafts(pieces(chosen))
         if drafts is not None:
             return drafts
-        chosen = chosen[:-less]  # the joins cost more than their parts: give up what was chosen last
+        chosen = chosen[:-less]  # the joins cost more than their parts: drop the last choice
         less *= 2
 
     for unit in sorted(about, key=lambda unit: -unit.priority):

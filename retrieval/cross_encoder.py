@@ -12,7 +12,7 @@ from retrieval.pair_model import Device, Dtype, Refusals, load_pair_model
 if TYPE_CHECKING:
     import torch
 
-# Padded tokens of one batch: small enough on a CPU to waste little on padding, and a GPU wants to be filled.
+# Padded tokens of one batch: small enough on a CPU to waste little on padding, large enough to fill a GPU.
 CPU_BATCH_TOKENS = 1024
 CUDA_BATCH_TOKENS = 65536
 
@@ -30,7 +30,7 @@ _REFUSALS = Refusals(
 class CrossEncoderReranker:
     """Implements `Reranker`. Safe to call from several threads: they take turns by batch.
 
-    Question and passage are read together, so every word of one sees every word of the other
+    Question and passage are read together, so every word of one attends to every word of the other
     (Nogueira and Cho 2019, "Passage re-ranking with BERT", arXiv:1901.04085).
     """
 
@@ -39,7 +39,7 @@ class CrossEncoderReranker:
 
         Args:
             model: The model, on its device.
-            name: What the model is called.
+            name: The model's name.
             revision: Identifies its weights.
             batch_tokens: Most tokens of one batch, padding included; a longer pair goes alone.
 
@@ -73,7 +73,7 @@ class CrossEncoderReranker:
             model: A folder with a cross-encoder, or an id such as `cross-encoder/ms-marco-MiniLM-L6-v2`.
             device: "auto" takes a GPU when there is one.
             dtype: Of the arithmetic; "auto" is half precision where the hardware multiplies it.
-            local_files_only: Never ask the network.
+            local_files_only: Never use the network.
 
         Raises:
             RerankerUnavailable: There is no such model here, it cannot be loaded, or it is no reranker.
@@ -90,7 +90,7 @@ class CrossEncoderReranker:
 
     @property
     def model(self) -> str:
-        """What the model is called."""
+        """The model's name."""
         return self._name
 
     @property
@@ -103,7 +103,7 @@ class CrossEncoderReranker:
         if not passages:
             return 0
         features = self._features(query, passages)
-        # Whoever counts is about to score the same: that thread need not tokenise twice.
+        # Counting precedes scoring the same pairs: the thread need not tokenise twice.
         self._counted.last = (query, tuple(passages), features)
         return int(features["attention_mask"].sum())
 
@@ -137,7 +137,7 @@ class CrossEncoderReranker:
         return last[2] if last is not None and last[:2] == (query, tuple(passages)) else None
 
     def _features(self, query: str, passages: Sequence[str]) -> dict[str, Any]:
-        """The pairs as the model reads them: (pairs, longest pair) token ids, mask and whatever else it wants."""
+        """The model's inputs for the pairs: (pairs, longest pair) token ids, mask and other tensors it needs."""
         with self._tokenizing:
             features: dict[str, Any] = self._model.preprocess([(query, passage) for passage in passages])
         device = self._model.device

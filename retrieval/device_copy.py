@@ -1,7 +1,7 @@
 """A copy of a FAISS index on a GPU: candidates by the thousand, without filters.
 
-What FAISS's own GPU indexes cannot do shapes who uses them (`retrieval.device_index`): a selector in the
-search parameters is ignored without a word, no key can be removed, at most 2,048 neighbours and as many
+The limits of FAISS's GPU indexes determine their use (`retrieval.device_index`): a selector in the
+search parameters is silently ignored, no key can be removed, at most 2,048 neighbours and as many
 inverted lists are read per search, and nothing is safe from two threads (FAISS wiki, "Faiss on the GPU").
 """
 
@@ -62,7 +62,7 @@ Transfer: TypeAlias = Callable[[Any], DeviceCopy]
 
 
 def transfer_by(clone: Callable[[Any], Any]) -> Transfer:
-    """A transfer whose copies are made by `clone` and share one turn, as all that lies on one device must."""
+    """A transfer whose copies are made by `clone` and share one lock, as everything on one device must."""
     turn = Lock()
 
     def transfer(raw: Any) -> DeviceCopy:

@@ -17,7 +17,7 @@ from retrieval.ports import Keys, Vectors
 from retrieval.vectors import check_query
 
 REFRESH_AFTER = 4096  # changes; so many recent vectors are compared one by one in a fraction of a millisecond
-_SPARE = 1.3  # neighbours fetched for each one the filter's share says are needed
+_SPARE = 1.3  # neighbours fetched for each one needed by the filter's share
 _ROUNDING = 1e-5  # of scores of unit vectors, between one processor's sums and another's
 
 _Source: TypeAlias = FlatIndex | InvertedIndex
@@ -40,15 +40,15 @@ class _Device:
 class DeviceIndex:
     """Implements `VectorIndex` over another one, the source, of which a copy lies on a device.
 
-    The source in memory stays the truth: it is written to first, saved, and asked for what the device
-    cannot know. A search fetches neighbours from the copy, more than asked for, leaves out those that
+    The source in memory is authoritative: it is written first, saved, and used for everything the device
+    lacks. A search fetches more neighbours than requested from the copy, leaves out those that
     are not allowed or gone, adds those of the recent changes, and takes the final scores from the
     source, so that they do not depend on where a search ran. It doubles what it fetches until enough
     are left or everything was seen. The source answers alone where
 
     * the filter is so narrow that more than `MOST` neighbours would be expected to hold `k` allowed ones,
-    * doubling passes `MOST` after all, or the lists read hold too few,
-    * the device has failed; `report` is told, and the next refresh tries again.
+    * doubling exceeds `MOST`, or the lists read hold too few,
+    * the device has failed; `report` is called, and the next refresh tries again.
 
     The copy is never written to. After `refresh_after` changes the writer makes another.
     """
@@ -66,7 +66,7 @@ class DeviceIndex:
         Args:
             source: The index in memory.
             transfer: Makes a copy of its FAISS index on the device.
-            report: Told when the device fails or is full; the source answers from then on.
+            report: Called when the device fails or is full; the source answers from then on.
             refresh_after: Keys added or removed before the copy is made anew.
         """
         assert refresh_after >= 1, "a copy is worth at least one search"
@@ -177,10 +177,10 @@ class DeviceIndex:
             if allowed is not None:
                 kept &= allowed.contains(keys)
             found = scores[kept], keys[kept]
-            # What was not fetched scores at most as the last that was: it is not among the k best, nor ties with them.
+            # Keys not fetched score at most as the last fetched: they are not among the k best, nor tie with them.
             if len(found[0]) >= enough and scores[-1] < found[0][k - 1] - _ROUNDING:
                 return found
-            if wanted == held or keys[-1] < 0:  # all that lies in the lists read was seen
+            if wanted == held or keys[-1] < 0:  # all keys of the lists read were seen
                 return found
             wanted = min(held, wanted * 2)
         return None

@@ -25,7 +25,7 @@ CPU_BATCH_TOKENS = 4096
 CUDA_BATCH_TOKENS = 65536
 
 # Names under which models declare their prompts: sentence-transformers', then nomic's, jina's, and those of
-# models that know several tasks (e5-mistral, stella).
+# models with prompts for several tasks (e5-mistral, stella).
 _QUERY_PROMPTS = ("query", "search_query", "retrieval.query", "web_search_query", "s2p_query")
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus", "search_document", "retrieval.passage")
 
@@ -45,7 +45,7 @@ class SentenceEncoder:
 
         Args:
             model: The model, on its device.
-            name: What the model is called in `info`.
+            name: The model's name in `info`.
             revision: Identifies its weights.
             batch_tokens: Most tokens of one batch, padding included; a longer text goes alone.
 
@@ -93,10 +93,10 @@ class SentenceEncoder:
                 float32 at least .998) and float32 where it would be emulated. "int8" is for CPUs with
                 AVX512-VNNI; it moves the vectors enough (cosine to float32 .998 on average, .992 at least) to be never
                 chosen by "auto" and to be part of the revision.
-            dimensions: Keep the first so many of a vector's, scaled to unit length again; None keeps
-                what the model declares (`truncate_dim`, else all). Part of `info.dim`, as vectors of
+            dimensions: Number of leading dimensions to keep, scaled to unit length again; None keeps
+                the model's `truncate_dim`, else all. Part of `info.dim`, as vectors of
                 different lengths never mix.
-            local_files_only: Never ask the network.
+            local_files_only: Never use the network.
 
         Raises:
             EmbedderUnavailable: There is no such model here, it cannot be loaded, it has fewer
@@ -182,7 +182,7 @@ class SentenceEncoder:
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         """(len(texts), dim) float32 unit rows, in the order of `texts`; a text beyond `max_tokens` is cut.
 
-        `on_batch(done)` tells after each batch how many texts are embedded so far.
+        `on_batch(done)` is called after each batch with the number of texts embedded so far.
         """
         rows = np.empty((len(texts), self._info.dim), dtype=np.float32)
         done = 0

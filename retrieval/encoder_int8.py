@@ -1,6 +1,6 @@
 """Linear layers of an encoder in eight bits, for processors with AVX512-VNNI.
 
-Weights get one symmetric scale per output channel, a layer's input one affine range for good (static
+Weights get one symmetric scale per output channel, a layer's input one fixed affine range (static
 quantisation, Jacob et al. 2018, arXiv:1712.05877), found by reading a few sample texts in float32. A range
 computed per batch would let the texts of a batch change each other's vectors; here only rounding does.
 """
@@ -16,9 +16,9 @@ from torch import Tensor, nn
 _SIBLINGS = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"), ("q_proj", "k_proj", "v_proj"), ("q", "k", "v"))
 _TINY = 1e-12
 _MIGRATION = 0.7  # share of an input channel's size that moves into its weights
-_QUIET = 0.1  # of the mean size: what a channel counts as at least
+_QUIET = 0.1  # of the mean size: the least size of a channel
 
-# What the ranges are found with: prose, a question, numbers, code, markup, other scripts, little and nothing.
+# Samples for the ranges: prose, a question, numbers, code, markup, other scripts, short and empty text.
 SAMPLES = (
     "The harbour was built in stages between 1871 and 1904, when the town's council borrowed money from three banks "
     "to deepen the channel. Its breakwater, 640 metres long, protects the quays from winter storms out of the "
@@ -137,7 +137,7 @@ def quantise_linears(model: nn.Module, *, read_samples: Callable[[], object]) ->
     """Replace the float32 `nn.Linear` layers of `model` in place; returns how many.
 
     Args:
-        model: On the CPU, in float32. Subclasses of `nn.Linear` mean something else and stay, and so do
+        model: On the CPU, in float32. Subclasses of `nn.Linear` are not replaced, nor are
             layers that the samples do not reach. Embeddings, norms and attention stay float32.
         read_samples: Runs `model` over representative texts; the inputs it sees set the ranges.
     """
@@ -174,7 +174,7 @@ def _replace_children(parent: nn.Module, ranges: dict[nn.Linear, _Inputs]) -> in
     for names in _SIBLINGS:
         if all(name in left for name in names):
             _join(parent, {name: left.pop(name) for name in names}, ranges)
-    # BERT and its descendants keep the activation beside the layer; the product computes it in passing.
+    # BERT and its descendants have the activation next to the layer; the product includes it.
     gelu = isinstance(activation := getattr(parent, "intermediate_act_fn", None), nn.Module) and _is_gelu(activation)
     for name, layer in left.items():
         fused = gelu and name == "dense"
@@ -198,6 +198,6 @@ def _join(parent: nn.Module, layers: dict[str, nn.Linear], ranges: dict[nn.Linea
 
 
 def _is_gelu(activation: nn.Module) -> bool:
-    """Whether it is the erf form, told by what it computes: its classes are many."""
+    """Whether it is the erf form, decided by its values, because it has many classes."""
     x = torch.linspace(-4, 4, 33)
     return torch.equal(activation(x), nn.functional.gelu(x))

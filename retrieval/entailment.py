@@ -1,7 +1,7 @@
 """Judges whether a passage entails or contradicts a claim, with a cross-encoder that reads both together.
 
 Models for natural-language inference have labels for entailment and contradiction (Bowman et al. 2015,
-arXiv:1508.05326); a reranker has one score, which stands for entailment, and knows no contradiction.
+arXiv:1508.05326); a reranker has one score, used for entailment, and none for contradiction.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from retrieval.errors import VerifierUnavailable
 from retrieval.pair_model import Device, Dtype, Refusals, load_pair_model
 from retrieval.types import Judgement
 
-_BATCH = 16  # pairs; an answer's sentence is judged beside a handful of passages
+_BATCH = 16  # pairs; an answer's sentence is judged with a handful of passages
 
 _REFUSALS = Refusals(
     error=VerifierUnavailable,
@@ -51,7 +51,7 @@ class EntailmentModel:
             model: A folder with a cross-encoder, or an id such as `cross-encoder/nli-deberta-v3-small`.
             device: "auto" takes a GPU when there is one.
             dtype: Of the arithmetic; "auto" is half precision where the hardware multiplies it.
-            local_files_only: Never ask the network.
+            local_files_only: Never use the network.
 
         Raises:
             VerifierUnavailable: There is no such model here, it cannot be loaded, or it judges no pairs.
@@ -63,7 +63,7 @@ class EntailmentModel:
 
     @property
     def model(self) -> str:
-        """What the model is called."""
+        """The model's name."""
         return self._name
 
     @property

@@ -35,7 +35,7 @@ def parse_filter(raw: object) -> Filter | None:
 
 
 def matches(condition: Filter, metadata: Metadata) -> bool:
-    """Whether a document with `metadata` passes. This is what every store's own filtering must equal.
+    """Whether a document with `metadata` passes. Every store's own filtering must give the same result.
 
     A missing field is `null`. `$eq` and `$in` hold for a list if they do for one of its elements
     (for the list `[]`, never); `$ne` and `$nin` are their opposites. Equality is typed: numbers
@@ -176,7 +176,7 @@ def _scalar(field: str, op: str, value: object) -> MetadataValue:
         _refuse(field, op, f"a string, a number, a boolean or null, not {_described(value)}")
     if isinstance(value, float) and not math.isfinite(value):
         _refuse(field, op, "a finite number")
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # what SQL's integers hold
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # the range of SQL's integers
         _refuse(field, op, "a number within 64 bits")
     if isinstance(value, str) and not _storable(value):
         _refuse(field, op, "text without NUL or half characters")

@@ -28,7 +28,7 @@ class FlatIndex:
         """An empty index of `dim`-dimensional vectors."""
         self._dim = dim
         self._index: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dim))
-        self._writers = threading.Lock()  # held by whoever writes or saves; searches do not know it
+        self._writers = threading.Lock()  # held while writing or saving, never by searches
         self._lock = ReadersWriterLock()
 
     @classmethod
@@ -77,7 +77,7 @@ class FlatIndex:
         with self._writers:
             held = ids[np.isin(ids, self._held())]
             with self._lock.writing():
-                if len(held):  # a search never sees the gap: it waits for the whole write
+                if len(held):  # searches wait for the whole write
                     self._index.remove_ids(faiss.IDSelectorBatch(held))
                 self._index.add_with_ids(rows, ids)
 
@@ -116,7 +116,7 @@ class FlatIndex:
         return best(scores, keys, k=k)
 
     def candidates(self, k: int) -> int:
-        """How many of the nearest must be known to have the best `k`: room for ties."""
+        """How many of the nearest must be fetched to have the best `k`, with room for ties."""
         return k + TIE_MARGIN
 
     def probes(self, share: float) -> int:  # noqa: ARG002 - an inverted index goes by it
@@ -129,11 +129,11 @@ class FlatIndex:
         scores: Scores,  # noqa: ARG002 - an inverted index may have no better ones
         keys: Keys,
     ) -> tuple[Scores, Keys]:
-        """Those of `keys` still held with their scores by the vectors held; what `scores` says does not count.
+        """Those of `keys` still held with their scores by the stored vectors; `scores` is ignored.
 
         Args:
             row: The question, `(dim,)` float32.
-            scores: `(n,)`, by whoever found the keys.
+            scores: `(n,)`, by the search that found the keys.
             keys: `(n,)`, distinct.
         """
         with self._lock.reading():
@@ -147,7 +147,7 @@ class FlatIndex:
         return np.einsum("ij,j->i", vectors, row), keys
 
     def copied(self, transfer: Callable[[Any], Copy]) -> tuple[Copy, KeySet]:
-        """What `transfer` makes of the FAISS index, and the keys in it. Writers wait, searches do not."""
+        """The FAISS index as converted by `transfer`, and its keys. Writers wait, searches do not."""
         with self._writers:
             return transfer(self._index), KeySet(self._held())
 

@@ -1,8 +1,8 @@
 """Numbers the sources of a prompt, and so the footnotes of the answer: the headers and markers that show a number.
 
-A source keeps its number from the prompt (`[2] report.pdf, pages 3-4`) to the footnote that cites it (`[2]`). Whatever
-writes, reads or removes such a number does it with this module; a decoder that allows markers of presented sources
-only has its own grammar of them (`generation.citation_grammar`).
+A source has one number from the prompt (`[2] report.pdf, pages 3-4`) to the footnote that cites it (`[2]`). All code
+that writes, reads or removes numbers uses this module; a decoder that allows only markers of presented sources
+has its own grammar (`generation.citation_grammar`).
 """
 
 import re
@@ -18,7 +18,7 @@ UNCLOSED_MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\Z")
 """The end of a text that a "]" would turn into a marker."""
 
 MARKER_START = re.compile(r"\[[\d\s,;]{0,24}\Z")
-"""A text that further characters may turn into a marker."""
+"""A text that further characters may complete to a marker."""
 
 _BEFORE_AND_MARKER = re.compile(rf"\s*{MARKER.pattern}")
 # A header is there to name the source; a 4 KB filename must not eat the budget.
@@ -41,7 +41,7 @@ def without_markers(text: str) -> str:
 
 
 def header_of(number: int, chunk: Chunk) -> str:
-    """The line above a source, `[2] report.pdf, pages 3-4 — Revenue`; one line, whatever the names hold."""
+    """The line above a source, `[2] report.pdf, pages 3-4 — Revenue`; always one line."""
     line = f"{marker(number)} {_label(chunk.filename)}"
     if chunk.page_start is not None:
         last = chunk.page_end if chunk.page_end is not None else chunk.page_start

@@ -24,11 +24,11 @@ def convex_combination(
 ) -> list[tuple[int, float]]:
     """Fuse scores, each ranking's divided by its best, by a weighted mean.
 
-    Scores say how much better a passage is, which ranks forget (Bruch, Gai and Ingber 2023, "An
+    Scores show how much better a passage is, which ranks do not (Bruch, Gai and Ingber 2023, "An
     analysis of fusion functions for hybrid retrieval", TOIS, arXiv:2210.11934). Each search's scores
     are put on [0, 1] between the least they can be, 0 for BM25 and `LEAST_COSINE`, and the best of this
-    question. A passage that only the other search found is at most as similar as the last one listed,
-    and taken as such; the lexical search leaves out what shares no word, which is 0.
+    query. A passage found only by keywords has at most the similarity of the last dense hit,
+    which is used for it; one without a shared word has the lexical score 0.
 
     Args:
         dense: (key, cosine) best first, each key once.
@@ -113,11 +113,11 @@ def fetch(search: Callable[[int], tuple[Scores, Keys]], *, k: int, first: int, m
     Args:
         search: The n best as `(n,)` scores and keys, best first, padded with key -1 when fewer match.
         k: Place across which no tie may be cut.
-        first: How many to ask for at first.
+        first: How many to fetch at first.
         most: More than this many cannot match.
 
     Returns:
-        Scores and keys of what was found, best first, at least the best `k` with their ties.
+        Scores and keys of the hits, best first, at least the best `k` with their ties.
     """
     wanted = min(most, first)
     while True:

@@ -1,8 +1,8 @@
 """Chooses the sentences that are repeated after the question, and the sentences nearest to it.
 
-A decoder reads the sources before it knows what is asked. Repeated behind the question, the
-sentences that share most with it are read with the question in mind ("Just read twice", Arora et
-al. 2024, arXiv:2407.05483), and what stands before the question stays the same for every question,
+A decoder reads the sources before the question. Repeated after the question, the
+sentences that share most with it are read with attention to the question ("Just read twice", Arora et
+al. 2024, arXiv:2407.05483), and the text before the question is the same for every question,
 so its keys and values are reused.
 """
 
@@ -18,7 +18,7 @@ from retrieval.words import terms
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """What source `number` says at `span` of its document version, and the line that repeats it."""
+    """The text of source `number` at `span` of its document version, and the line that repeats it."""
 
     number: int
     document_id: str
@@ -35,12 +35,12 @@ def highlights(
     first: Sequence[tuple[int, Span]] = (),
     most: int = 2,
 ) -> tuple[Highlight, ...]:
-    """The sentences that hold what is pointed at, then those that share most with `query`; the best one last.
+    """The sentences with the pointed spans, then those that share most with `query`; the best one last.
 
-    So it stands next to the answer. Every word of the query weighs by its rarity among the sentences
+    The last one is thus next to the answer. A word of the query weighs by its rarity among the sentences
     (`relevance.term_weights`); of equals the first one read wins. A sentence that shares nothing is no
-    highlight unless it is pointed at, nor is one that does not fit what is left of `budget`. Where the
-    sources have no more than `most` sentences there is nothing to point out.
+    highlight unless it is pointed at, nor is one that exceeds the rest of `budget`. Where the
+    sources have no more than `most` sentences there are no highlights.
 
     Args:
         sources: As they are presented.
@@ -94,19 +94,19 @@ def _text(source: Source, span: Span) -> str:
     return chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
 
 
-_AS_NEAR = 0.75  # of the nearest sentence's weight: what another must share to be marked too
+_AS_NEAR = 0.75  # share of the best sentence's weight that another needs to be marked too
 
 
 def nearest_sentences(chunks: Sequence[Chunk], *, query: str, most: int = 2) -> tuple[tuple[Span, ...], ...]:
     """For each chunk the sentences that share most with `query`, in the order of reading.
 
     Every word of the query weighs by its rarity among the sentences of all chunks (`relevance.term_weights`); of
-    equals the first one read is taken. A chunk's heading is taken only where nothing else shares a word, and where
-    nothing does at all, a chunk found by its meaning has none.
+    equals the first one is taken. A chunk's heading is taken only where no other text shares a word, and where
+    not even a heading does, a chunk found by its vector has none.
 
     Args:
         chunks: The passages.
-        query: What was searched for.
+        query: The search query.
         most: Highest number of sentences of one chunk, at least 1.
     """
     units = [[(start, end, terms(chunk.text[start:end])) for start, end in unit_spans(chunk.text)] for chunk in chunks]
@@ -123,6 +123,6 @@ def nearest_sentences(chunks: Sequence[Chunk], *, query: str, most: int = 2) -> 
 
 
 def _is_heading(chunk: Chunk, start: int, end: int) -> bool:
-    """Whether a sentence only repeats a heading that the chunk stands under."""
+    """Whether a sentence only repeats a heading of the chunk."""
     text = chunk.text[start:end].strip("# ").casefold()
     return any(text == heading.casefold() for heading in chunk.heading_path)

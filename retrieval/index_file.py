@@ -70,7 +70,7 @@ def checksums_of(path: Path, *, size: int) -> list[str]:
 class IndexPlan:
     """Flat below `inverted_from` vectors, inverted lists from there on, flat again below `flat_below`.
 
-    The two bounds lie apart so that a collection about their size is not trained again and again.
+    The two bounds differ so that a collection near them is not retrained repeatedly.
     """
 
     inverted_from: int = 50_000
@@ -113,7 +113,7 @@ def save(index: FaissIndex, folder: Path, *, embedder: EmbedderInfo, generation:
     the index wait until its bytes are handed to the system, not until they are on the disk.
 
     Raises:
-        OSError: The disk is full or refuses; what was saved before is still there, or is refused by `load`.
+        OSError: The disk is full or refuses; the earlier save is still there, or is refused by `load`.
     """
     assert index.dim == embedder.dim, "an index holds the vectors of one embedder"
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,11 +150,11 @@ def save(index: FaissIndex, folder: Path, *, embedder: EmbedderInfo, generation:
 def load(folder: Path, *, embedder: EmbedderInfo, generation: int, exact: ExactVectors | None) -> FaissIndex:
     """The index saved in `folder`, if it is whole and belongs to this embedder and generation.
 
-    FAISS sees the file only after its checksums were verified. An inverted index stays in the file,
+    FAISS reads the file only after its checksums were verified. An inverted index stays in the file,
     mapped into memory, and reads `exact` vectors for its final scores; a flat one is read into memory.
 
     Raises:
-        IndexCorrupt: Anything else, an absent folder included; the message says what.
+        IndexCorrupt: Any other defect, an absent folder included; the message names it.
     """
     manifest = read_manifest(folder)
     if manifest is None:
@@ -280,7 +280,7 @@ def _read(path: Path, *, exact: ExactVectors | None) -> FaissIndex:
     """The FAISS index in the file.
 
     Raises:
-        ValueError: There is none, or one of a kind we do not make.
+        ValueError: There is none, or one of a kind that Footnote does not write.
     """
     try:
         raw: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)

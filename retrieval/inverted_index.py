@@ -16,7 +16,7 @@ from retrieval.readers_writer_lock import ReadersWriterLock
 from retrieval.vectors import check_keys, check_query, check_rows
 
 SAMPLE_PER_LIST = 40  # vectors a list is trained on; FAISS advises 39 or more
-_ITERATIONS = 6  # of k-means; later ones move the lists too little to change what is found
+_ITERATIONS = 6  # of k-means; later ones move the lists too little to change the results
 _READ = 24_576  # allowed vectors a search reads: a few milliseconds, and most there are in a small index
 _FEWEST_PROBED = 32
 _AT_ONCE = 1024  # rows a search waits for at most
@@ -42,7 +42,7 @@ class InvertedIndex:
         Args:
             raw: As `train` made it or `write` saved it.
             exact: Where the vectors of candidates are read for their final scores; called by searching threads.
-            mapped: Whether `raw` lies in a mapped file and must be copied before it is changed.
+            mapped: Whether `raw` is in a mapped file and must be copied before it is changed.
 
         Raises:
             ValueError: `raw` is of another kind, or its lists disagree with its count.
@@ -57,7 +57,7 @@ class InvertedIndex:
         self._held = KeySet(_keys_of(raw))
         if len(self._held) != raw.ntotal:
             raise ValueError("the index holds a key twice or has lost one")
-        self._writers = threading.Lock()  # held by whoever writes or saves; searches do not know it
+        self._writers = threading.Lock()  # held while writing or saving, never by searches
         self._lock = ReadersWriterLock()
 
     @classmethod
@@ -70,7 +70,7 @@ class InvertedIndex:
             sample: `SAMPLE_PER_LIST` rows a list are enough.
             lists: How many inverted lists.
             exact: As in the constructor.
-            threads: At most so many work; None means all.
+            threads: The most threads to use; None means all.
 
         Raises:
             ValueError: The sample has too few rows, or a number in it is not finite.
@@ -79,14 +79,14 @@ class InvertedIndex:
         if not 1 <= lists <= len(sample):
             raise ValueError(f"{lists} lists cannot be trained on {len(sample)} vectors")
         dim = sample.shape[1]
-        swig: Any = faiss  # its constructors are rewritten at import and keep what they are given
+        swig: Any = faiss  # its constructors, rewritten at import, keep references to their arguments
         centres = swig.IndexFlatIP(dim)
         raw = swig.IndexIVFScalarQuantizer(
             centres, dim, lists, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
         )
         raw.cp.niter = _ITERATIONS
         raw.cp.spherical = True
-        raw.cp.min_points_per_centroid = 1  # a small sample is our choice; FAISS would print a warning
+        raw.cp.min_points_per_centroid = 1  # the small sample is intended; FAISS would print a warning
         faiss.omp_set_num_threads(threads or os.cpu_count() or 1)
         raw.train(np.ascontiguousarray(sample, dtype=np.float32))
         return cls(raw, exact=exact)
@@ -175,14 +175,14 @@ class InvertedIndex:
 
         Args:
             row: The question, `(dim,)` float32.
-            scores: `(n,)`, by whoever found the keys.
+            scores: `(n,)`, by the search that found the keys.
             keys: `(n,)`, distinct.
         """
         held = self._held.contains(keys)
         return self._rescored(row, scores[held], keys[held]), keys[held]
 
     def copied(self, transfer: Callable[[Any], Copy]) -> tuple[Copy, KeySet]:
-        """What `transfer` makes of the FAISS index, and the keys in it. Writers wait, searches do not."""
+        """The FAISS index as converted by `transfer`, and its keys. Writers wait, searches do not."""
         with self._writers:
             return transfer(self._index), self._held
 
@@ -222,7 +222,7 @@ class InvertedIndex:
         return rescored
 
     def _write(self, ids: Keys, rows: Vectors, lists: Keys) -> None:
-        """Add a few rows whose lists are known, replacing what is held; the caller holds `_writers`."""
+        """Add a few rows to known lists, replacing rows with the same keys; the caller holds `_writers`."""
         replaced = ids[self._held.contains(ids)]
         now = self._held.plus(ids)
         swig: Any = faiss

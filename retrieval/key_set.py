@@ -1,4 +1,4 @@
-"""A frozen set of chunk keys: what a search may return, in the forms an index reads."""
+"""A frozen set of chunk keys that a search may return, in the forms that indexes read."""
 
 from functools import cached_property
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# A bitmap is worth its bytes while a key costs at most 8 of them, as the key itself does.
+# A bitmap pays off while it takes at most 8 bytes a key, as the key itself does.
 _SPARSEST = 64
-_SMALL = 1 << 20  # keys below this make a bitmap of at most 128 KiB, which is always worth it
+_SMALL = 1 << 20  # keys below this make a bitmap of at most 128 KiB, always acceptable
 
 
 class KeySet:
@@ -59,7 +59,7 @@ class KeySet:
 
     @cached_property
     def bitmap(self) -> npt.NDArray[np.uint8] | None:
-        """Bit `key & 7` of byte `key >> 3` says whether `key` is in; `None` when the keys lie too far apart.
+        """Bit `key & 7` of byte `key >> 3` says whether `key` is in; `None` when the keys are too sparse.
 
         Keys are row ids, so they are dense: a million take 125 kB, and the bits are read in a few
         nanoseconds. Negative keys have no bit. Made at first use; two threads may both make it.

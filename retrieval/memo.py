@@ -1,7 +1,7 @@
 """Caches words, sentences and tokens of texts for the duration of an answer.
 
 Within one answer the same sentences are read a dozen times, and the passages that answer one question answer the next.
-What is kept for one tenant is never found by another, in whose waiting time it would be seen.
+Entries of one tenant are never used for another, whose waiting time would reveal them.
 """
 
 from collections.abc import Callable, Iterator

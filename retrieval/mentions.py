@@ -25,20 +25,20 @@ def lift_mentioned(
     """Raise candidates whose heading occurs in the text of the best ones.
 
     A question that takes two passages often shares its words with the first alone; the second is
-    under the name of what connects them, the bridge (Yang et al. 2018, "HotpotQA", EMNLP), and the
-    first says that name. A mention counts by the square of the mentioning passage's score beside the best,
-    and less the more candidates say the same name, nothing when all do. Of the passages under one
+    under the name that connects them, the bridge (Yang et al. 2018, "HotpotQA", EMNLP), and the
+    first has that name. A mention weighs by the square of the mentioning passage's score over the best one's,
+    less the more candidates have the same name, and 0 when all do. Of the passages under one
     name the best is raised.
 
     Args:
         ranking: (key, score) best first, scores in [0, 1].
         texts: (innermost heading or "", text) by key; those of the first `CANDIDATES` suffice, a key that is
             not there stays where it is.
-        weight: What a mention by the best passage adds, as a share of that one's score.
+        weight: The increase by a mention in the best passage, as a share of that passage's score.
 
     Returns:
-        Every key of `ranking`, best first, ties by key ascending; the very same where nobody mentions
-        anybody. Scores stay in [0, 1]: divided by the best where that went beyond 1.
+        Every key of `ranking`, best first, ties by key ascending; unchanged where no passage mentions
+        another. Scores stay in [0, 1]: divided by the best where that exceeds 1.
     """
     candidates = [(key, score) for key, score in ranking[:CANDIDATES] if key in texts]
     if len(candidates) < 2 or candidates[0][1] <= 0.0:
@@ -85,7 +85,7 @@ class _Said:
 
 @remembered
 def _name(heading: str) -> str:
-    """A heading as `_words` writes it, without what stands in parentheses; "" if that is too short."""
+    """A heading as `_words` writes it, without text in parentheses; "" if that is too short."""
     name = _words(_PARENTHESES.sub(" ", heading)) if heading else ""
     letters = sum(map(len, name.split())) + len(_IDEOGRAPH.findall(name))
     return name if letters >= _LEAST_LETTERS else ""

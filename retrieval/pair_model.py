@@ -11,7 +11,7 @@ from retrieval.weights import digest, fastest_dtype, folder_of, loading
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 
-# What a cross-encoder's configuration names as its architecture: one trained to classify pairs, or to say yes or no.
+# Architectures in a cross-encoder's configuration: trained to classify pairs, or to answer yes or no.
 _ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
 
 
@@ -45,8 +45,8 @@ def load_pair_model(
         model: A folder with a cross-encoder, or an id such as `cross-encoder/ms-marco-MiniLM-L6-v2`.
         device: "auto" takes a GPU when there is one.
         dtype: Of the arithmetic; "auto" is half precision where the hardware multiplies it.
-        local_files_only: Never ask the network.
-        refusals: How to say no.
+        local_files_only: Never use the network.
+        refusals: The error type and messages.
 
     Raises:
         RetrievalError: `refusals.error`: there is no such model here, it cannot be loaded, or it has no head for pairs.

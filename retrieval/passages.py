@@ -132,7 +132,7 @@ class _Print:
         if self.words == other.words:
             return True
         fewer, more = sorted((len(self.words), len(other.words)))
-        if self.numbers != other.numbers or fewer < more / 2:  # cheap, and far from alike
+        if self.numbers != other.numbers or fewer < more / 2:  # a cheap test that excludes dissimilar texts
             return False
         own, others = self._shingles(), other._shingles()
         return bool(own) and len(own & others) >= _NEARLY_ALL * len(own | others)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Keys: TypeAlias = npt.NDArray[np.int64]
 ExactVectors: TypeAlias = Callable[[Keys], tuple[Keys, Vectors]]
-"""Those of the keys whose vector is known, `(n,)`, and the vectors, `(n, dim)` float32."""
+"""The keys that have a stored vector, `(n,)`, and the vectors, `(n, dim)` float32."""
 Station: TypeAlias = Callable[[str], AbstractContextManager[object]]
-"""Times a block, by the name of what is done in it."""
+"""Times a block under the name of its activity."""
 
 
 class Embedder(Protocol):
@@ -134,7 +134,7 @@ class Reranker(Protocol):
 
     @property
     def model(self) -> str:
-        """What the model is called."""
+        """The model's name."""
         ...
 
     @property
@@ -165,7 +165,7 @@ class SpanReader(Protocol):
 
     @property
     def model(self) -> str:
-        """What the model is called."""
+        """The model's name."""
         ...
 
     @property
@@ -175,7 +175,7 @@ class SpanReader(Protocol):
 
     @property
     def threshold(self) -> float:
-        """The least probability of an answer, of several passages the best one's, with which one should be given."""
+        """The least probability of an answer, the best passage's of several, from which on to answer."""
         ...
 
     def count_tokens(self, question: str, passages: Sequence[str]) -> int:
@@ -206,7 +206,7 @@ class EntailmentJudge(Judge, Protocol):
 
     @property
     def model(self) -> str:
-        """What the model is called."""
+        """The model's name."""
         ...
 
     @property

@@ -20,9 +20,9 @@ class EmbeddedQuery:
 class QueryCache:
     """An `Embedder` that wraps another one and caches the vectors of the last `size` questions.
 
-    Questions are told apart by their exact text and by who may share them: what one tenant asked must not
-    be seen in another's bill or waiting time. Safe to call from several threads; two that ask the
-    same new question at once may both compute it, and both are told its tokens.
+    The key is the exact text and the tenant: one tenant's questions must not
+    show in another's bill or waiting time. Safe to call from several threads; two that embed the
+    same new question at once may both compute it, and both get its token count.
     """
 
     def __init__(self, embedder: Embedder, *, size: int) -> None:

@@ -8,7 +8,7 @@ from threading import Condition
 class ReadersWriterLock:
     """Many readers or one writer hold the lock; a waiting writer goes before new readers, so it never starves.
 
-    Not reentrant: a thread that holds it must not ask for it again (Courtois, Heymans and Parnas
+    Not reentrant: a thread that holds it must not acquire it again (Courtois, Heymans and Parnas
     1971, "Concurrent control with readers and writers", the second problem).
     """
 
@@ -41,7 +41,7 @@ class ReadersWriterLock:
                 self._writing = True
             finally:
                 self._writers_waiting -= 1
-                self._changed.notify_all()  # had the wait been interrupted, readers would wait for nobody
+                self._changed.notify_all()  # after an interrupted wait, readers would wait forever
         try:
             yield
         finally:

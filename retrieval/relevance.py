@@ -25,7 +25,7 @@ def term_weights(query: str, texts: Sequence[AbstractSet[str]]) -> dict[str, flo
 
     This is BM25's inverse document frequency (Robertson and Zaragoza 2009, "The probabilistic
     relevance framework", in the form that stays positive) with the retrieved passages as the
-    collection: a word they all share does not tell their sentences apart.
+    collection: a word they all share does not distinguish their sentences.
     """
     wanted = terms(query)
     found = Counter(term for text in texts for term in text & wanted)
@@ -47,9 +47,9 @@ def odds(*, rank: int, closeness: float, share: float, best_share: float, tokens
     Args:
         rank: Of its hit, 0 is best.
         closeness: Its hit's fused score as a share of the best hit's, in [0, 1].
-        share: Of the question's term weight that the sentence speaks about, in [0, 1].
-        best_share: The largest share of any sentence of its hit: what a sentence beside a match lacks.
-        tokens: Of the sentence; a longer one says more.
+        share: Share of the question's term weight that the sentence covers, in [0, 1].
+        best_share: The largest share of any sentence of its hit, which also favours sentences near a match.
+        tokens: Tokens of the sentence; a longer one contains more.
     """
     logit = (
         _BIAS

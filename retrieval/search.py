@@ -81,9 +81,9 @@ class Search:
         convex combination of both searches' scores, in [0, 1], raised for passages that the best ones
         mention, or their reciprocal-rank score where the
         lexical scores have no ratio scale; alone, a search is fused with nothing. A blank query and an
-        empty scope have no hits and cost nothing; a query beyond the embedder's limit is cut by the
-        embedder, and `embedding_tokens` counts what it read: nothing for a query
-        the same tenant asked a moment ago, or whose `vector` is given.
+        empty scope have no hits and use no tokens; a query beyond the embedder's limit is cut by the
+        embedder, and `embedding_tokens` counts the tokens it read: 0 for a query
+        of the same tenant that is cached, or whose `vector` is given.
 
         Raises:
             ValueError: `top_k` or `candidates` is below 1.

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# Worth per token would buy the many cheap sentences of which none says much; worth alone, the long ones.
+# Worth per token would favour many short sentences with little content; worth alone, the long ones.
 _THRIFT = 0.7
 
 

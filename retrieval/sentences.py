@@ -6,7 +6,7 @@ from itertools import pairwise
 from retrieval.memo import remembered
 from retrieval.words import word_spans
 
-MOST_WORDS = 120  # of what is read, kept or left as one: a text without full stops is taken in parts
+MOST_WORDS = 120  # longest unit that is read, kept or dropped as one: a text without full stops is split
 
 # Full stops of scripts nupunkt was not made for: CJK, Arabic, Urdu, Devanagari, Armenian, Ethiopic,
 # Burmese, Khmer. They end a sentence with or without a space behind them, closing marks included.
@@ -20,7 +20,7 @@ _ITEM = re.compile(r"(?:[-*•‣▪◦–+>]|#{1,6}|\(?(?:\d{1,3}|[A-Za-z]|[ivx
 _WIDE_LINE = 40
 _NARROW_LINE = 20
 
-# What ends a clause, best first: a line, then a mark with white space behind it, then white space.
+# Ends of a clause, best first: a line break, then a mark before white space, then white space.
 # Marks of scripts without spaces end one by themselves.
 _CLAUSE_ENDS = [re.compile(r"\n+"), re.compile(r"[;:,،؛](?=\s)|[；：，、]"), re.compile(r"\s+")]
 
@@ -60,10 +60,10 @@ def _sentences(text: str) -> tuple[tuple[int, int], ...]:
 def unit_spans(text: str, *, most_words: int = MOST_WORDS) -> list[tuple[int, int]]:
     """`[start, end)` of every sentence of `text`, one of more than `most_words` words in parts of at most so many.
 
-    Thai has no full stops, logs and tables may have none, and a text may be a trap: what a reader
-    cannot do without must not hang on one endless sentence. A part ends at the last line break in
+    Thai has no full stops, logs and tables may have none, and a text may be hostile: a necessary
+    step must not depend on one endless sentence. A part ends at the last line break in
     its second half, else the last mark, else the last white space, else after a word; where words
-    have no spaces every character counts as one.
+    have no spaces every character counts as a word.
     """
     if most_words == MOST_WORDS:
         return list(_units(text))

@@ -17,7 +17,7 @@ class Calibration:
     """Platt scaling (Platt 1999) of a reader's margin, fitted on questions kept out of its training.
 
     The probability that a passage holds an answer is `1 / (1 + exp(-(slope * margin + bias)))`, the margin being
-    how much likelier the best span is than none, in log-odds. `threshold` in [0, 1] is the least probability
+    log-odds of the best span against no answer. `threshold` in [0, 1] is the least probability
     with which an answer should be given.
     """
 
@@ -58,7 +58,7 @@ class ReaderConfig:
 
 
 QUESTION_TOKENS = 64
-WINDOW_TOKENS = 320  # of question, passage and what separates them; no training example is longer
+WINDOW_TOKENS = 320  # of question, passage and separators; no training example is longer
 OVERLAP_TOKENS = 64
 MOST_ANSWER_TOKENS = 40
 _FORBIDDEN = -1e4

@@ -59,7 +59,7 @@ class EncoderSpanReader:
         Args:
             model: The model, on its device.
             tokenizer: Of the BERT kind, without truncation and padding.
-            name: What the reader is called.
+            name: The reader's name.
             revision: Identifies its weights.
             calibration: Turns margins into probabilities.
             batch_tokens: Most tokens of one batch, padding included; a longer window goes alone.
@@ -90,12 +90,12 @@ class EncoderSpanReader:
         device: Device = "auto",
         dtype: Dtype = "auto",
     ) -> "EncoderSpanReader":
-        """Load the base model and lay the trained weights over it.
+        """Load the base model and replace its upper layers by the trained weights.
 
         Args:
-            folder: What `save_reader` wrote.
+            folder: The folder written by `save_reader`.
             base_folder: The embedder the reader was trained from, as a local folder.
-            name: What the reader is called; its folder's name when empty.
+            name: The reader's name; its folder's name when empty.
             calibration: Turns margins into probabilities.
             device: "auto" takes a GPU when there is one.
             dtype: Of the arithmetic; "auto" is half precision where the hardware multiplies it.
@@ -126,7 +126,7 @@ class EncoderSpanReader:
             model.to(device="cuda" if on_cuda else "cpu", dtype=getattr(torch, chosen)),
             tokenizer,
             name=name,
-            # The lower layers are the base's, so both make the reader what it is.
+            # The lower layers are the base's, so the reader's identity includes both.
             revision=hashlib.sha256(revisions.encode()).hexdigest()[:16],
             calibration=calibration,
             batch_tokens=CUDA_BATCH_TOKENS if on_cuda else CPU_BATCH_TOKENS,
@@ -134,7 +134,7 @@ class EncoderSpanReader:
 
     @property
     def model(self) -> str:
-        """What the reader is called."""
+        """The reader's name."""
         return self._name
 
     @property
@@ -144,7 +144,7 @@ class EncoderSpanReader:
 
     @property
     def threshold(self) -> float:
-        """The least probability of an answer, of several passages the best one's, with which one should be given."""
+        """The least probability of an answer, the best passage's of several, from which on to answer."""
         return self._calibration.threshold
 
     def count_tokens(self, question: str, passages: Sequence[str]) -> int:
@@ -223,7 +223,7 @@ def _plain_tokenizer(base_folder: Path) -> Tokenizer:
         raise ValueError(f"no tokenizer in {file.name}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    # A passage that says "[SEP]" says so in letters: only `windows_of` ends a question.
+    # "[SEP]" in a passage is plain text: only `windows_of` ends a question.
     tokenizer.encode_special_tokens = True
     return tokenizer
 

@@ -48,7 +48,7 @@ class Documents:
 
 
 class _Blanks(dict[int, int]):
-    """For `str.translate`: letters, digits and marks stay, all else becomes a blank. Fills as characters are met.
+    """For `str.translate`: letters, digits and marks stay, all else becomes a blank. Filled lazily.
 
     tantivy's tokenizer by regular expression takes half of the time of an index; cutting at blanks takes a quarter
     of that.

@@ -29,7 +29,7 @@ def verify(folder: Path) -> None:
 
     Raises:
         IndexCorrupt: A file is missing, cut off or changed.
-        OSError, ValueError, KeyError, TypeError: A file cannot be read or says nothing sensible.
+        OSError, ValueError, KeyError, TypeError: A file cannot be read or has invalid content.
     """
     for file in _segment_files(folder):
         _verify(file)
@@ -68,7 +68,7 @@ def _verify(path: Path) -> None:
 
 
 MANIFEST = "footnote.json"
-_HEAP_BYTES = 64 << 20  # what a writer gathers before it writes a segment
+_HEAP_BYTES = 64 << 20  # memory that a writer fills before it writes a segment
 _LISTED_KEYS = 4096  # a scope up to here is asked for by key, a larger one read off a longer ranking
 _SPARE = 16  # hits looked at beyond those wanted, to settle ties
 _DEEP = 1 << 16  # ranks; ties that reach deeper are settled by tantivy's order
@@ -80,7 +80,7 @@ class TantivyIndex:
 
     Words are runs of letters, digits and marks, in lower case, without diacritics, stemmed by
     Porter's English rules; BM25 (Robertson and Zaragoza 2009, k1 = 1.2, b = 0.75) over headings and
-    text as one field, headings counted three times. What has no words, or hides in one, is in a
+    text as one field, headings counted three times. Text without words, or inside one, is in a
     second field; see `retrieval.terms.inner_parts`.
     """
 
@@ -118,7 +118,7 @@ class TantivyIndex:
         """The index in `folder` as its last commit left it, after every checksum was verified.
 
         Raises:
-            IndexCorrupt: It is absent, damaged or of another format; the message says what.
+            IndexCorrupt: It is absent, damaged or of another format; the message says which.
         """
         import tantivy
 
@@ -147,7 +147,7 @@ class TantivyIndex:
         return np.array(found, dtype=np.int64)
 
     def add(self, entries: Iterable[LexicalEntry]) -> None:
-        """Add chunks whose keys are not held, to be found after the next `commit`; `remove` first what is replaced."""
+        """Add chunks with new keys, to be found after the next `commit`; `remove` replaced ones first."""
         with self._writing:
             for entry in entries:
                 self._writer.add_document(self._documents.of(entry))
@@ -162,7 +162,7 @@ class TantivyIndex:
         """Commits additions and removals: they become durable and visible to the next search.
 
         Raises:
-            OSError, ValueError: The disk is full or refuses; the last commit still stands.
+            OSError, ValueError: The disk is full or refuses; the last commit is kept.
         """
         with self._writing:
             self._writer.commit()
@@ -182,7 +182,7 @@ class TantivyIndex:
 
         Args:
             query: Cut to its first 64 telling words.
-            tenant_id: Whose chunks.
+            tenant_id: The tenant of the chunks.
             collection_ids: In which collections; `None` for all.
             allowed: Keys the search is restricted to, as a vector index is; `None` for all.
             k: How many; that many come back when as many match.

@@ -64,7 +64,7 @@ class DocumentFrequencies:
         """The factor for each term's score that corrects its rarity to the scope; absent terms are left out.
 
         tantivy weighs a term by its inverse document frequency in the whole index. The ratio of the scope's to that
-        makes the score what an index of the scope alone would give, but for the average length, which stays the
+        makes the score that of an index of the scope alone, but for the average length, which stays the
         index's.
         """
         conditions = scope.conditions(self._schema)
@@ -101,7 +101,7 @@ class DocumentFrequencies:
         all_of = [*conditions, self.query(term)] if term is not None else conditions
         matching = tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in all_of])
         result = searcher.search(tantivy.Query.const_score_query(matching, 0.0), limit=1, count=True)
-        count = int(result.count or 0)  # type: ignore[attr-defined]  # the stubs forget it
+        count = int(result.count or 0)  # type: ignore[attr-defined]  # missing in the stubs
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known[scope, term] = count
@@ -110,7 +110,7 @@ class DocumentFrequencies:
     def _total(self, searcher: "tantivy.Searcher", terms: Iterable[Term]) -> int:
         """The number of chunks tantivy counts with: those removed are in it until their segment is merged.
 
-        Only an explained score tells it.
+        Only the explanation of a score has it.
         """
         for term in sorted(terms, key=lambda each: searcher.doc_freq(*each)):
             hits = searcher.search(self.query(term), limit=1, count=False).hits

@@ -1,4 +1,4 @@
-"""The data types of retrieval. Imports none of our modules, so any module may import it."""
+"""The data types of retrieval. Imports no module of Footnote, so any module may import it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage of one document version: the unit we embed, search and cite.
+    """A passage of one document version: the unit that is embedded, searched and cited.
 
     `text` is exactly `content[start_char:end_char]` of that version's canonical text; offsets
-    count Unicode code points. `key` is the integer the vector index and the store know it by.
+    count Unicode code points. `key` is its integer in the vector index and the store.
     """
 
     key: int
@@ -117,8 +117,8 @@ class Span:
 class Source:
     """One numbered source as the generator reads it: `header` then `body`.
 
-    `spans` are the kept passages in document order; `body` shows them joined by an ellipsis, or what was
-    written to stand for some of them.
+    `spans` are the kept passages in document order; `body` has them joined by an ellipsis, or a summary
+    in place of some of them.
     `tokens` is `count_tokens(header) + count_tokens(body)`, the two being tokenised apart.
 
     Chunks that overlap or touch are one source. Then `hit` is the best of them with a chunk that
@@ -137,7 +137,7 @@ class Source:
     chunks: tuple[Chunk, ...] = ()
 
     def chunk_at(self, span: Span) -> Chunk:
-        """The found chunk that holds most of `span`, the first of equals: what a citation of it names."""
+        """The found chunk that holds most of `span`, the first of equals; a citation of the span names it."""
 
         def shared(chunk: Chunk) -> int:
             return min(span.end_char, chunk.end_char) - max(span.start_char, chunk.start_char)
@@ -149,7 +149,7 @@ class Source:
 class Dropped:
     """A hit that did not become a source, and the reason.
 
-    budget: none of its text is in the context. duplicate: a better hit says the same. merged: its
+    budget: none of its text is in the context. duplicate: a better hit has the same text. merged: its
     text is in the source of a better hit that it overlaps or touches.
     """
 
@@ -161,7 +161,7 @@ class Dropped:
 class Context:
     """The generator's context: `[n]` in the answer refers to `sources[n - 1]`.
 
-    `tokens` is what it costs, `retrieved_tokens` what all hits, each with a header, would have.
+    `tokens` are its tokens, `retrieved_tokens` those of all hits, each with a header.
     """
 
     sources: tuple[Source, ...]

@@ -10,7 +10,7 @@ def folder_of(model: str, *, local_files_only: bool = True) -> Path:
     """The folder of a model given as a folder or by its Hugging Face id.
 
     Raises:
-        OSError, ValueError: It is not here and, with `local_files_only`, nobody is asked for it.
+        OSError, ValueError: It is not on this machine, and cannot or must not be downloaded.
     """
     if Path(model).is_dir():
         return Path(model)

@@ -23,7 +23,7 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a list of a hundred quoted words is no easier to read
 )
 
-# Who is meant stands elsewhere in the text. A search that leaves these out too finds no better (docs/EXPERIMENTS.md).
+# Their referents are elsewhere in the text. A search without them finds no better (docs/EXPERIMENTS.md).
 _PRONOUNS = frozenset(("he", "her", "his", "she", "us"))
 
 
@@ -36,7 +36,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 def terms(text: str) -> frozenset[str]:
     """Terms to compare texts by: folded words without plural endings, character pairs in unspaced scripts.
 
-    Stop words and pronouns are left out, unless there is nothing else.
+    Stop words and pronouns are left out, unless the text has no other words.
     """
     found: set[str] = set()
     for match in _TERM.finditer(text):
@@ -50,7 +50,7 @@ def terms(text: str) -> frozenset[str]:
 
 
 def _singular(word: str) -> str:
-    """The S-stemmer (Harman 1991, "How effective is suffixing?"): plural endings off, nothing else."""
+    """The S-stemmer (Harman 1991, "How effective is suffixing?"): removes plural endings only."""
     if len(word) <= 3:
         return word
     if word.endswith("ies") and not word.endswith(("eies", "aies")):

@@ -96,7 +96,7 @@ class Admission:
         """Count a request, read its body and wait for its slots; inside the block it holds them.
 
         Args:
-            principal: The caller, whose limits and whose place in the queue count.
+            principal: The caller; its limits apply, and its place in the queue.
             generates: Whether the request needs the engine.
             deadline: The `time.monotonic` second until which it may wait.
             body: Reads the request's body; called once there is room. Its exceptions are passed on.

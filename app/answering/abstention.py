@@ -1,6 +1,6 @@
 """Decides whether Footnote answers or refuses: four stages, in the order in which a question meets them.
 
-1. **Evidence**, before a model reads the sources (`with_evidence`). Score: how much the best passage found is about
+1. **Evidence**, before a model reads the sources (`with_evidence`). Score: how relevant the best passage is to
    the question (`evidence_score`). Below `FOOTNOTE_MIN_EVIDENCE` no source is shown. Unless the question asks for an
    answer anyway (`on_no_evidence`), nothing is generated: stage "retrieval", reason "no_evidence",
    `refusals.no_evidence`.
@@ -43,7 +43,7 @@ from retrieval.memo import remembered
 from retrieval.types import Context, Hit
 from retrieval.words import STOP_WORDS, terms
 
-# Chosen on questions against their own corpus and against others' (docs/EXPERIMENTS.md): a cosine alone tells
+# Chosen on questions against their own and other corpora (docs/EXPERIMENTS.md): a cosine alone separates
 # them apart worse (area under ROC .966 against .981), and weights from .3 to .7 alike.
 _WORDS = 0.3
 # Identifiers and rare names embed poorly, and a purely lexical search has only words: two thirds of them are .3.
@@ -88,10 +88,10 @@ def with_evidence(question: str, hits: tuple[Hit, ...], *, minimum: float) -> tu
 
 
 def evidence_score(question: str, hits: Sequence[Hit]) -> float:
-    """How much the best of the hits is about `question`, in [0, 1]; 0 when there are none.
+    """Relevance of the best hit to `question`, in [0, 1]; 0 when there are none.
 
     The mean of cosine similarity and the share of the question's content words that the passage holds,
-    weighted 1 to .3; for a hit that only words found, .45 of that share.
+    weighted 1 to .3; for a hit of the keyword search alone, .45 of that share.
     """
     asked = _content_terms(question)
     return max((_score(asked, hit) for hit in hits), default=0.0)
@@ -148,14 +148,14 @@ def without_generation(
     located: Located | None,
     selection: Selection | None,
 ) -> Verdict:
-    """Why no model was called: a dry run, a refusal, or an answer by quotes.
+    """The verdict where no model was called: a dry run, a refusal, or an answer by quotes.
 
     Args:
         question: As it was asked.
-        evidence: What stage 1 reported.
+        evidence: The report of stage 1.
         context: The sources presented, none where stage 1 refused.
-        located: What the span reader found, None where it did not read.
-        selection: What was selected to be quoted, None where a language model answers.
+        located: The span reader's findings, None where it did not read.
+        selection: The selected quotes, None where a language model answers.
     """
     stage: Stage | None = None if context.sources else "retrieval"
     if question.dry_run:
@@ -181,13 +181,13 @@ def after_generation(
     threshold: float | None,
     failed: bool,
 ) -> Verdict:
-    """Whether what a model wrote is an answer.
+    """The verdict on a generated text: an answer or a refusal.
 
     Args:
         writer: Has written the whole answer.
         completion: How generation ended.
-        context: The sources presented; without any, a model answers from what it has learned and cannot refuse.
-        located: What the span reader found, None where it did not read.
+        context: The sources presented; without any, a model answers from its training and cannot refuse.
+        located: The span reader's findings, None where it did not read.
         threshold: The first token's, None where the model chose.
         failed: Whether generation failed; then no stage is reported.
     """

@@ -106,12 +106,12 @@ _ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value}
 
 @dataclass(frozen=True, slots=True)
 class AbstentionReport:
-    """Where answering was given up, and on what score.
+    """The stage that refused the answer, with its score and threshold.
 
-    `stage` is None when it was not. `score` is compared with `threshold`: where nothing was read how much
-    evidence was found, which must reach it; otherwise the probability that the sources hold no answer, the
-    reader's, or the model's of refusing, which must stay below it. `score` is None where there is none (a remote
-    model's), `threshold` where the model decides.
+    `stage` is None without a refusal. In stage "retrieval" `score` is the amount of
+    evidence, which must reach `threshold`. Else it is the probability that the sources hold no answer, by the
+    span reader or by the model, which must be below `threshold`. `score` is None where none is known (a remote
+    model), `threshold` where the model decides.
     """
 
     stage: Stage | None = None
@@ -123,9 +123,9 @@ class AbstentionReport:
 class Answer:
     """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
 
-    `standalone_question` is what the question was rewritten to, None where it stood alone as it was asked.
-    `logprobs` are of every token generated, where they were asked for and anything was. `quoted` is what Footnote
-    itself quoted from the sources, no model having written it.
+    `standalone_question` is the rewritten question, None where no rewriting was needed.
+    `logprobs` are of every generated token, where they were requested. `quoted` are the spans that Footnote
+    quoted from the sources without a model.
     """
 
     id: str
@@ -149,5 +149,5 @@ class Answer:
 
     @property
     def whole(self) -> bool:
-        """Whether it came to its end: not to an error, a deadline or a cancellation."""
+        """Whether it is complete: ended by no error, deadline or cancellation."""
         return self.error is None and self.finish_reason in _ENDED

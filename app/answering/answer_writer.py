@@ -40,7 +40,7 @@ class AnswerWriter:
         memory: Memory = nullcontext,
         models: MeteredModels | None = None,
     ) -> None:
-        """`memory` opens the cache of what is computed about texts; `models` verify, and count what they read."""
+        """`memory` opens the cache of computations on texts; `models` verify, and count the tokens they read."""
         self.footnotes = footnotes
         self.selection: Selection | None = None
         self._memory = memory
@@ -78,11 +78,11 @@ class AnswerWriter:
                 try:
                     selection = quoter.select(question, prepared.context, prepared.located, call=call)
                 except (BudgetExceeded, StoreUnavailable):
-                    return pending  # the answer stands without quotes
+                    return pending  # the answer is kept without quotes
                 if not selection.quotes:
                     return pending
                 self.selection = selection
-                # As separate quotes the likeliest comes first; quotes that are the answer stand in reading order.
+                # Separate quotes are in order of probability; quotes that are the answer are in reading order.
                 found = block_quotation(selection.likeliest_first, form=question.format, pages=prepared.pages)
                 text = self.footnotes.quote(*found)
             return text if withheld else pending + text
@@ -106,7 +106,7 @@ class AnswerWriter:
 def begin(prepared: Prepared, *, verification: Verification | None, memo: Memo) -> AnswerWriter:
     """The writer of a question's answer; without `verification` it verifies by words alone.
 
-    `memo` caches what is computed about texts on the way.
+    `memo` caches computations on texts.
     """
     memory = partial(memo.of, prepared.question.principal.tenant_id)
     question, sources = prepared.question, prepared.context.sources

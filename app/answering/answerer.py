@@ -58,7 +58,7 @@ class Answerer:
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
     ) -> None:
-        """Configure what is optional.
+        """Configure the optional parts.
 
         A quoter makes its `calls`: it answers in the engine's place, or quotes behind answers of which nothing is
         verified. Without a rewriter follow-ups are rewritten by rules; without conversations there are none. Without

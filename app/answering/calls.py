@@ -34,7 +34,7 @@ class CallNumber(IntEnum):
 
 
 class Settler:
-    """The engine's `Observer` for one ledger row: settles it with what the engine reports.
+    """The engine's `Observer` for one ledger row: settles it with the counts that the engine reports.
 
     >>> settler = Settler(ledger, reservation.event_id)
     >>> stream = engine.submit(request, observer=settler)
@@ -56,11 +56,11 @@ class Settler:
         self._server_stops = True
 
     def checkpoint(self, request_id: str, generated_tokens: int) -> None:  # noqa: ARG002 - the row is known already
-        """Write the count of a running generation down, so that a crash loses at most the tokens since."""
+        """Store the count of a running generation, so that a crash loses at most the tokens since."""
         self._ledger.checkpoint(self._event_id, output_tokens=generated_tokens)
 
     def finish(self, completion: Completion) -> None:
-        """Settle the row with what was really generated and delivered."""
+        """Settle the row with the tokens that were generated and delivered."""
         record_generation(self._work, completion)
         with self._work.active():
             self._ledger.settle(

@@ -84,7 +84,7 @@ class BuiltContext:
 
 
 class ContextBuilder:
-    """Presents hits to a generator; where quotes are the answer nobody reads a prompt and there is none."""
+    """Builds the sources and prompt of a generator; where quotes are the answer there is no prompt."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class ContextBuilder:
         locator: Locator | None,
         quoter: Quoter | None,
     ) -> None:
-        """Without a summariser what does not fit is dropped; without a locator words alone say where to look.
+        """Without a summariser hits that do not fit are dropped; without a locator words select highlights.
 
         A quoter with the call FIND_SENTENCES points at sentences where a few words cannot answer a question.
         """
@@ -179,7 +179,7 @@ class ContextBuilder:
             return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
 
     def _located(self, question: Question, found: Summarised) -> Located | None:
-        """The spans that answer; None where some sources are summaries, whose words stand in no document."""
+        """The spans that answer; None where some sources are summaries, whose words are in no document."""
         if self._locator is None or found.chunk_ids or found.cancelled:
             return None
         sources = found.context.sources
@@ -233,7 +233,7 @@ def _best_first(sources: Sequence[Source]) -> list[int]:
 
 
 def _pointed(located: Located | None) -> Sequence[AnswerSpan]:
-    """What the generator is pointed at: the likeliest words, or more than one sentence where words do not settle it."""
+    """The pointers in the prompt: the likeliest words, or several sentences where words do not decide."""
     if located is None:
         return ()
     return located.likely[: 1 if located.decides else _SENTENCES]

@@ -17,7 +17,7 @@ from retrieval.types import Span
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """The fields of an `Answer` beside its text and footnotes, as they were when it ended.
+    """The fields of an `Answer` other than its text and footnotes, with their values at its end.
 
     Its bill is the one the client was sent; after a correction of prices the ledger's may differ.
     """
@@ -113,7 +113,7 @@ class Conversations:
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:
     """The last complete turns with at most `budget` tokens together, oldest first.
 
-    Questions stand in their rewritten form, so that they are understood without the turns that are left out.
+    Questions are in their rewritten form, so that they are understood without the omitted turns.
     """
     chosen: list[Message] = []
     for turn in reversed(turns):

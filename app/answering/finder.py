@@ -51,7 +51,7 @@ class Finder:
         self._candidates = rerank_candidates
 
     def find(self, question: Question) -> Found:
-        """At most `question.top_k` hits, reranked unless the question says no or there is no reranker.
+        """At most `question.top_k` hits, reranked unless the question forbids it or there is no reranker.
 
         Raises:
             InvalidRequest: The question requires reranking and no reranker is configured; no model was called.

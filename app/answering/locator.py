@@ -36,7 +36,7 @@ class Located:
     Attributes:
         spans: Likeliest first.
         threshold: The least probability of the likeliest span with which an answer should be given.
-        tokens: What the model read.
+        tokens: Number of tokens the model read.
         decides: Whether the question is refused where no span reaches the threshold; otherwise the generator decides.
     """
 
@@ -57,7 +57,7 @@ class Located:
 
     @property
     def refuses(self) -> bool:
-        """Whether the question is to be refused for want of a likely span."""
+        """Whether the question is to be refused because no span is likely enough."""
         return self.decides and not self.likely
 
 
@@ -112,11 +112,11 @@ class Locator:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A source as the span reader reads it: its innermost heading, which may name its subject, and what it shows.
+    """A source as the span reader reads it: its innermost heading, which may name its subject, and its text.
 
     Attributes:
         source: The source.
-        text: What the span reader reads.
+        text: The text that the span reader reads.
         pieces: For each presented span its first character in `text`, and the span in the document version.
     """
 

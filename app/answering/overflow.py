@@ -19,7 +19,7 @@ from retrieval.words import word_spans
 class LeftOut:
     """Sentences of a passage that no source shows.
 
-    `spans` are document offsets in order, `text` is what lies there, joined by ellipses; `source` shows
+    `spans` are document offsets in order, `text` is their text, joined by ellipses; `source` shows
     the rest of the passage, and is None where the passage was dropped altogether.
     """
 

@@ -1,7 +1,7 @@
 """Converts Markdown to plain text, piece by piece: removes the marks and keeps the marked text.
 
 The constructs are CommonMark's (spec.commonmark.org, 0.31) and GitHub's tables. They are recognised by the text
-beside a mark, never by a later paragraph, so that text can be shown while it is generated. A footnote marker such as
+next to a mark, never by a later paragraph, so that text can be shown while it is generated. A footnote marker like
 `[1]` is no Markdown and stays.
 """
 

@@ -1,4 +1,4 @@
-"""A question ready to be answered: its sources, its prompt, what finding them cost, and the call that generates."""
+"""A question ready to be answered: its sources, its prompt, the cost of finding them, and the generating call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,7 @@ class Prepared:
     """A question that was accepted, with all that its answer is made from.
 
     `call` is None where no model generates: no evidence, a dry run, a span reader that found no answer, or an answer
-    by quotes, which are in `selection`. `evidence` is the score of what was found. `abstention_threshold` is the
+    by quotes, which are in `selection`. `evidence` is the score of the hits. `abstention_threshold` is the
     probability of a refusal from which on the engine refuses; None leaves that to the model.
     """
 

@@ -19,7 +19,7 @@ JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
 DEFAULT_WORDING = Wording()
 # An adapter is trained with one layout and wording, and works with no other: a change needs a new number.
 LAYOUT = "2"
-# A source's text stands between fences and cannot contain one, so that instructions in it are quoted text.
+# A source's text is between fences and cannot contain one, so that instructions in it are quoted text.
 FENCE = '"""'
 _GAPS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _TRAILING = re.compile(r"[ \t]+(?=\n)")
@@ -182,7 +182,7 @@ def build_prompt(
 
 
 def quoted(text: str) -> str:
-    """The text of a document as it stands between fences: without fences, and without superfluous white space.
+    """The text of a document to put between fences: without fences, and without superfluous white space.
 
     Indentation stays, since it matters in code.
     """
@@ -197,12 +197,12 @@ def shown(tokenizer: Tokenizer, *, header: str, body: str) -> list[int]:
 
 
 def fence_tokens(tokenizer: Tokenizer) -> int:
-    """The tokens of a source beside its header and body."""
+    """The tokens of a source other than its header and body."""
     return tokenizer.count(_OPENING) + tokenizer.count(_CLOSING)
 
 
 def pointing_tokens(tokenizer: Tokenizer, wording: Wording) -> int:
-    """The most tokens of highlights and pointers beside their own lines."""
+    """The most tokens of highlights and pointers other than their own lines."""
     before = max(tokenizer.count(_before_pointers(wording, highlights)) for highlights in (True, False))
     return tokenizer.count(_above_highlights(wording)) + before
 
@@ -223,7 +223,7 @@ def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, d
             replace(text(Component.CONTEXT, passage), document_id=document_id, body=True),
             text(Component.TEMPLATE, "\n\nQuestion: "),
             text(Component.QUESTION, question),
-            # Small models answer a question that stands last instead of shortening the passage.
+            # Small models answer a question at the end of the prompt instead of shortening the passage.
             text(Component.TEMPLATE, "\n\nThe passage, shortened to what concerns the question:"),
             Segment(Component.TEMPLATE, frame[2]),
         )

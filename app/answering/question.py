@@ -51,12 +51,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, by whom, of which documents, and how the answer is to be generated.
+    """A question, its principal, the scope of its search, and the options for generating the answer.
 
     `rerank` None reranks where there is a reranker. `json_schema` (JSON text) asks for one JSON document
     that satisfies it, instead of prose with footnotes; `format` is "json" then. `deadline` is the
-    `time.monotonic` second by which the answer must be finished. `asked` is what the person asked, where
-    `text` is that rewritten to stand alone. `strict` leaves out of the answer what is not verified.
+    `time.monotonic` second by which the answer must be finished. `asked` is the user's own wording, where
+    `text` is a standalone rewriting of it. `strict` removes unverified sentences from the answer.
     `sampling.max_tokens` does not count: it is set when the answer is generated (`Limits.room`). `choice` numbers the
     answers to one request, from 0.
     """

@@ -1,6 +1,6 @@
 """Classifies an English question by the kind of answer it asks for: a number, a time, a name, or more than a few words.
 
-The rules read surface forms only. Every module that tells kinds of question apart takes its words from the table
+The rules read surface forms only. Every module that distinguishes kinds of question uses the words of the table
 `AMOUNTS`, which shows where the rules differ.
 
 Example:
@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 from app.answering.language import is_english
 
 Kind: TypeAlias = Literal["number", "time", "name"]
-"""What a question asks for; "time" is a date, a year or another point in time."""
+"""The kind of answer a question asks for; "time" is a date, a year or another point in time."""
 
 
 class Use(Flag):
@@ -32,7 +32,7 @@ class Use(Flag):
     FOLLOW_UP = auto()
     """The two words alone, or with "of them", are a whole follow-up question: "How many?"."""
     OPENING = auto()
-    """The two words stand before an auxiliary and can be exchanged: "How long did it take?", "When did it ..."."""
+    """The two words precede an auxiliary and can be exchanged: "How long did it take?", "When did it ..."."""
 
 
 _EVERY = Use.ANSWER | Use.CHECK
@@ -53,7 +53,7 @@ AMOUNTS: Mapping[str, Use] = MappingProxyType(
         "heavy": Use.ANSWER,
     }
 )
-"""The words that ask for an amount behind "how", and the rules that know each of them."""
+"""The words that ask for an amount after "how", and the rules that use each of them."""
 
 
 def amount_words(use: Use) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ _OPEN = re.compile(
 
 
 def kind_asked(question: str) -> Kind | None:
-    """What an English question asks for, None where the rules cannot tell."""
+    """The kind of answer an English question asks for, None where the rules cannot decide."""
     return next((kind for kind, asks in _KINDS if asks.search(question)), None)
 
 
@@ -95,7 +95,7 @@ def asks_for_words(question: str) -> bool:
 
 
 def kind_checked(words: Sequence[str]) -> Literal["number", "name"] | None:
-    """What the verifier expects in the answer to a question of these folded words, None where it expects nothing.
+    """The kind of word the verifier expects in the answer to a question of these folded words, or None.
 
     A date counts as a number here, because the verifier compares numbers and months together. The rules are narrower
     than `kind_asked`'s: the verifier's weights were fitted with them.

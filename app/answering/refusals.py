@@ -26,7 +26,7 @@ class Refusals:
 
     Attributes:
         no_evidence: Shown where no passage was found that is about the question; no model was called.
-        refusal: Shown where passages were read and hold no answer; also what a model writes itself.
+        refusal: Shown where passages were read and hold no answer; a model may also write it.
     """
 
     no_evidence: str
@@ -70,7 +70,7 @@ def refuses(answer: str, *, cited: bool) -> bool:
     """Whether an answer is a refusal, in whichever language and however it is typed.
 
     Args:
-        answer: What a model wrote, footnotes included.
+        answer: The generated text, footnotes included.
         cited: Whether the answer has citations. Then it is a refusal only if it holds nothing else but markers: an
             answer that begins with a refusal, goes on and cites is an answer. Without citations the beginning decides.
     """

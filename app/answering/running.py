@@ -58,7 +58,7 @@ class RunningAnswers:
             del self._open[question.request_id]
 
     def release(self, prepared: Prepared) -> None:
-        """Unregister an answer that is finished or not wanted, and stop what still runs. Idempotent."""
+        """Unregister an answer that is finished or cancelled, and stop its running calls. Idempotent."""
         self._open.pop(prepared.question.run_id, None)
         prepared.close()
 
@@ -77,7 +77,7 @@ class RunningAnswers:
             running.close()
 
     def abandon(self, question: Question) -> None:
-        """Stop what prepares the answer to `question`, and begin no generation after it."""
+        """Stop the calls that prepare the answer to `question`, and begin no generation after them."""
         self._abandoned.add(question.request_id)
         _, running = self._open.get(question.request_id, ("", None))
         if running is not None:
@@ -88,7 +88,7 @@ class RunningAnswers:
         return question.request_id in self._abandoned
 
     def server_stops(self) -> None:
-        """Record every later stop of what runs as the server's abort."""
+        """Record every later stop of running work as the server's abort."""
         for _, running in list(self._open.values()):
             running.server_stops()
 

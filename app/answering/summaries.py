@@ -32,7 +32,7 @@ _COVERAGE = 0.6  # of a sentence's words, by rarity, that its passage must hold
 class Summarised:
     """A context, the chunk ids of its sources with a summary, and the tokens read and generated for summaries.
 
-    `cancelled` says that the client left meanwhile.
+    `cancelled`: the client left before the end.
     """
 
     context: Context
@@ -42,7 +42,7 @@ class Summarised:
 
 
 class Summariser:
-    """Fits hits into a token budget, with summaries of what does not fit. One instance serves every request."""
+    """Fits hits into a token budget and summarises those that do not fit. One instance serves every request."""
 
     def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
         self._engine = engine

@@ -12,7 +12,7 @@ _LONGEST = 4000  # characters of one text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """The texts around sources and question. Their order, the fences and what they count as on the bill are fixed.
+    """The texts around sources and question. Their order, the fences and their components on the bill are fixed.
 
     Attributes:
         system: The instructions, at the beginning.

@@ -172,7 +172,7 @@ def _scope_id(body: NewBudget, corpus: Corpus, access: Access, principal: Princi
 
     Raises:
         NotFound: No such key or collection.
-        InvalidRequest: Nobody is named, or another tenant is.
+        InvalidRequest: No scope id is given, or that of another tenant.
     """
     if body.scope_type == "tenant":
         if body.scope_id not in {None, principal.tenant_id}:

@@ -162,7 +162,7 @@ def _budget_members(error: app_errors.BudgetExceeded) -> tuple[dict[str, object]
 
 
 def failure_of(answer: Answer) -> Exception | None:
-    """The error behind a failed answer; None for an answer that did not fail."""
+    """The error of a failed answer; None for an answer that did not fail."""
     if answer.error is None:
         return None
     late = answer.finish_reason == FinishReason.DEADLINE

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: FastAPI's description of the routes, completed by what all of them have in common."""
+"""The OpenAPI 3.1 document: FastAPI's description of the routes, and what all routes have in common."""
 
 from typing import Any
 

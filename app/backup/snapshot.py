@@ -47,7 +47,7 @@ def back_up(
 ) -> Summary:
     """Write a backup of the installation to `target`, durable when this returns.
 
-    Until then `target` is unchanged: the file is written beside it under another name. Only its owner can read it,
+    Until then `target` is unchanged: the file is written next to it. Only its owner can read it,
     since it holds the documents and the hashes of the API keys. While it is written, SQLite cannot shrink its
     write-ahead log, which grows with every write.
 

@@ -1,4 +1,4 @@
-"""`footnote check`: reports what is wrong with this installation and repairs what can be rebuilt from the database."""
+"""`footnote check`: reports inconsistencies of this installation and repairs those that the database can repair."""
 
 from typing import Annotated
 

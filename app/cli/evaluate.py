@@ -1,7 +1,7 @@
 """`footnote eval`: measures retrieval, context and answers on your own questions.
 
-Unlike the other commands it talks to no server: it builds an application of its own over a scratch
-data dir, so one that is serving is neither asked nor disturbed.
+Unlike the other commands it uses no server: it builds its own application over a scratch
+data dir, so a running server is not affected.
 """
 
 import tempfile

@@ -66,7 +66,7 @@ class Found:
 class Folder:
     """A folder tree; a file is identified by its path inside the tree.
 
-    Left out: names that begin with a dot, Office's lock files (`~$…`), what is no regular file, and
+    Left out: names that begin with a dot, Office's lock files (`~$…`), everything but regular files, and
     symbolic links that lead out of the tree or to something left out. Linked folders are not entered.
     """
 
@@ -74,7 +74,7 @@ class Folder:
         self.root = root.resolve()
         self._prefix = in_front(prefix)
         # The mark on the documents of this tree. A prefix is a name that survives a move; a hash tells
-        # apart two trees of the same name without telling the server where they lie.
+        # apart two trees of the same name without revealing their paths to the server.
         place = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:8]
         self.mark = prefix.strip("/") or f"{self.root.name}#{place}"
         self._identity = self._place()
@@ -139,7 +139,7 @@ class Folder:
             return None
         if not (stat.S_ISREG(status.st_mode) and self.means(target)):
             return None
-        # In a linked folder it is left out: it is seen where it lies.
+        # A file in a linked folder is left out: it is found at its real path.
         return status if Path(os.path.realpath(path.parent)) == path.parent else None
 
     def _place(self) -> tuple[int, int] | None:
@@ -153,7 +153,7 @@ class Folder:
 def find_files(paths: Iterable[Path], *, prefix: str = "") -> Found:
     """The files of several paths, each once; folders are walked.
 
-    A file named by itself has its bytes for identity, unless a prefix says under which name it is kept:
+    A file given by its own path is identified by its bytes, unless a prefix names it:
     two files of one name from two places must not become versions of one document.
 
     Raises:

@@ -22,7 +22,7 @@ from app.cli.watch import Follower, follow, watched
 from app.client import Client, connect
 from app.errors import SetupError
 
-_PATIENCE_S = 300.0  # a full or restarting server is waited for, a dead one is told about
+_PATIENCE_S = 300.0  # wait for a full or restarting server, report a dead one
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _SHOWN_FAILURES = 200
 
@@ -60,8 +60,8 @@ def ingest(
 ) -> None:
     """Upload files and wait until each is indexed, or failed with a reason.
 
-    A file in a folder is known by its path there: when it changes, its document gets a new version.
-    A file named by itself is known by its bytes. Hidden files are left out.
+    A file in a folder is identified by its path there: when it changes, its document gets a new version.
+    A file given by its own path is identified by its bytes. Hidden files are left out.
     """
     if watch:
         if len(paths) != 1 or not paths[0].is_dir():

@@ -10,8 +10,8 @@ class Inventory:
 
     def __init__(self, documents: Iterable[RemoteDocument] = ()) -> None:
         self._named: dict[str, RemoteDocument] = {}
-        self._nameless: set[str] = set()  # sha256 of documents whose bytes are their identity
-        self._above: set[str] = set()  # every path that names lie below; where that is a file, it is an archive
+        self._nameless: set[str] = set()  # SHA-256 of documents that are identified by their bytes
+        self._above: set[str] = set()  # every folder of the names; a file among them is an archive
         for document in documents:
             if document.status == "deleting":
                 continue

@@ -58,7 +58,7 @@ def mcp(
         async def run() -> None:
             async with _asynchronous(client) as speaking:
                 server = create_server(speaking, version=version("footnote-rag"))
-                # again: the package's server sets the root logger up as it likes
+                # again: the package's server configures the root logger itself
                 configure_logging(level=settings.log_level, json=settings.log_format == "json")
                 if listener is not None:
                     _announce(address_of(listener), keyed=http_key is not None)

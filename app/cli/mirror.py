@@ -72,7 +72,7 @@ class Mirror:
 
         Args:
             collection: Where documents go.
-            scope: What the idempotency keys are made from besides the file: the collection's id.
+            scope: Part of the idempotency keys besides the file: the collection's id.
             patience: Repeats calls.
             tally: Counts.
             observer: Shows them.
@@ -228,7 +228,7 @@ class Mirror:
     def _upload(self, file: LocalFile, sha256: str) -> Receipt:
         new = file.external_id is None or file.external_id not in self._inventory
         # A repetition of this call repeats its key. A later upload has another, even of the same bytes:
-        # a file that returns, or returns to what it was, must not be answered with what was said a day ago.
+        # a file that reappears, or is reverted, must not get the stored response of a day ago.
         intent = json.dumps([self._scope, file.external_id, sha256, uuid4().hex])
         key = hashlib.sha256(intent.encode()).hexdigest()
         return self._patience(

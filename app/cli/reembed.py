@@ -27,8 +27,8 @@ def reembed(
 ) -> None:
     """Embed all documents again with the configured embedder, beside the vectors in use, and swap.
 
-    A running server does it by itself at its start; with --url this shows how far it is. Stopping the command does
-    no harm: the next start goes on.
+    A running server starts it automatically; with --url this shows its progress. Stopping the command does
+    no harm: the next start continues.
     """
     with connect(context.obj, with_models=True) as client:
         watch(client, Console(), confirm=confirm)
@@ -38,7 +38,7 @@ def watch(client: Client, console: Console, *, confirm: bool) -> None:
     """Shows progress until no generation is being built; with `confirm`, then deletes the previous vectors.
 
     Raises:
-        SetupError: The building stands still.
+        SetupError: The building makes no progress.
     """
     with Bar(console) as bar:
         active = _finished(client, bar)

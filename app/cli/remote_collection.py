@@ -65,7 +65,7 @@ class RemoteDocument:
 class Receipt:
     """The server's response to an upload: a document, or the documents of an archive.
 
-    `known`: ids of those whose bytes it had already. `skipped`: paths in the archive that became no
+    `known`: ids of those it already had. `skipped`: paths in the archive that became no
     document, and why.
     """
 
@@ -87,7 +87,7 @@ class RemoteCollection(Protocol):
     def upload(
         self, path: Path, *, filename: str, external_id: str | None, folder: str | None, idempotency_key: str
     ) -> Receipt:
-        """Send a file; a known external id gets a new version. `folder` marks what it makes, None leaves the mark.
+        """Send a file; a known external id gets a new version. `folder` marks the document; None keeps it.
 
         Raises:
             FileRefused: The server does not take this file.

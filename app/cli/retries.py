@@ -15,7 +15,7 @@ _CONFLICT = 409  # with Retry-After: the same request is still being answered
 class Patience:
     """Retries calls that were refused for a temporary reason.
 
-    The pause is what the server asked for (`Retry-After`), else it doubles from 1 s to 60 s.
+    The pause is the server's `Retry-After`, else it doubles from 1 s to 60 s.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Patience:
 
         Args:
             limit_s: Longest time spent waiting for one call, None for any.
-            say: Told the reason when a wait begins.
+            say: Called with the reason when a wait begins.
             sleep: Waits for some seconds.
         """
         self._limit_s = limit_s

@@ -83,8 +83,8 @@ class Tally:
     def remaining_s(self) -> float | None:
         """Estimated seconds left at the average pace; None before the first finished file.
 
-        What is done is the mean of the shares of files and of bytes: neither a thousand notes beside
-        one book nor the book beside the notes misleads it far. Files found unchanged cost no time.
+        Progress is the mean of the shares of files and of bytes, so that neither many small files
+        nor one large file distorts it. Files found unchanged cost no time.
         """
         files = self.files - self.outcomes[Outcome.UNCHANGED]
         size = self.bytes - self.skipped_bytes

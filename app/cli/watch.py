@@ -19,9 +19,9 @@ _POLL_MS = 5_000
 def watched(root: Path) -> Iterator[AbstractSet[Path]]:
     """Yields the paths below `root` that changed, and an empty set at least every second.
 
-    The system's notifications, or, where there are none or too few of them (inotify's limit), a look
-    at the tree every five seconds (watchfiles, which wraps Rust's notify). What either misses, a
-    rescan finds.
+    Uses the system's notifications, or, where there are none or too few of them (inotify's limit), polls
+    the tree every five seconds (watchfiles, which wraps Rust's notify). A rescan finds
+    changes that both miss.
     """
     from watchfiles import watch
 
@@ -38,7 +38,7 @@ def watched(root: Path) -> Iterator[AbstractSet[Path]]:
                 ignore_permission_denied=True,
             ):
                 yield {Path(path) for _, path in changes}
-        except (OSError, RuntimeError):  # what notify raises, and its wrapper for what it did not foresee
+        except (OSError, RuntimeError):  # errors of notify, and of its wrapper for unexpected ones
             continue
     while True:  # neither works here: rescans alone
         time.sleep(_TICK_MS / 1000)
@@ -64,7 +64,7 @@ class _Synced:
 class Follower:
     """Uploads the changes of one folder to the server.
 
-    Changes are hints: each names a path that is looked at until it stands still. So it does not
+    Changes are hints: each names a path that is polled until it no longer changes. So it does not
     matter how many there are, in which order they come, or that some are lost, as long as a rescan
     follows.
     """
@@ -82,11 +82,11 @@ class Follower:
         """Take collaborators.
 
         Args:
-            folder: What is followed.
+            folder: The folder to follow.
             mirror: Puts files on the server and removes them.
             keep_removed: Documents stay when their files go.
-            say: Told what a person should know.
-            settle_s: How long a file must stand still, in seconds.
+            say: Called with messages for the user.
+            settle_s: Seconds without a change after which a file is uploaded.
             clock: Monotonic seconds.
         """
         self._folder = folder
@@ -113,7 +113,7 @@ class Follower:
                 continue
             if self._is_file(path):
                 self._await(path, signature_of(path))
-            elif self._scan_since is None:  # a folder came or went, and with it files nobody names
+            elif self._scan_since is None:  # a folder was added or removed, with files that no event names
                 self._scan_since = self._clock()
 
     def rescan(self) -> None:

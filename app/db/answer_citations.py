@@ -25,7 +25,7 @@ class AnswerCitationRepository:
         """
         assert citations, "an answer without citations needs no row"
         with self._database.write_shortly() as connection:  # on SQLite writers take turns
-            # The lock that an INSERT takes anyway, taken before the clock is read: see `Ledger.moment`.
+            # The lock of an INSERT, acquired before the clock is read: see `Ledger.moment`.
             lock_tables(connection, answer_citation, mode="ROW EXCLUSIVE")
             shared = {
                 "request_id": request_id,

@@ -1,8 +1,8 @@
-"""The differences between SQLite and PostgreSQL, so that other modules need not ask which of the two they run on.
+"""The differences between SQLite and PostgreSQL; other modules do not depend on which of the two is used.
 
-Holds upserts, locks, JSON columns, sequences and the little else that the two spell differently. Connections are
+Holds upserts, locks, JSON columns, sequences and other small differences. Connections are
 opened in `app.db.session`, metadata filters are compiled in `app.db.filters` and full-text search is in
-`app.db.lexical`. `tests/contracts/test_dialects.py` counts the modules that ask.
+`app.db.lexical`. `tests/contracts/test_dialects.py` counts the modules that distinguish them.
 """
 
 import hashlib

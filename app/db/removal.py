@@ -14,7 +14,7 @@ from retrieval.ports import Keys
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The result of a deletion in SQL, and what to delete elsewhere: files on disk, keys in the indexes.
+    """The result of a deletion in SQL, with the files on disk and index keys still to be deleted.
 
     `files` are (document id, version) pairs; `keys` is `(n,)` int64, sorted ascending.
     """

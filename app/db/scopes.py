@@ -52,7 +52,7 @@ class _Entry:
 class ScopeKeys:
     """A cache of the visible chunk keys by scope. Safe to call from several threads.
 
-    Keys only rise, and are assigned in the transaction that makes their chunks visible. So the key counter shows
+    Keys increase, and are assigned in the transaction that makes their chunks visible. So the key counter shows
     whether a cached scope lacks new keys, and only those are read. Keys of a deleted document may stay until `forget`;
     no search shows them, since every hit is read from SQL. Scopes with documents or a filter are not cached. The cache
     is bounded and evicts the least recently used scope.

@@ -18,7 +18,7 @@ from app.ids import new_id
 from app.types import Principal, Role
 
 OPENID = "openid"
-"""Stands for the key where somebody signed in without one."""
+"""Stored in place of the key where a user signed in without one."""
 
 _of_key = sa.and_(api_key.c.id == access_session.c.key_id, api_key.c.tenant_id == access_session.c.tenant_id)
 _of_user = sa.and_(app_user.c.tenant_id == access_session.c.tenant_id, app_user.c.id == access_session.c.user_id)
@@ -68,7 +68,7 @@ class SessionRepository:
         """Creates a session of the principal's user and its secret, 32 random bytes; deletes expired sessions.
 
         Args:
-            principal: Who signs in.
+            principal: The user who signs in.
             with_key: Whether the session follows the principal's key; otherwise it has the principal's role.
 
         Raises:

@@ -23,7 +23,7 @@ _NEW_USER = insert_or_ignore(app_user)
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """An organisation whose documents, users and bills are its own. Times are Unix seconds."""
+    """An organisation with its own documents, users and bills. Times are Unix seconds."""
 
     id: str
     name: str

@@ -64,5 +64,5 @@ KEEP: Final = Keep.KEEP
 
 def digest_of(secret: str) -> str:
     """64 hexadecimal digits."""
-    # a header may hold anything; what is not Unicode is still nobody's secret
+    # a header may hold any bytes; text that is not Unicode never matches a secret
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from app.settings import Settings
 
 Facts: TypeAlias = dict[str, object]
-"""Names to numbers, words, lists and further facts: what JSON can hold."""
+"""Names mapped to numbers, words, lists and nested facts: JSON values."""
 
 
 class Level(StrEnum):

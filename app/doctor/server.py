@@ -16,7 +16,7 @@ def look_at_server(report: Report, http: httpx.Client, *, expected: bool) -> Non
     """Examines the server at the client's address.
 
     Args:
-        report: Takes what is seen.
+        report: Receives the findings.
         http: A client of that server.
         expected: Whether a server must be running there; if not, silence is a fact and no finding.
     """

@@ -71,7 +71,7 @@ def unpack(
 ) -> Unpacked:
     """Create a document from every member of a supported format, and delete the archive itself.
 
-    Each member is accepted in its own transaction. When one fails for want of storage, the members before it stay
+    Each member is accepted in its own transaction. When one fails for lack of storage, the members before it stay
     accepted; a second upload of the archive finds them as duplicates.
 
     Raises:

@@ -143,7 +143,7 @@ def examine(
         database: Migrated.
         files: The originals.
         index: The index in use; None when no server runs, since each start compares it with SQL and repairs it.
-        repair: Whether to repair what can be derived from SQL.
+        repair: Whether to repair everything that SQL determines.
         clock: Unix seconds.
         pause: Waits a number of seconds, between the two comparisons of the index.
 

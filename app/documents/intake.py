@@ -246,7 +246,7 @@ class Intake:
         return removal
 
     def _finish(self, removal: Removal) -> None:
-        """Delete from the indexes and the disk what was deleted from SQL."""
+        """Delete from the indexes and the disk the chunks and files deleted from SQL."""
         self._forget(removal.keys)
         for document_id, version in removal.files:
             self._files.remove(document_id, version)

@@ -35,7 +35,7 @@ class _Change:
 class LiveVectorIndex:
     """A FAISS index of all visible chunks. SQL is the source of truth: differences are repaired at start.
 
-    When the plan wants another kind of index, a thread builds it from SQL, repeats the writes made meanwhile, and swaps
+    When the plan requires another kind of index, a thread builds it from SQL, repeats the writes since, and swaps
     it in. Searches and writes continue all the time.
 
     Example:
@@ -227,7 +227,7 @@ class LiveVectorIndex:
         return self._chunks.vectors(keys.tolist(), generation=self._generation)
 
     def _train_if_outgrown(self) -> None:
-        """Start a training when the plan wants another kind of index; the caller holds `_changes`."""
+        """Start a training when the plan requires another kind of index; the caller holds `_changes`."""
         now = self._index.lists
         lists = self._plan.lists(len(self._index), now=now)
         if lists == now or self._missed is not None or self._failed or self._closing:
@@ -238,7 +238,7 @@ class LiveVectorIndex:
 
     def _train(self, lists: int) -> None:
         try:
-            # SQL is read after `_missed` is set: a write is in what is read, in `_missed`, or in both
+            # SQL is read after `_missed` is set, so each write is in the rows read, in `_missed`, or in both
             index = self._build(self._chunks.visible_keys(), lists=lists, threads=1)  # the other cores answer searches
             while len(missed := self._take_missed()) > _FEW_CHANGES:
                 for change in missed:

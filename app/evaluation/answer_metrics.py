@@ -33,7 +33,7 @@ def answer_scores(
     and `citation_span` (share that overlap a gold span) where there are spans.
 
     Args:
-        said: What was said.
+        said: The answer's text.
         answers: Gold answers, alternatives.
         relevant: The question set's ids of the documents judged relevant.
         spans: Gold spans located in the canonical texts.
@@ -103,12 +103,12 @@ def marker_scores(
 ) -> dict[str, float]:
     """Checks that an answer's footnotes are exact.
 
-    `dangling`: how many marks `[n]` of its text, or citations, lead to no source that was presented. With
+    `dangling`: how many marks `[n]` of its text, or citations, have no presented source. With
     citations, `slices`: the share whose `cited_text` is the canonical text at its offsets.
 
     Args:
-        answer: Refusals too: they promise the same.
-        sources: What was presented.
+        answer: An answer or a refusal: the same checks apply.
+        sources: The presented sources.
         slice_of: The canonical text that a citation's offsets bound, in the version it names.
     """
     presented = {source.number: source.hit.chunk.document_id for source in sources}

@@ -6,7 +6,7 @@ from app.evaluation.intervals import Difference, difference
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Comparison, Run, SetRun
 
-# Options that change what an answer is made of.
+# Options that change the content of an answer.
 _ASKING = frozenset({"context_top_k", "presented", "abstention_threshold", "strict", "context_tokens", "output_tokens"})
 
 

@@ -14,7 +14,7 @@ class Quote(Protocol):
 
     @property
     def source(self) -> Source:
-        """Where it stands."""
+        """The source of the sentence."""
         ...
 
     @property
@@ -24,7 +24,7 @@ class Quote(Protocol):
 
     @property
     def text(self) -> str:
-        """What stands there."""
+        """The sentence."""
         ...
 
 
@@ -39,7 +39,7 @@ class Floor(Protocol):
     def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Quote]:
         """The quotes that answer, in reading order; none when the context holds no answer.
 
-        `located` is what the span reader found in it, None where it did not read.
+        `located` is the span reader's result for it, None where it did not read.
         """
         ...
 

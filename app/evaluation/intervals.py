@@ -28,7 +28,7 @@ class Estimate(BaseModel):
 class Difference(BaseModel):
     """The change of a statistic over the `n` common questions, with a 95 % interval and a two-sided p-value.
 
-    `p` is the share of paired resamples in which the sign of the change is not what was seen,
+    `p` is the share of paired resamples with another sign of the change than the measured one,
     doubled; its smallest value is that of one resample.
     """
 

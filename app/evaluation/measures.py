@@ -11,7 +11,7 @@ Values: TypeAlias = dict[str, dict[str, float]]
 """Values by key (`measures.measures_of`) and question."""
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
-"""Told what is being done, and how many of how many are done."""
+"""Called with the current activity, and the finished and total numbers."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ _NAMES = {
     "prompt_tokens": "prompt tokens", "completion_tokens": "answer tokens",
     "latency": "latency",
 }  # fmt: skip
-# Where the variant says what was asked.
+# Names used where the variant already names what was asked.
 _NAMES_IN_GROUPS = {"refusal": "refused", "false_refusal": "wrongly refused"}
 _GROUPED = frozenset({"presented", "extractive"})
 _LESS_IS_BETTER = frozenset({"false_refusal", "dangling", "prompt_tokens", "completion_tokens", "latency", "tokens"})

@@ -66,7 +66,7 @@ def presented_documents(
         case: With a group.
         question_set: The case's question is of it.
         count: At least as many as the question has gold documents.
-        ranked: What retrieval finds for the question in the whole collection, best first.
+        ranked: The documents retrieved for the question in the whole collection, best first.
         readable: The documents that can be searched.
         seed: Chooses the off-topic ones: neither gold, nor of a gold document's article (the same title),
             nor ranked.

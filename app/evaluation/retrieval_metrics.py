@@ -106,9 +106,9 @@ def context_scores(
 ) -> dict[str, float]:
     """The shares, in [0, 1], of the evidence in `hits` that `context` keeps, and the context's tokens.
 
-    What the hits did not hold cannot be lost: such a share is left out. `spans` counts gold spans
+    A share is left out if the hits did not hold it, since it cannot be lost. `spans` counts gold spans
     with every character kept, `answers` whether any gold answer still stands in one source, `words`
-    compares the best token recall of a gold answer (for answers nobody quotes literally),
+    compares the best token recall of a gold answer (for answers that are not quoted literally),
     `documents` counts relevant documents.
     """
     scores = {"tokens": float(context.tokens)}

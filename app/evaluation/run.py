@@ -43,9 +43,9 @@ def evaluate(
     Args:
         state: With models; its documents become those of the sets.
         question_sets: With different names.
-        options: What to measure.
+        options: The measures to take and their sizes.
         floor: Answers every question that the model answers, and is compared with it.
-        on_progress: Called with what is being done and how many of how many are done.
+        on_progress: Called with the current activity, and the finished and total numbers.
 
     Raises:
         SetupError: Two sets have the same name, `options.by` names metadata that no question has, or

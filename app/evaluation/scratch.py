@@ -37,7 +37,7 @@ class Ingested:
     """A question set in the application.
 
     `document_ids` maps the set's ids of the searchable documents to the application's; `unread` says why others are
-    missing, by the set's ids. `seconds` is what ingesting took, 0 for a kept collection.
+    missing, by the set's ids. `seconds` is the duration of ingestion, 0 for a kept collection.
     """
 
     collection_id: str
@@ -75,7 +75,7 @@ def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[in
     """
     started = time.perf_counter()
     collection = _collection(state, question_set)
-    # The name tells nothing: a prompt shows it, and it must neither help nor cost.
+    # A neutral name: prompts show it, and it must neither help nor add tokens.
     names = {document_id: str(number) for number, document_id in enumerate(question_set.documents, start=1)}
     present, unread = _outcomes(state, collection.id)
     missing = [document for document in question_set.documents.values() if document.id not in present]
@@ -88,7 +88,7 @@ def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[in
             _upload(state, document, collection_id=collection.id, name=names[document.id])
         except IngestionError as error:
             unread[document.id] = str(error)
-        if time.monotonic() > told + _POLL_SECONDS:  # looking is a query, as dear as an upload
+        if time.monotonic() > told + _POLL_SECONDS:  # polling is a query, as expensive as an upload
             on_progress(_done(state, question_set), len(question_set.documents))
             told = time.monotonic()
     while state.corpus.jobs.queued():

@@ -45,7 +45,7 @@ def longest_common_f1(prediction: str, answers: Iterable[str]) -> float:
 def contains(text: str, answer: str) -> bool:
     """Whether the text contains the answer's tokens as one consecutive sequence."""
     wanted = normalised_tokens(answer)
-    if not wanted:  # an article or a mark alone: as it is written
+    if not wanted:  # an article or a mark alone: not normalised
         return answer.strip().lower() in text.lower()
     return f" {' '.join(wanted)} " in f" {' '.join(normalised_tokens(text))} "
 

@@ -69,7 +69,7 @@ class Options:
     `presented` asks each question of that many documents (`presentation.cases`) instead of all; `concurrency`
     questions are answered at a time; `answers_only` leaves rankings and contexts out. From a probability of
     `abstention_threshold` on an answer is refused, None being the application's own; `strict` answers leave out
-    what is not verified.
+    unverified sentences.
     """
 
     questions: int = 600

@@ -1,7 +1,7 @@
 """The MCP server over streamable HTTP, on the loopback interface, for programs of this machine.
 
 Pages in a browser reach that interface too, by a name of theirs that leads here (DNS rebinding) or from another origin.
-A request for another host is refused, and so is whatever names an origin: only pages do.
+A request for another host is refused, as is any request with an origin: only pages send one.
 """
 
 import os
@@ -46,9 +46,9 @@ async def serve(server: MCPServer[Any], listener: socket.socket, *, key: str | N
     """Serves until a signal arrives.
 
     Args:
-        server: What answers.
+        server: The server that answers.
         listener: Where; closed at the end.
-        key: What clients must send as a bearer token; None asks for none.
+        key: The bearer token that clients must send; None requires none.
     """
     security = TransportSecuritySettings(allowed_hosts=[*_HOSTS, *(f"{host}:*" for host in _HOSTS)], allowed_origins=[])
     app: ASGIApp = server.streamable_http_app(transport_security=security)

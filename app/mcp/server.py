@@ -1,6 +1,6 @@
 """An MCP server (Model Context Protocol) over the HTTP API: search, and answers with citations.
 
-It speaks to a Footnote server as any client does, with a key of its own: whoever starts it decides what it may read.
+It is a client of a Footnote server with its own key, which determines the documents that it may read.
 A tool call that is cancelled closes its connection, which cancels the request.
 """
 
@@ -32,7 +32,7 @@ CollectionName = Annotated[
 
 
 class Documents:
-    """Calls of the tools to a Footnote server. `http` holds address and key; its creator closes it."""
+    """Sends the tools' calls to a Footnote server. `http` has address and key; its creator closes it."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
@@ -94,8 +94,8 @@ def create_server(http: httpx.AsyncClient, *, version: str) -> MCPServer[Any]:
     """Creates the tools and resources of a Footnote server.
 
     Args:
-        http: Speaks to it with a key.
-        version: Footnote's, told to assistants.
+        http: The client of the server, with a key.
+        version: Footnote's version, sent to assistants.
     """
     documents = Documents(http)
     server: MCPServer[Any] = MCPServer("footnote", title="Footnote", instructions=_INSTRUCTIONS, version=version)

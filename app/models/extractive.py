@@ -19,7 +19,7 @@ class NoEngine:
     """An `Engine` without a model. Answers are quotations, so `submit` is never needed."""
 
     def __init__(self, *, revision: str, context_window: int) -> None:
-        """`revision` identifies what chooses the quotes; `context_window` tokens of the sources are read at most."""
+        """`revision` identifies the selection of quotes; at most `context_window` tokens of the sources are read."""
         self._info = ModelInfo(
             model=EXTRACTIVE, revision=revision, context_window=context_window, device="none", dtype="none"
         )

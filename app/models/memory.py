@@ -70,7 +70,7 @@ def sequence_memory(
         free_bytes: Memory that is free on "cpu" or "cuda"; None asks the system.
 
     Raises:
-        SetupError: The model is not on this machine, or its configuration does not tell.
+        SetupError: The model is not on this machine, or its configuration lacks the sizes.
     """
     from transformers import AutoConfig
 

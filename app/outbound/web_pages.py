@@ -3,7 +3,7 @@
 Server-side request forgery (OWASP, 2023 API7) is refused in one place: the connection itself. A name is
 resolved once, every address it gives must be public, and the connection goes to such an address and not to
 the name, so that nothing is gained by a name that answers differently next time, by numbers written in
-octal, or by a redirect. One parser reads the address, and what it read is what is connected to.
+octal, or by a redirect. The address is parsed once, and the connection uses the parsed host.
 """
 
 import ipaddress
@@ -29,7 +29,7 @@ _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 10.0
 _HEADERS = (("User-Agent", "Footnote"), ("Accept", "*/*"), ("Accept-Encoding", "identity"))
 _GLOBAL_IPV6 = ipaddress.ip_network("2000::/3")  # global unicast (RFC 4291, section 2.4)
-# Addresses that carry another inside (6to4, Teredo, its old relays): whoever answers there is not who it seems.
+# Addresses that embed another one (6to4, Teredo, its old relays) and so hide the real host.
 _TUNNELS = tuple(map(ipaddress.ip_network, ("2002::/16", "2001::/32", "192.88.99.0/24")))
 
 Resolve = Callable[[str, int], Sequence[str]]
@@ -67,7 +67,7 @@ class WebPages:
         """The page at `url`; its bytes must be read inside the `with`.
 
         Raises:
-            UrlNotAllowed: The address, or one it redirects to, is not one we go to. Nothing was sent there.
+            UrlNotAllowed: The address, or one it redirects to, is not allowed. Nothing was sent there.
             UrlNotFetched: There is no page, or it takes too long; also while its bytes are read.
         """
         location = read_address(url)
@@ -176,7 +176,7 @@ def read_address(url: str | httpx.URL, *, ports: Container[int] = _PORTS) -> htt
     """Parses a URL and removes its fragment.
 
     Raises:
-        UrlNotAllowed: It is none, or not of a kind we fetch.
+        UrlNotAllowed: It is no URL, or its scheme, user name or port is refused.
     """
     try:
         read = httpx.URL(url)

@@ -1,7 +1,7 @@
 """Posts JSON to webhook URLs, on the public internet only unless the installation allows a host.
 
 The checks are those of fetched pages (`app.outbound.web_pages`): the address is parsed once and resolved once, and
-the connection goes to what was resolved. Redirects are not followed; of the response only the status is read.
+the connection goes to the resolved address. Redirects are not followed; only the response's status is read.
 """
 
 import json
@@ -52,7 +52,7 @@ class Webhooks:
             backend: Connects to them.
             seconds: The longest one delivery may take.
             clock: Seconds that only go forward.
-            tracer: Each delivery is a span, of the trace at hand or of its own, which the receiver can go on with.
+            tracer: Each delivery is a span of the current or a new trace, which the receiver can continue.
 
         Raises:
             SetupError: `hosts` cannot be read.
@@ -125,7 +125,7 @@ class Webhooks:
 
 
 def _is_inside(host: str) -> bool:
-    """Whether a host is not public whatever names lead to; no name is looked up.
+    """Whether a host is not public by its text alone; no name is resolved.
 
     The system reads numbers here as it does in a delivery: 127.1, 0x7f000001 and 2130706433 are all 127.0.0.1.
     """

@@ -74,7 +74,7 @@ from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
 from ingestion.child_extractor import find_soffice
 
-_RETRY_SECONDS = 5.0  # between attempts to settle what the database could not take
+_RETRY_SECONDS = 5.0  # between retries of settlements that failed
 
 
 @contextmanager

@@ -30,7 +30,7 @@ _CLOSE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class EmbedderStack:
-    """An embedder, and functions that make everything else around it."""
+    """An embedder, and functions that build the parts that depend on it."""
 
     embedder: Embedder
     text_of: TextOf

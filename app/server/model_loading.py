@@ -37,7 +37,7 @@ _LEDGER_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """An application without models, and what is needed to load them."""
+    """An application without models, and the inputs for loading them."""
 
     state: State
     boot_id: str
@@ -128,7 +128,7 @@ def _assembly(
     *,
     begin: Callable[[str], None],
 ) -> Assembly:
-    """The assembly, with what all embedders share; `stack` closes it."""
+    """The assembly, with the parts that all embedders share; `stack` closes it."""
     from app.documents.word_index import LiveWordIndex
     from ingestion.child_extractor import ChildExtractor, ExtractorPool
 

@@ -2,7 +2,7 @@
 
 In the order of a process's life: core dumps are forbidden before any secret is in memory, the garbage collector is
 tuned once the models are loaded, the event loop's lag is measured while it serves, and a service manager such as
-systemd is told when it is ready and when it stops.
+systemd is notified when it is ready and when it stops.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ async def lag_measured(observe: Callable[[float], None], *, seconds: float = _LA
 def notify(state: str) -> None:
     """Send `READY=1`, `STOPPING=1` or another assignment to the service manager's socket (sd_notify(3)).
 
-    Nothing happens where there is no socket or nobody listens on it: that is no reason to stop serving.
+    No effect without a socket or a listener on it, since the server works without a service manager.
     """
     address = notify_socket()
     if not address.startswith(("/", "@")):

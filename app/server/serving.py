@@ -39,7 +39,7 @@ class Building:
 
 
 class EmbedderSwapControl(Protocol):
-    """The change from one embedder to another, as requests see it and steer it.
+    """The change from one embedder to another: its state, and the control of it by requests.
 
     Example:
         >>> swap.building  # while the new vectors are made
@@ -72,7 +72,7 @@ class EmbedderSwapControl(Protocol):
 
 @dataclass(slots=True)
 class Serving:
-    """The models in use, and what replaces them. The one part of the state that changes while requests are served.
+    """The models in use, and their replacements: the only state that changes while requests are served.
 
     `models` is None until they are loaded. `embedder_swap` is set before `models`, so a request that sees models sees
     the swap too. `loading` is set where models are loaded while requests are served. `incoming` is the index that is

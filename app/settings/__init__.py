@@ -1,6 +1,6 @@
 """The settings, one class for each subject. Only this package reads the environment.
 
-Values are frozen, checked once, and say their unit. A function takes the group it needs:
+Values are frozen, validated once, and documented with their unit. A function takes the group it needs:
 
     >>> def engine_config(settings: EngineSettings) -> EngineConfig: ...
     >>> engine_config(load_settings(max_running=4))

@@ -1,4 +1,4 @@
-"""Who may use the server: the first key, sessions of the web page, and sign-in with OpenID Connect."""
+"""Access to the server: the first key, sessions of the web page, and sign-in with OpenID Connect."""
 
 from typing import Literal, Self
 

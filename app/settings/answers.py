@@ -1,4 +1,4 @@
-"""How answers are made: evidence needed, sizes of prompt and answer, and what happens to doubtful answers."""
+"""Answers: required evidence, sizes of prompt and answer, and the treatment of doubtful answers."""
 
 from typing import Annotated, Literal
 

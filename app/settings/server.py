@@ -1,4 +1,4 @@
-"""Where the server keeps its data, where it listens, how it stops, and what it reports about itself."""
+"""The server's data dir, addresses, shutdown, and reports about itself."""
 
 import os
 from pathlib import Path

@@ -70,7 +70,7 @@ class Instruments:
 
 
 def _unmeasured(name: str, seconds: float) -> None:
-    """The observer of work that nobody measures; it does nothing."""
+    """The observer of unmeasured work; it does nothing."""
 
 
 class Work:

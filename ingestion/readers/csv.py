@@ -1,4 +1,4 @@
-"""Reads delimited tables; each row becomes text that stands alone: `city: Oslo | people: 717,710`."""
+"""Reads delimited tables; each row becomes self-contained text: `city: Oslo | people: 717,710`."""
 
 import csv
 import io
@@ -48,7 +48,7 @@ def read_csv(path: Path, limits: ExtractionLimits) -> Extraction:
     """Read a delimited table; the delimiter is found by looking.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     text = normalise(decode(path.read_bytes()))
     try:
@@ -73,5 +73,5 @@ def _dialect(text: str) -> type[csv.Dialect] | csv.Dialect:
         dialect = csv.Sniffer().sniff(sample, delimiters=_DELIMITERS)
     except csv.Error:
         return csv.excel_tab if "\t" in sample and "," not in sample else csv.excel
-    dialect.doublequote = True  # the sniffer says no where its sample happens to hold no doubled quote
+    dialect.doublequote = True  # the sniffer answers False where its sample has no doubled quote
     return dialect

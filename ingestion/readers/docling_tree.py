@@ -1,6 +1,6 @@
 """Docling's typed document tree as blocks of canonical text, in reading order.
 
-The formats we read through it (DOCX, PPTX, XLSX, ODF, HTML, EPUB) need no model. It imports torch all
+The formats read through it (DOCX, PPTX, XLSX, ODF, HTML, EPUB) need no model. It imports torch all
 the same (seconds, a few hundred MB), so this module is loaded in the parser process alone.
 """
 
@@ -56,8 +56,8 @@ _OPENERS = tuple("([{“‘„（「『")
 def convert(data: bytes, media_type: MediaType) -> DoclingDocument:
     """Docling's tree of a file; nothing is fetched, neither from the network nor from the disk.
 
-    The backend is named rather than left to docling's own guess, which would unpack a container it
-    does not recognise and read what lies inside.
+    The backend is given, not detected by docling, which would unpack a container that it
+    does not recognise and read its content.
 
     Raises:
         Malformed: Docling cannot read it.
@@ -91,7 +91,7 @@ def _backend(
 
 
 def page_title(document: DoclingDocument) -> str | None:
-    """The title that stands beside the text (HTML's `<title>`), where there is one."""
+    """The title outside the text (HTML's `<title>`), where there is one."""
     for item in document.texts:
         if isinstance(item, TitleItem) and item.content_layer is ContentLayer.FURNITURE:
             return str(item.text)
@@ -109,9 +109,9 @@ def append_tree(document: DoclingDocument, builder: TextBuilder) -> None:
     pages = 0
     seen: set[str] = set()
     waiting: list[NodeItem] = [document.body]
-    while waiting:  # not recursive: the tree may be as deep as the file wants
+    while waiting:  # not recursive: the tree of a hostile file may be very deep
         node = waiting.pop()
-        if node.self_ref in seen:  # a caption, which stands with its picture
+        if node.self_ref in seen:  # a caption, which is read with its picture
             continue
         seen.add(node.self_ref)
         if isinstance(node, GroupItem) and node.parent == document.body.get_ref():
@@ -135,7 +135,7 @@ def _sheet(group: GroupItem) -> str:
 
 
 def append_footnotes(document: DoclingDocument, builder: TextBuilder) -> None:
-    """Append the notes that docling's OpenDocument backends file under page furniture: they stand at the end."""
+    """Append the notes that docling's OpenDocument backends file under page furniture: they are at the end."""
     for item in document.texts:
         if item.label is DocItemLabel.FOOTNOTE and item.content_layer is ContentLayer.FURNITURE:
             builder.append(BlockKind.PARAGRAPH, item.text)
@@ -179,7 +179,7 @@ def _append_rows(document: DoclingDocument, table: TableData, builder: TextBuild
     header: list[str] | None = None
     rows: list[list[str]] = []
     for cells in table.grid:  # computed on every access: once
-        # A cell that spans columns stands in each of them; it is read once.
+        # A cell that spans columns is in each of them; it is read once.
         texts = [
             "" if column and cell is cells[column - 1] else _cell_text(document, cell)
             for column, cell in enumerate(cells)

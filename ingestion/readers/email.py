@@ -23,13 +23,13 @@ _NAME_CHARS = 255
 
 
 def read_email(path: Path, limits: ExtractionLimits, attachments: Extractor | None = None) -> Extraction:
-    """Read a message: subject, who and when, its plain text (else its HTML), its attachments.
+    """Read a message: subject, sender, recipients, date, its plain text (else its HTML), its attachments.
 
     `attachments` reads the files in it; without one they are named alone. An attachment that cannot
     be read is named with the reason, and does not fail the message.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     data = path.read_bytes()
     if wide_encoding(data[:8192]):
@@ -54,7 +54,7 @@ def read_email(path: Path, limits: ExtractionLimits, attachments: Extractor | No
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """A header's value decoded; as it stands, where the parser of the standard library stumbles over it."""
+    """A header's decoded value; undecoded where the parser of the standard library fails."""
     try:
         return one_line(normalise(str(message.get(name, ""))))
     except (MessageError, ValueError, LookupError, AttributeError, TypeError):
@@ -63,7 +63,7 @@ def _header(message: EmailMessage, name: str) -> str:
 
 
 def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
-    """The parts worth reading, in order: of alternatives (RFC 2046 §5.1.4) the plain text, else the last."""
+    """The parts to read, in order: of alternatives (RFC 2046 §5.1.4) the plain text, else the last."""
     waiting: list[EmailMessage] = [message]
     seen = 0
     while waiting:
@@ -75,7 +75,7 @@ def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
             yield part
             continue
         children = part.get_payload()
-        if not isinstance(children, list):  # it says multipart and has no parts: its text is all there is
+        if not isinstance(children, list):  # declared multipart without parts: read its text
             yield part
             continue
         inside = [child for child in children if isinstance(child, EmailMessage)]
@@ -91,7 +91,7 @@ def _is_body(part: EmailMessage) -> bool:
 
 
 def _is_inline_image(part: EmailMessage) -> bool:
-    """A picture that the HTML shows (RFC 2387), such as a logo: nobody attached it."""
+    """A picture embedded in the HTML (RFC 2387), such as a logo, which is no attachment."""
     shown = part.get_content_disposition() != "attachment" and "Content-ID" in part
     return shown and part.get_content_maintype() == "image"
 
@@ -149,7 +149,7 @@ def _bytes(part: EmailMessage, *, is_message: bool) -> bytes:
     if is_message and isinstance(payload, list) and payload and isinstance(payload[0], EmailMessage):
         try:
             return payload[0].as_bytes()
-        except (ValueError, LookupError, AttributeError, TypeError) as error:  # what it cannot parse it may not write
+        except (ValueError, LookupError, AttributeError, TypeError) as error:  # such as an unparsable header
             raise Malformed("The message is damaged.") from error
     decoded = part.get_payload(decode=True)
     return decoded if isinstance(decoded, bytes) else b""

@@ -19,7 +19,7 @@ def read_html(path: Path, limits: ExtractionLimits) -> Extraction:
     """Read a page's text; scripts, styles and everything it links to are left alone.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     builder = TextBuilder(limits)
     title = append_page(decode(path.read_bytes()), builder)
@@ -41,8 +41,8 @@ def append_page(page: str, builder: TextBuilder) -> str | None:
 def _closed(page: str) -> str:
     """The page with every element closed.
 
-    Docling's own parser puts each `<p>` that is left open inside the one before it, so that an
-    honest old page would be as deep as it is long.
+    Docling's own parser nests each unclosed `<p>` in the one before it, so that a
+    harmless old page would be as deep as it is long.
 
     Raises:
         LimitExceeded: Elements are nested more than `_MOST_DEPTH` deep.

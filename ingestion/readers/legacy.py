@@ -9,7 +9,7 @@ from ingestion.formats import FORMATS
 from ingestion.types import MediaType
 
 # LibreOffice's own settings: no macros, no active content, nothing fetched: links are never updated and
-# the proxy is a port that nobody listens on.
+# the proxy is a port without a listener.
 _SETTINGS = (
     ("Common/Security/Scripting", "DisableMacrosExecution", "true"),
     ("Common/Security/Scripting", "DisableActiveContent", "true"),
@@ -31,7 +31,7 @@ def converted(path: Path, into: Path, media_type: MediaType, *, soffice: Path, s
     """The document at `path` in the current format, a new file in the folder `into`.
 
     LibreOffice runs with a profile of its own in `into`, in the caller's process group and under its
-    limits. Its own words are kept to itself: they name paths.
+    limits. Its error output is discarded, since it names paths.
 
     Raises:
         LimitExceeded: It took longer than `seconds`.

@@ -27,10 +27,10 @@ _KINDS = {
 
 
 def read_markdown(path: Path, limits: ExtractionLimits) -> Extraction:
-    """Read Markdown source as it stands, front matter included.
+    """Read Markdown source unchanged, front matter included.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     text = normalise(decode(path.read_bytes()))
     front = _FRONT_MATTER.match(text[:_FRONT_MATTER_CHARS])

@@ -18,7 +18,7 @@ def read_office(path: Path, limits: ExtractionLimits, media_type: MediaType) -> 
     """Read a Word document, a presentation or a workbook; its container has been checked.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     builder = TextBuilder(limits)
     append_tree(convert(path.read_bytes(), media_type), builder)
@@ -33,7 +33,7 @@ def read_odf(path: Path, limits: ExtractionLimits, media_type: MediaType) -> Ext
     """Read a text, a spreadsheet or a presentation; its container has been checked.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     with opened(path) as archive:
         if _MANIFEST in archive.namelist() and _ENCRYPTION in archive.read(_MANIFEST):
@@ -49,7 +49,7 @@ def read_epub(path: Path, limits: ExtractionLimits) -> Extraction:
     """Read a book; its container has been checked. It has no pages: those depend on the screen.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     builder = TextBuilder(limits)
     append_tree(convert(path.read_bytes(), MediaType.EPUB), builder)
@@ -77,7 +77,7 @@ def write_decrypted(path: Path, to: Path, *, password: str) -> None:
     """Decrypts the document into the new file `to`.
 
     Raises:
-        Encrypted: The password is wrong, or the document is encrypted in a way we cannot undo.
+        Encrypted: The password is wrong, or the encryption is not supported.
     """
     with path.open("rb") as file, to.open("xb") as out:
         document = OfficeFile(file)

@@ -30,14 +30,14 @@ def read_pdf(
     *,
     on_scan: Callable[[int, int], None] | None = None,
 ) -> Extraction:
-    """Read every page: its text where it has some, else what OCR recognises on it, where that is installed.
+    """Read every page: its text where it has some, else the text recognised by OCR, where that is installed.
 
-    Running headers and footers are taken out, words that break at a line's end made whole. Headings
+    Running headers and footers are removed, words hyphenated at a line's end joined. Headings
     are the lines that bookmarks name, else those set larger or bolder than the text. `on_scan` is for
     `PageScanner`.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     with closing(opened(path, password)) as document:
         if len(document) > limits.pages:
@@ -74,7 +74,7 @@ def opened(path: Path, password: str | None) -> pypdfium2.PdfDocument:
     Raises:
         IngestionError: It needs another password, has no pages, or is damaged.
     """
-    # pdfium tells why it failed by a last error that it sometimes leaves from the file before (a PDF
+    # pdfium reports a failure by a last error that it sometimes keeps from the previous file (a PDF
     # without pages after one with a password). Opening no file at all sets one that cannot be ours.
     pdfium.FPDF_LoadDocument(b"", None)
     try:

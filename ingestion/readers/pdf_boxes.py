@@ -21,7 +21,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, as the page
 
 
 def read_boxes(path: Path, spans: Sequence[PageSpan], *, password: str | None = None) -> tuple[PageBoxes, ...]:
-    """Where each span stands, in their order; a page that pdfium cannot load is left out.
+    """The boxes of each span, in their order; a page that pdfium cannot load is left out.
 
     Raises:
         IngestionError: The file is no PDF that opens, or breaks on the way.
@@ -53,7 +53,7 @@ def _page_boxes(document: pypdfium2.PdfDocument, span: PageSpan) -> PageBoxes | 
             for run in _runs(wanted, printed)
             if (box := _around([_char_box(textpage, index(place), shown) for place in run])) is not None
         ]
-        # A page of a spread may hold the other one's text too, beyond its edge.
+        # A page of a spread may also contain the other page's text, beyond its edge.
         on_page = [(run, _within(box, width, height)) for run, box in drawn]
         seen = [(run, box) for run, box in on_page if box[2] > box[0] and box[3] > box[1]]
         in_sight = {place for run, _ in seen for place in run}

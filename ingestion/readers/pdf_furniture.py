@@ -1,6 +1,6 @@
 """Removes running headers, footers and page numbers.
 
-A line is furniture when it stands at the edge of at least three pages at one height and reads the
+A line is furniture when it is at the edge of at least three pages at one height and reads the
 same but for its numbers. Where it has words, it stays on the first page that has it: a company's
 address is read once, and found, instead of a hundred times or never.
 """

@@ -1,6 +1,6 @@
 """Reads the printed lines of a PDF page, and repairs pdfium's order of Arabic ligatures.
 
-A lam-alef ligature is one glyph that stands for two letters. pdfium lists right-to-left glyphs
+A lam-alef ligature is one glyph for two letters. pdfium lists right-to-left glyphs
 backwards, the letters inside such a glyph included, so that alef comes before lam; both then have
 one and the same box, which the article alef-lam, two glyphs, has not.
 """
@@ -140,7 +140,7 @@ def _columns(text: str) -> int:
 
 
 def _cells(textpage: pypdfium2.PdfTextPage, text: str, first: int, size: float) -> str:
-    """`text` with ` | ` where a gap wider than a blank stands between two words."""
+    """`text` with ` | ` where a gap wider than a blank is between two words."""
     words: list[str] = []
     for at, char in enumerate(text):
         if char == " " and at + 1 < len(text) and text[at + 1] != " ":
@@ -165,7 +165,7 @@ def _is_bold(textpage: pypdfium2.PdfTextPage, index: int) -> bool:
 
 
 def _joined(lines: list[Line]) -> list[Line]:
-    """Neighbours that stand on one line, which pdfium broke at a raised note number or a change of font, as one."""
+    """Joins neighbours on one line, which pdfium split at a raised note number or a change of font."""
     result: list[Line] = []
     for line in lines:
         before = result[-1] if result else None

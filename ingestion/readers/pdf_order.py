@@ -1,7 +1,7 @@
-"""The reading order of a page: blocks of lines, as drawn where that makes sense, else by where they stand.
+"""The reading order of a page: blocks of lines, as drawn where that is consistent, else by position.
 
 Most files draw their text in the order it is read, tables row by row, and geometry alone would tear
-those apart. Only a page on which something stands above what was drawn before it is sorted, by the
+those apart. Only a page on which a line is above one drawn before it is sorted, by the
 two rules of Breuel (2003), "High performance document layout analysis": above comes first, and a
 column comes before the one right of it unless something spans both between them.
 """
@@ -21,7 +21,7 @@ _TOUCH = 1.0  # points that boxes may overlap and still count as apart
 
 
 class Block:
-    """Lines that stand directly below one another, and the box around them."""
+    """Lines directly below one another, and the box around them."""
 
     __slots__ = ("bottom", "left", "lines", "right", "top")
 
@@ -45,7 +45,7 @@ def page_blocks(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def placed(lines: Sequence[Line]) -> list[Line]:
-    """Lines that came in no order at all (from a picture) in reading order, by where they stand."""
+    """Unordered lines (from a picture) in reading order, by position."""
     blocks: list[Block] = []
     for line in sorted(lines, key=lambda line: -line.top):
         above = [
@@ -103,7 +103,7 @@ def _is_disordered(blocks: Sequence[Block]) -> bool:
 
 
 def _sorted(blocks: Sequence[Block]) -> list[Block]:
-    """Topologically by Breuel's two rules; what they leave open, circles included, stays as drawn."""
+    """Sorts topologically by Breuel's two rules; undecided pairs, cycles included, stay as drawn."""
     count = len(blocks)
     precedes = _precedes(blocks)
     after = [np.flatnonzero(row).tolist() for row in precedes]
@@ -133,6 +133,6 @@ def _precedes(blocks: Sequence[Block]) -> npt.NDArray[np.bool_]:
     np.fill_diagonal(above, val=False)
     beside = ~shared & np.less_equal.outer(right, left + _TOUCH)
     chained = above.astype(np.float32)
-    spanned = chained @ chained > 0  # something stands below the one and above the other, and spans both
+    spanned = chained @ chained > 0  # a block is below the one and above the other, and spans both
     result: npt.NDArray[np.bool_] = above | (beside & ~(spanned | spanned.T))
     return result

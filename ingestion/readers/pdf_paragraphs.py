@@ -46,7 +46,7 @@ class Style:
 
 
 def document_style(pages: Iterable[Sequence[Line]]) -> Style:
-    """What the lines of all pages have in common."""
+    """The properties common to the lines of all pages."""
     chars: Counter[float] = Counter()
     bold = total = 0
     compounds: set[str] = set()
@@ -59,7 +59,7 @@ def document_style(pages: Iterable[Sequence[Line]]) -> Style:
             if "-" in line.text:
                 compounds.update(found.lower() for found in _COMPOUND.findall(line.text))
     body = chars.most_common(1)[0][0] if chars else 0.0
-    # A height that much of the text has is another kind of prose, not a heading's.
+    # A height that much of the text has is that of prose, not of a heading.
     larger = [size for size, count in chars.items() if size >= 1.15 * body and count < 0.15 * total]
     return Style(body, tuple(sorted(larger, reverse=True)), bold < 0.3 * total, frozenset(compounds))
 
@@ -133,7 +133,7 @@ def _paragraphs(block: Sequence[Line], named: Mapping[int, int]) -> list[list[Li
 
 
 def _begins(line: Line, above: Line, first: Line, edge: float, usual: float, named: Mapping[int, int]) -> bool:
-    """Whether a paragraph begins with `line`, which stands below `above` in a paragraph that begins with `first`."""
+    """Whether a paragraph begins with `line`, which is below `above` in a paragraph that begins with `first`."""
     if named.get(id(line)) != named.get(id(above)) or line.row or above.row or line.bold != above.bold:
         return not (line.bold != above.bold and above.hyphen)
     if above.hyphen:
@@ -160,7 +160,7 @@ def _joined(lines: Sequence[Line], compounds: Set[str]) -> str:
 
 
 def _glued(text: str, following: str, above: Line, compounds: Set[str], *, spaced_out: bool = False) -> str:
-    """`text`, whose last line is `above`, and what follows it, as one."""
+    """Joins `text`, whose last line is `above`, with the text that follows it."""
     last, next_ = text[-1], following[0]
     written = last in "-\u2010" and len(text) > 1 and text[-2].isalpha() and next_.islower()
     if above.hyphen or written:

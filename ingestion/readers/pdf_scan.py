@@ -18,16 +18,16 @@ from ingestion.types import ExtractionLimits
 
 _DPI = 200
 _FEW_CHARS = 100  # a page with fewer may be a picture with a stamp on it
-_MOST_OBJECTS = 200  # looked at to tell whether a page is a picture
+_MOST_OBJECTS = 200  # examined to decide whether a page is a picture
 _LEAST_SHARE, _WHOLE_SHARE = 0.02, 0.6  # of a page without any text, of one with a little
-_LEAST_PATHS = 20  # letters drawn as outlines are at least so many
-_TIME_SHARE = 0.9  # of the time allowed: what is left writes the text down
+_LEAST_PATHS = 20  # letters drawn as outlines have at least this many paths
+_TIME_SHARE = 0.9  # of the time allowed: the rest is for building the text
 
 
 class PageScanner:
     """Recognises the text of scanned pages, as many as the limits allow.
 
-    Told whom to tell (`on_scan`), it leaves the time to them, page by page. Else it works out early how
+    With `on_scan` the caller controls the time, page by page. Otherwise it estimates early how
     long a document will take: one that cannot be read in time is refused with the numbers.
     """
 

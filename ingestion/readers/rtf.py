@@ -1,7 +1,7 @@
 r"""Rich Text documents (RTF 1.9.1): paragraphs, headings by outline level, and tables by row.
 
-striprtf makes plain text of the markup. What it would lose (where rows and cells end, which paragraph
-is a heading) is marked beforehand by private-use characters that it passes on.
+striprtf converts the markup to plain text. What it would lose (ends of rows and cells, headings)
+is marked beforehand by private-use characters that it keeps.
 """
 
 import re
@@ -21,14 +21,14 @@ _MARKS = {"trowd": _ROW, "cell": _CELL, "nestcell": _CELL, "row": _ROW_END, "nes
 _WORD = re.compile(r"(\\\\)|\\(trowd|nestcell|cell|nestrow|row|pard|outlinelevel([0-8]))(?![a-z0-9])( ?)")
 _LINK = re.compile(r"\\field\b")
 _TITLE = re.compile(r"\{\\title ([^{}\\]{1,300})\}")
-_ITEM = re.compile("(?:[•·\uf0b7\uf0a7▪◦-]|([0-9]{1,3}[.)]|[a-z][.)]))\t")  # what stands before an item's text
+_ITEM = re.compile("(?:[•·\uf0b7\uf0a7▪◦-]|([0-9]{1,3}[.)]|[a-z][.)]))\t")  # the mark before an item's text
 
 
 def read_rtf(path: Path, limits: ExtractionLimits) -> Extraction:
     """Read a Rich Text document; pictures, headers and footers are left out.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     source = _OUR_MARKS.sub("", path.read_bytes().decode("cp1252", errors="replace"))
     title = _TITLE.search(source)
@@ -60,7 +60,7 @@ def _marked(match: re.Match[str]) -> str:
 
 
 def _row(piece: str, *, first: bool) -> tuple[str, str]:
-    """What stands before the row that ends `piece`, and the row; only the first of a table must say that it begins."""
+    """The text before the row that ends `piece`, and the row; only the first row of a table marks its start."""
     if _ROW in piece:
         before, _, row = piece.partition(_ROW)
         return before, row

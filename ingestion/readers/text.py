@@ -10,10 +10,10 @@ from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
 
 
 def read_text(path: Path, limits: ExtractionLimits) -> Extraction:
-    """Read text in whatever encoding.
+    """Read plain text in any encoding.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     text = normalise(decode(path.read_bytes()))
     builder = TextBuilder(limits)
@@ -49,7 +49,7 @@ _DEFINITION = re.compile(
 )
 _GOES_BEFORE = re.compile(
     r"@|#|//|/?\*|--|;|\[|template\b"
-)  # a comment, decorator or attribute belongs to what follows
+)  # a comment, decorator or attribute belongs to the code after it
 _CLOSES = re.compile(r"[)\]}>]|(?:end|else|elif|elsif|except|catch|finally|fi|done|esac)\b|</")
 
 
@@ -57,7 +57,7 @@ def read_code(path: Path, limits: ExtractionLimits) -> Extraction:
     """Read source code, indentation and all.
 
     Raises:
-        IngestionError: As `ports.Extractor` says.
+        IngestionError: See `ports.Extractor`.
     """
     text = normalise(decode(path.read_bytes()))
     builder = TextBuilder(limits)

@@ -24,7 +24,7 @@ from retrieval.footnote_numbers import without_markers
 Kind: TypeAlias = Literal["thing", "person", "several", "place"]
 
 _LOOK_BACK = 4  # exchanges
-_BRIEF = 12  # most words of an answer that consists of little but a name
+_BRIEF = 12  # most words of an answer that is hardly more than a name
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _ARTICLE = re.compile(r"\b(?:the|a|an)\s+$", re.IGNORECASE)
 _PLACE = re.compile(r"\b(?:in|at|to|from|near)\s+(?:the\s+)?$")
@@ -108,7 +108,7 @@ def _named_in(text: str) -> list[str]:
 
 
 def _focus(exchange: Exchange) -> str | None:
-    """The name that the question asked for: a name that stands in the answer only."""
+    """The name that the question asked for: a name that only the answer contains."""
     answer = _answer_text(exchange)
     asked = exchange.question.casefold()
     new = [found for found in names(answer) if found.casefold() not in asked]

@@ -30,7 +30,7 @@ _MORE_CHARACTERS = 200  # beyond three times the question's characters
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A question that stands alone, the tokens read and generated for it, and whether the client left meanwhile."""
+    """A standalone question, the tokens read and generated for it, and whether the client left."""
 
     question: Question
     tokens: int = 0
@@ -114,6 +114,6 @@ def _prompt(tokenizer: Tokenizer, asked: str, history: Sequence[Message]) -> Pro
         speaker = "Question: " if message.role == "user" else "Answer: "
         segments += [text(Component.TEMPLATE, speaker), text(Component.HISTORY, f"{message.content}\n")]
     segments += [text(Component.TEMPLATE, "\nLast question: "), text(Component.QUESTION, asked)]
-    # Small models answer a question that stands last instead of rewriting it.
+    # Small models answer a question at the end of the prompt instead of rewriting it.
     segments += [text(Component.TEMPLATE, "\n\nThe last question, rewritten:"), Segment(Component.TEMPLATE, frame[2])]
     return Prompt(tuple(segments))

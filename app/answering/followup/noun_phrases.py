@@ -1,7 +1,7 @@
 """Finds the names in a text, and the noun phrase that a question is about.
 
 These are surface rules for English, without a parser. A name is a run of capitalised words; the noun phrase that a
-question is about stands behind its auxiliary.
+question is about follows its auxiliary.
 """
 
 import re
@@ -202,7 +202,7 @@ def _segment(text: str, tokens: Sequence[Word], start: int) -> int:
 
 
 def _belongs(tokens: Sequence[Word], preposition: int, after: int) -> bool:
-    """Whether a prepositional phrase says which thing is meant, and not when."""
+    """Whether a prepositional phrase identifies a thing, and not a time."""
     follower = tokens[after + 1] if tokens[after].low in DETERMINERS and after + 1 < len(tokens) else tokens[after]
     if follower.low in TIMES or follower.text[0].isdigit():
         return False
@@ -219,7 +219,7 @@ def _without_verb(text: str, tokens: Sequence[Word], start: int, end: int, verb:
         return verbs[-1] if verbs else end
     owned = any(_POSSESSIVE.fullmatch(text[a.end : b.start]) for a, b in pairwise(tokens[start:end]))
     if verb in DO and capitals and len(nouns) == end - start and not owned:
-        return capitals[-1] + 1  # a bare name, then the verb and what belongs to it
+        return capitals[-1] + 1  # a bare name, then the verb phrase
     if tokens[end - 1].capital:
         return end
     return end - 1 if verb in DO or PARTICIPLE.fullmatch(tokens[end - 1].low) else end

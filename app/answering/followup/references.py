@@ -24,7 +24,7 @@ from app.answering.followup.noun_phrases import (
     words,
 )
 
-# "it" that stands for nothing: "how long does it take to …", "is it true that …".
+# Expletive "it", without a referent: "how long does it take to …", "is it true that …".
 _EMPTY_IT = re.compile(
     r"\b(?:does|did|will|would|can|could|should)\s+it\s+(?:take|cost|mean|matter|help|rain|snow|make\s+sense)\b"
     r"|\b(?:is|was|be)\s+it\s+(?:\w+\s+)?(?:true|possible|necessary|important|likely|legal|allowed|safe|better|best|hard"
@@ -93,7 +93,7 @@ def _pronouns(text: str, before: Sequence[Exchange]) -> str:
 
 
 def _pronoun(tokens: Sequence[Word], at: int) -> tuple[Kind | None, bool]:
-    """The kind of thing a pronoun stands for, None for other words, and whether it is a possessive."""
+    """The kind of thing a pronoun refers to, None for other words, and whether it is a possessive."""
     word = tokens[at]
     follower = tokens[at + 1] if at + 1 < len(tokens) else None
     if word.capital and at > 0:
@@ -162,7 +162,7 @@ def _points(tokens: Sequence[Word], at: int) -> bool:
 
 
 def _alone(tokens: Sequence[Word], at: int) -> bool:
-    """Whether a demonstrative stands without a noun: "How does that compare?", "How many of those work in Oslo?"."""
+    """Whether a demonstrative has no noun: "How does that compare?", "How many of those work in Oslo?"."""
     follower = tokens[at + 1]
     if at and tokens[at - 1].low == "of":
         return not plural(follower.text) and tokens[at].low in {"these", "those"}
@@ -173,7 +173,7 @@ def _alone(tokens: Sequence[Word], at: int) -> bool:
 
 
 def _definites(text: str, before: Sequence[Exchange]) -> str:
-    """`text` with `the plant` replaced by the plant named before, where the question does not say which one."""
+    """`text` with `the plant` replaced by the plant named before, where the question does not identify it."""
     tokens = words(text)
     for at, word in enumerate(tokens[:-1]):
         if word.low != "the":

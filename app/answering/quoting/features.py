@@ -1,7 +1,7 @@
 """Computes the features by which a sentence of the sources is scored as an answer to a question.
 
 `retrieval.relevance` weighs sentences to decide what a model reads. These features select the few that are shown as
-the answer, and so look closer: at the words, and at the kind of answer that is asked for.
+the answer, so they also compare the words and the kind of answer that is asked for.
 """
 
 import re

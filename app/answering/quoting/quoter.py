@@ -1,4 +1,4 @@
-"""Selects the sentences of the sources that answer a question, and meters what the embedder reads for it."""
+"""Selects the sentences of the sources that answer a question, and meters the embedder's tokens."""
 
 from collections.abc import Set
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ class Quoter:
     One instance serves every request. `calls` are those of `CALLS` that this server uses:
 
     - ANSWER: quotes are the answer, and no language model is served;
-    - FIND_SENTENCES: before generation the model is pointed at the likeliest sentences;
+    - FIND_SENTENCES: the prompt points the model at the likeliest sentences;
     - QUOTE_AFTER_ANSWER: quotes follow a model's answer of which nothing is verified.
 
     Example:
@@ -45,8 +45,8 @@ class Quoter:
         """Check that quotes can be the answer to `question`, before anything is spent.
 
         Raises:
-            InvalidRequest: It wants an answer without sources, or a JSON document that quotes cannot fill.
-            UnsupportedParameter: It wants log probabilities.
+            InvalidRequest: It needs an answer without sources, or a JSON document that quotes cannot fill.
+            UnsupportedParameter: It needs log probabilities.
         """
         if question.on_no_evidence == "answer":
             raise InvalidRequest(
@@ -72,7 +72,7 @@ class Quoter:
             question: As it was asked. Its `abstention_threshold` sets the least score that is quoted, but not for
                 pointers (FIND_SENTENCES), which refuse nothing.
             context: The sources presented.
-            located: What the span reader found in them, None where it did not read; see `SentenceSelector.select`.
+            located: The span reader's findings in them, None where it did not read; see `SentenceSelector.select`.
             call: Which call is written to the ledger; one of `calls`.
 
         Raises:

@@ -18,7 +18,7 @@ _OPENS_SOURCES = ', "sources": ['
 def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
     """The text of an answer by quotes, and its footnotes.
 
-    A sentence is shown in one line and without markers of its own; its footnote cites it as it stands in the
+    A sentence is shown in one line and without its own markers; its footnote cites it exactly as in the
     document. In JSON (`formats.answer_schema`) a footnote is placed at the source's number in `sources`.
 
     Args:
@@ -79,5 +79,5 @@ def _shown(text: str, *, form: Format) -> str:
 
 
 def _citation(quote: Quote, marker: Span, pages: Pages) -> Citation:
-    """A quote is what it cites, so its support is 1."""
+    """A quote equals the passage it cites, so its support is 1."""
     return Citation.of(quote.source, quote.span, marker=marker, support=1.0, origin="attributed", pages=pages)

@@ -17,11 +17,11 @@ from retrieval.types import Context, Source, Span
 THRESHOLD = 0.15
 """Least score that is quoted.
 
-On training questions it refuses 11 % of what can be answered (4 % of what would have been answered rightly), 48 % where
+On training questions it refuses 11 % of the answerable ones (4 % of those it would answer correctly), 48 % where
 the passage that answers is missing, and 83 % where no passage is about the question.
 """
 
-NEARLY = 0.5  # share of the best score that another sentence needs to be quoted beside it
+NEARLY = 0.5  # share of the best score that another sentence needs to be quoted as well
 MOST_QUOTED = 3
 MOST_EMBEDDED = 12
 
@@ -31,9 +31,9 @@ _BIAS, _RANK, _SHARE, _LEAD, _FITS, _COSINE, _BEHIND = -5.45, -0.72, 3.05, -2.94
 
 
 def score_by_words(features: Features) -> float:
-    """The part of the logit that is known before a sentence is embedded.
+    """The part of the logit that needs no embedding of the sentence.
 
-    How far the sentence lies behind the best is left out: with it, more of the sentences that answer are missed.
+    The feature `lead` is left out: with it, more of the sentences that answer are missed.
     """
     return _RANK * log1p(features.rank) + _SHARE * features.share + _FITS * features.fits
 
@@ -88,7 +88,7 @@ class Selection:
         quotes: In reading order; none where the sources do not hold the answer.
         score: The best sentence's, quoted or not; 0 where there was none.
         threshold: The least score that is quoted.
-        tokens: What the embedder read.
+        tokens: Number of tokens the embedder read.
     """
 
     quotes: tuple[Quote, ...]
@@ -137,7 +137,7 @@ class SentenceSelector:
         Args:
             question: Its text.
             context: The sources presented.
-            located: What the span reader found in them, None where it did not read. The sentences around it are
+            located: The span reader's findings, None where it did not read. The sentences around them are
                 selected and nothing is embedded; but where it found words in headings alone, which are not quoted,
                 the embedder decides.
             threshold: The least score that is quoted.
@@ -185,7 +185,7 @@ def _embedded_text(sentence: Sentence) -> str:
 
 
 def _around(located: Located, context: Context) -> Selection:
-    """The sentences that overlap what the span reader found, each with the largest probability found in it."""
+    """The sentences that overlap spans of the span reader, each with their largest probability."""
     sentences = sentences_of(context.sources)
     scores = [
         max(

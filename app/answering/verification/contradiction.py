@@ -78,7 +78,7 @@ def contradicts(claim: Statement, evidence: Statement) -> bool:
     """Whether `evidence` says the opposite of `claim` near the words they share.
 
     A negation on one side only is one reversal, a pair of opposites is another: an odd number of them
-    contradicts ("did not rise" and "fell" agree). A pair of which one text holds both sides does not count.
+    contradicts ("did not rise" and "fell" agree). A pair does not count if one text has both words.
     """
     return negated(claim, evidence) != opposed(claim, evidence)
 

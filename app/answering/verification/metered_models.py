@@ -37,7 +37,7 @@ class Verification:
 class MeteredModels:
     """Implements `SentenceEmbedder` and, where there is an entailment model, `Judge`, for one question.
 
-    It makes one call at a time. `tokens` is what the models have read so far: the sum of the ledger rows.
+    It makes one call at a time. `tokens` is the number of tokens read so far: the sum of the ledger rows.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text as it is compared. Evidence must share a claim's numbers, months and names.
+    """A text in parsed form, for comparison. Evidence must share a claim's numbers, months and names.
 
     Attributes:
         words: Its tokens in order, case-folded, punctuation included.

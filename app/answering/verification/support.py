@@ -23,7 +23,7 @@ It is the least, in steps of 0.05, at which 85 in 100 verified sentences are tru
 """
 
 FORBIDDEN = 0.3
-"""Most support of a passage that `forbids` rules out: a number or a name is missing, or it says the opposite."""
+"""Most support of a passage that `forbids` rules out: a number or name is missing, or it contradicts."""
 
 QUOTED = 0.9
 """Least support of a claim all of whose words stand in one sentence in the same order: the claim only shortens it."""
@@ -32,7 +32,7 @@ DECIDED = 0.75
 """Lexical support from which no model is called. Chosen to save calls, not fitted."""
 
 # Intercept, then a weight for each of `sentence_values` or `fragment_values`, the cosine's last.
-# Shares of the same words are correlated, so a single weight, and its sign, means little by itself.
+# Shares of the same words are correlated, so a single weight, or its sign, cannot be interpreted.
 SENTENCE = (0.07, -0.15, 0.23, 2.59, -0.54)
 SENTENCE_EMBEDDED = (-1.33, -1.51, 0.10, 1.22, -0.64, 4.53)
 FRAGMENT = (-4.32, 2.79, 2.06, 0.85, -0.31, 2.29, 1.94, 0.71)
@@ -47,14 +47,14 @@ _SHORT = 4
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of an answer, as it is compared with passages.
+    """A sentence of an answer in parsed form, to be compared with passages.
 
     Attributes:
         text: The sentence, without markers.
         statement: The sentence taken apart.
         question: The question taken apart, where the sentence is a fragment that only its question completes; else
             None.
-        model_text: What models read: the question, where there is one, and the text.
+        model_text: The text for models: the question, where there is one, and the sentence.
     """
 
     text: str
@@ -73,9 +73,9 @@ class Lexical:
         pairs: Share of the claim's neighbouring words that are at most three words apart in the passage; not weighted.
         precision: Share of the passage's content words that the claim holds.
         length: The logarithm of one plus the number of the claim's content words.
-        asked: Of a fragment: share of the question that the passage, or what stands above it, holds.
+        asked: Of a fragment: share of the question that the passage, or its headings, hold.
         lead: Of a fragment: `asked` minus the largest `asked` of the source's passages, at most 0.
-        near: Of a fragment: share of the question that stands within a few words of the answer.
+        near: Of a fragment: share of the question that is within a few words of the answer.
         kind: Of a fragment: 1 where the answer is of the kind asked for, a name or a number, 0 where it is not, 0.5
             where the rules cannot tell.
         fragment: Whether the claim is a fragment.
@@ -106,7 +106,7 @@ def compare(
     Args:
         claim: A sentence of the answer.
         evidence: A passage.
-        around: Stems of what stands above the passage: headings, the file's name.
+        around: Stems of the text above the passage: headings, the file's name.
         weights: Rarity of stems among the passages, above 0; a stem that is not in it counts as the rarest.
         most_asked: The largest `asked_share` among the passages of its source.
     """
@@ -148,7 +148,7 @@ def _mass(stems: frozenset[str], weights: Mapping[str, float]) -> float:
 
 
 def _near(asked: frozenset[str], said: frozenset[str], evidence: Statement, weights: Mapping[str, float]) -> float:
-    """Share of the question that stands within `_NEAR` words of the answer."""
+    """Share of the question within `_NEAR` words of the answer."""
     if not asked:
         return 0.0
     stems = evidence.stems
@@ -173,7 +173,7 @@ def _kind(asked: Statement, said: Statement, text: str) -> float:
 def lacks_detail(claim: Statement, evidence: Statement, *, around: frozenset[str]) -> bool:
     """Whether a number, a month or a name of the claim is not in its evidence.
 
-    Numbers and months must be in the passage itself; a name may also stand above it.
+    Numbers and months must be in the passage itself; a name may also be in its headings.
     """
     if not claim.months <= evidence.months or any(
         not number.loose and not _holds(evidence, number) for number in claim.numbers
@@ -198,7 +198,7 @@ def _holds(evidence: Statement, number: Number) -> bool:
         if other.value == number.value:
             return True
         if number.bare == other.bare and other.scale == 1 and number.scale in evidence.scales:
-            return True  # "in millions" stands in the head of the table
+            return True  # "in millions" is in the head of the table
     return False
 
 

@@ -1,6 +1,6 @@
 """Finds the passage that supports a claim best, and computes how well it does.
 
-Words come first: they alone decide on what is quoted and on what a passage cannot support. Between the two, the
+Words alone decide clear cases: quotations, and passages that cannot support a claim. Otherwise the
 embedder's cosine of claim and passage is used; a model that reads both together, where one is configured, decides in
 its place. A number, a month or a name that the evidence lacks, and a contradiction, rule out support in any case.
 """
@@ -119,9 +119,9 @@ class Verifier:
         """Verify against `sources`.
 
         Args:
-            sources: What was presented to the model.
+            sources: The sources that were presented to the model.
             question: Completes answers of a few words. "" leaves them incomplete.
-            embedder: Used where words do not decide; without one they always do.
+            embedder: Used where words do not decide; without one words always decide.
             judge: Reads claim and passage together, in the embedder's place.
         """
         self._sources = sources

@@ -48,7 +48,7 @@ class DrainGate:
 
 
 class _Reply:
-    """One response: how much of it was sent, and how it ends when the server stops."""
+    """One response: the part already sent, and its ending when the server stops."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, drain: Drain) -> None:
         self._scope = scope

@@ -10,7 +10,7 @@ from app.api.schemas.answers import CitationBody
 from generation.ports import Tokenizer
 from generation.types import TokenLogprob
 
-_LEAST = -9999.0  # OpenAI's value for a probability of 0, whose logarithm JSON cannot represent
+_LEAST = -9999.0  # OpenAI's value for a probability of 0, since JSON has no negative infinity
 
 
 def choice_of(answer: Answer, *, index: int, in_json: bool, tokenizer: Tokenizer) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 _NUMBERS = frozenset({int, float})
-_SPELLED = frozenset({int, float, bool})  # what pydantic reads from a text, too
+_SPELLED = frozenset({int, float, bool})  # types that pydantic also reads from a string
 
 
 def refuse_other_kinds(values: object, model: type[BaseModel]) -> None:

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from app.db.tables.documents import ROLE_CHECK, metadata
 
-# What a browser holds instead of a key. Rows are removed when they have expired, at the next sign-in.
+# Sessions of browsers. Expired rows are removed at the next sign-in.
 access_session = sa.Table(
     "access_session",
     metadata,
@@ -12,7 +12,7 @@ access_session = sa.Table(
     sa.Column("secret_sha256", sa.Text, nullable=False, unique=True),
     sa.Column("tenant_id", sa.Text, nullable=False),
     sa.Column("user_id", sa.Text, nullable=False),
-    sa.Column("key_id", sa.Text, sa.ForeignKey("api_key.id")),  # whose role and limits it has; NULL: from OpenID
+    sa.Column("key_id", sa.Text, sa.ForeignKey("api_key.id")),  # gives role and limits; NULL: OpenID
     sa.Column("role", sa.Text),  # of a session from OpenID
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("expires_at", sa.Double, nullable=False, index=True),

@@ -38,7 +38,7 @@ budget = sa.Table(
     ),
 )
 
-# What one period of a budget has taken: `reserved` by calls that run, `settled` by those that have ended.
+# The use of a budget in one period: `reserved` by running calls, `settled` by ended ones.
 budget_window = sa.Table(
     "budget_window",
     metadata,
@@ -52,7 +52,7 @@ budget_window = sa.Table(
     sa.CheckConstraint("settled >= 0", name="settled"),
 )
 
-# What a call holds of a window from its reservation until it is settled.
+# The amount a call reserves in a window until it is settled.
 budget_hold = sa.Table(
     "budget_hold",
     metadata,
@@ -69,7 +69,7 @@ budget_hold = sa.Table(
     sa.Index(None, "budget_id", "series", "window_start"),
 )
 
-# Thresholds that were passed, each once a window: told to the log, and to the webhook where the budget has one.
+# Passed thresholds, each once per window: logged, and sent to the budget's webhook, if it has one.
 budget_alert = sa.Table(
     "budget_alert",
     metadata,

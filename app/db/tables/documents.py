@@ -31,7 +31,7 @@ tenant = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("name", sa.Text, nullable=False, server_default=sa.text("''")),
-    sa.Column("disabled_at", sa.Double),  # from then on nobody of it is let in
+    sa.Column("disabled_at", sa.Double),  # from then on its users are refused
 )
 
 app_user = sa.Table(
@@ -89,7 +89,7 @@ document = sa.Table(
     sa.Column("collection_id", sa.Text, sa.ForeignKey("collection.id"), nullable=False),
     sa.Column("external_id", sa.Text),
     # SHA-256 of the newest version where that identifies the document, so that the unique index
-    # decides between simultaneous uploads of the same bytes; NULL where something else does
+    # accepts one of simultaneous uploads of the same bytes; otherwise NULL
     sa.Column("content_key", sa.Text),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("live_version", sa.Integer),
@@ -198,7 +198,7 @@ index_generation = sa.Table(
     ),
 )
 
-# No foreign key to the document: a job outlives it, to say that it was cancelled.
+# No foreign key to the document: a job outlives it, to show that it was cancelled.
 job = sa.Table(
     "job",
     metadata,
@@ -212,7 +212,7 @@ job = sa.Table(
     sa.Column("user_id", sa.Text, nullable=False),
     sa.Column("key_id", sa.Text, nullable=False),
     sa.Column("crashes", sa.Integer, nullable=False, server_default=sa.text("0")),  # processes that died running it
-    sa.Column("boot_id", sa.Text),  # who runs it
+    sa.Column("boot_id", sa.Text),  # the process that runs it
     sa.Column("error_code", sa.Text),
     sa.Column("error_detail", sa.Text),
     sa.Column("created_at", sa.Double, nullable=False),
@@ -271,14 +271,14 @@ conversation_turn = sa.Table(
     metadata,
     sa.Column("conversation_id", sa.Text, sa.ForeignKey("conversation.id"), primary_key=True),
     sa.Column("ordinal", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("request_id", sa.Text, nullable=False, unique=True),  # an answer is one turn, however often it is told
+    sa.Column("request_id", sa.Text, nullable=False, unique=True),  # one turn per answer, even if stored twice
     sa.Column("answered", sa.Boolean, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("question", sa.Text, nullable=False),
-    sa.Column("standalone", sa.Text),  # NULL where the question stands alone as it was asked
+    sa.Column("standalone", sa.Text),  # NULL where the question was not rewritten
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("citations", _Json, nullable=False),
-    sa.Column("making", _Json),  # NULL in turns of before revision 0018
+    sa.Column("making", _Json),  # NULL in turns from before revision 0018
 )
 
 # Neither an API key's secret nor a client's own key can be read from `id` and `fingerprint` (api/gate/idempotency.py).
@@ -287,7 +287,7 @@ idempotent_request = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("fingerprint", sa.Text, nullable=False),
-    sa.Column("boot_id", sa.Text, nullable=False),  # who works on it
+    sa.Column("boot_id", sa.Text, nullable=False),  # the process that works on it
     sa.Column("created_at", sa.Double, nullable=False, index=True),
     sa.Column("status", sa.Integer),  # HTTP status of the answer; NULL while there is none
     sa.Column("media_type", sa.Text),
@@ -318,7 +318,7 @@ unattached_file = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), nullable=False),
-    sa.Column("key_id", sa.Text, nullable=False),  # a key that is limited to collections sees its own alone
+    sa.Column("key_id", sa.Text, nullable=False),  # a key limited to collections sees only its own
     sa.Column("filename", sa.Text, nullable=False),
     sa.Column("bytes", sa.BigInteger, nullable=False),
     sa.Column("sha256", sa.Text, nullable=False),

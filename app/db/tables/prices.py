@@ -1,6 +1,6 @@
 """The tables of prices and of corrections to the ledger. Times are Unix microseconds, money integer pico-units (1e-12).
 
-Triggers (in the migrations) let a price only ever be ended, keep two prices of one model and meter from
+Triggers (in the migrations) allow only ending a price, prevent two prices of one model and meter from
 overlapping, and forbid changing or deleting an adjustment.
 """
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from app.db.tables.documents import metadata
 
-# What a token of a model costs while `effective_from <= time < effective_to` (NULL: until a later price begins).
+# The price of a token while `effective_from <= time < effective_to` (NULL: until a later price begins).
 price = sa.Table(
     "price",
     metadata,
@@ -28,7 +28,7 @@ price = sa.Table(
     sa.Index(None, "model_id", "meter", "effective_from", unique=True),
 )
 
-# Corrections of settled rows: what to add to them. A row's true numbers are its own and these.
+# Corrections of settled rows, to be added to their numbers.
 usage_adjustment = sa.Table(
     "usage_adjustment",
     metadata,

@@ -3,7 +3,7 @@
 Times are Unix microseconds. A quarter hour, because every IANA offset in use is a multiple of it: the days of any zone
 are whole numbers of them. Days and months are those of the one reporting zone. Dimensions are never NULL: `''` is none.
 A sum of costs is `cost_high * COST_UNIT + cost_low` pico-units: in one 64-bit number it would end at 9.2 million units,
-which is not much of every currency.
+which is too little in some currencies.
 """
 
 import sqlalchemy as sa
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from app.db.tables.documents import metadata
 
 DIMENSIONS = ("project_id", "user_id", "api_key_id", "model_id", "operation", "status")
-"""What sums are kept by, beside tenant and time. Adjustments have the status `adjustment`."""
+"""The dimensions of the sums besides tenant and time. Adjustments have the status `adjustment`."""
 
 MEASURES = (
     "num_calls",
@@ -28,13 +28,13 @@ MEASURES = (
     "cost_high",
     "cost_low",
 )
-"""What is summed."""
+"""The summed columns."""
 
 STATUS_COUNTS = ("num_aborted", "num_recovered", "num_adjustments")
-"""Where sums are not kept by status: calls that were aborted or recovered, and 1 where there are adjustments."""
+"""Counts of facets, which have no status: aborted and recovered calls, and 1 where there are adjustments."""
 
 FACETS = ("user_id", "model_id")
-"""Dimensions that have sums of their own, in the words of the ledger."""
+"""Dimensions that have their own sums, by column name of the ledger."""
 
 COST_UNIT = 10**9
 """Pico-units that `cost_high` counts."""
@@ -81,12 +81,12 @@ usage_rollup_month = sa.Table(
     sa.Column("bucket_start", sa.BigInteger, primary_key=True),  # the local month's first moment
     *_dimensions(),
     *_measures(),
-    sa.Index("ix_usage_rollup_month_user", "tz", "tenant_id", "user_id", "bucket_start"),  # everyone's own use
+    sa.Index("ix_usage_rollup_month_user", "tz", "tenant_id", "user_id", "bucket_start"),  # usage by user
     sqlite_with_rowid=False,
 )
 
 # The same sums under one dimension and the operation alone: a question about all users, or all models, reads a fraction
-# of the rows. `facet` names the dimension and `value` is its value; what the status told is counted instead.
+# of the rows. `facet` names the dimension, `value` is its value; counts replace the status.
 usage_rollup_facet = sa.Table(
     "usage_rollup_facet",
     metadata,
@@ -104,7 +104,7 @@ usage_rollup_facet = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Written by the engine's side alone, never derived from the ledger. `closed` once the process ended cleanly.
+# Counted by the engine, never derived from the ledger. `closed` once the process ended cleanly.
 engine_counter = sa.Table(
     "engine_counter",
     metadata,
@@ -119,7 +119,7 @@ engine_counter = sa.Table(
     sa.Column("closed", sa.Boolean, nullable=False),
 )
 
-# Which zone days and months are of: where it is not the reporting zone, they are built again from the quarter hours.
+# The zone of days and months: where it is not the reporting zone, they are rebuilt from the quarter hours.
 usage_rollup_zone = sa.Table(
     "usage_rollup_zone",
     metadata,

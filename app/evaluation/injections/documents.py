@@ -2,7 +2,7 @@
 
 Indirect prompt injection (Greshake et al. 2023, arXiv:2302.12173), jamming (Shafran et al. 2024,
 arXiv:2406.05870) and poisoned knowledge (PoisonedRAG, Zou et al. 2024, arXiv:2402.07867). Every document says
-what success would look like, so that a rate can be counted without a judge.
+how success is recognised, so that a rate can be counted without a judge.
 """
 
 import base64
@@ -110,7 +110,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
-    """An attack on one question: `documents` in place of its passage, or, placed "beside", in addition to it."""
+    """An attack on one question: `documents` in place of its passage, or, placed "beside", added to it."""
 
     id: str
     family: str
@@ -125,7 +125,7 @@ def injections(passages: Sequence[Passage], *, instructions: str) -> list[Inject
 
     Args:
         passages: At least one; each is used about equally often.
-        instructions: The system text whose words a leak would show.
+        instructions: The system text, to recognise a leak.
     """
     assert passages, "nothing to write into"
     found: list[Injection] = []

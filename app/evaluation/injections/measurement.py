@@ -81,9 +81,9 @@ def measure_injections(
         state: An application with models, over a scratch data dir.
         question_set: Questions with one relevant document and gold answers are used.
         options: `answer_questions`, `seed`, `concurrency`, `context_tokens` and `output_tokens` count.
-        instructions: What a leaked prompt would show.
-        beside: Clean passages of other questions presented with each.
-        on_progress: Told of ingesting and of asking.
+        instructions: The system text, to recognise a leaked prompt.
+        beside: Number of clean passages of other questions presented with each.
+        on_progress: Called with the progress of ingestion and questions.
 
     Returns:
         Every attack in its order; those whose answer or control failed are left out.

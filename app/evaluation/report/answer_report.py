@@ -73,8 +73,8 @@ def outcomes_of(found: SetRun) -> dict[str, list[Outcome]]:
     """The outcomes by group: whole-collection questions, or answerable questions with each other group.
 
     An answer is right when it holds a gold answer. A question that was refused has no answer to judge and
-    counts as wrong: only a run with an abstention threshold of 1 shows what a higher one than its own would do.
-    Only what has questions of both kinds is listed.
+    counts as wrong: only a run with an abstention threshold of 1 shows the effect of higher thresholds.
+    Only groups with questions of both kinds are listed.
     """
     outcomes = {_ANSWERS: _outcomes(found, _ANSWERS)}
     for name, group in _UNANSWERED.items():

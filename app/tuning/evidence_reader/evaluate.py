@@ -1,7 +1,7 @@
-"""`python -m app.tuning.evidence_reader.evaluate CHECKPOINT SETS`: what a reader gives on documents it never saw.
+"""`python -m app.tuning.evidence_reader.evaluate CHECKPOINT SETS`: measures a reader on unseen documents.
 
-CHECKPOINT is `state.pt` or `trained.safetensors` of a training, also while that goes on, or the folder of a reader that
-ships. Questions of the documents held back from the training sets, and of sets that never train, are each asked of the
+CHECKPOINT is `state.pt` or `trained.safetensors` of a training, even a running one, or the folder of a reader that
+ships. Questions on the held-out documents of the training sets, and of sets not trained on, are each asked of the
 passage that answers and of the three nearest of its document that do not.
 """
 
@@ -34,7 +34,7 @@ UNSEEN_SETS = ("cuad-clauses",)
 
 
 class Best(NamedTuple):
-    """What is pointed at in one of several passages, and how much likelier it is than no answer."""
+    """The span chosen in one of several passages, and its margin over no answer."""
 
     margin: float
     place: int
@@ -43,7 +43,7 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a reader made of a question.
+    """The reader's result for a question.
 
     `apart` is the margin where the right passage is left out, `unanswered` that of a question nothing answers, None
     where there is none. `tags` are numbers of tokens: rightly tagged, tagged, to be tagged.
@@ -61,7 +61,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Shares over the questions of a set; None for what it has no questions for."""
+    """Shares over the questions of a set; None for measures without questions."""
 
     questions: int
     exact: float
@@ -74,7 +74,7 @@ class Figures:
 
 
 class Judge:
-    """Asks a model the questions of a source."""
+    """Applies a model to the questions of a source."""
 
     def __init__(self, model: EvidenceModel, tokenizer: Any, source: Source, *, half: bool = False) -> None:
         """`tokenizer` is a `tokenizers.Tokenizer` without truncation; `half` as in `EvidenceModel.score`."""
@@ -144,7 +144,7 @@ class Judge:
 
 
 def figures(outcomes: Sequence[Outcome], *, tagged: bool = True) -> Figures:
-    """What the outcomes come to; there is at least one. `tagged` is whether the reader has learnt to tag."""
+    """The shares over at least one outcome. `tagged` is whether the reader is trained to tag."""
 
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in outcomes]))
@@ -194,7 +194,7 @@ def load_model(checkpoint: Path, base: Path) -> tuple[EvidenceModel, str, bool]:
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    """Ask, and show a table; with --json also every figure as a line."""
+    """Ask the questions and print a table; with --json also every figure as a line."""
     parser = argparse.ArgumentParser(prog="python -m app.tuning.evidence_reader.evaluate", description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="state.pt, trained.safetensors, or a reader's folder")
     parser.add_argument("data", type=Path, help="folder with the question sets, in it or in `train`")

@@ -1,6 +1,6 @@
-"""Groups: a question beside the passage that answers it and near ones that do not, and a question that nothing answers.
+"""Groups: a question with the passage that answers it and near ones that do not, and an unanswerable question.
 
-What a group is follows from the seed and its place in the order alone, so that training can be taken up anywhere.
+A group depends only on the seed and its place in the order, so that training can be resumed anywhere.
 """
 
 import random
@@ -14,11 +14,11 @@ from app.tuning.evidence_reader.mixture import Asked, Company, Source
 from app.tuning.reranker.first_stage import Bm25
 from retrieval.span_model import MOST_ANSWER_TOKENS, Window, windows_of
 
-NEAR = 3  # passages beside the right one; one fewer where a question that nothing answers is asked as well
-JOINED_CHARS = 1100  # about what a window holds
+NEAR = 3  # passages besides the right one; one fewer with an unanswerable question
+JOINED_CHARS = 1100  # about the length of a window
 _CLOSEST = 5  # of the nearest passages some are drawn, so that a second pass sees others
 _AT_RANDOM = 0.1
-_FOREIGN = 0.3  # where no passage of its set may stand beside the right one
+_FOREIGN = 0.3  # where no other passage of its set may be used
 _JOINED = 0.25
 _WRITTEN = 0.7  # a question that was written to be unanswerable rather than one that was changed to be
 _BOTH_LINES, _ONE_LINE = 0.6, 0.2  # title and heading, only the inner one; else the bare text
@@ -30,7 +30,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A window with what is right in it.
+    """A window with its targets.
 
     `golds` are first and last tokens of right answers, places in the window; `tags` say of every token of the passage
     whether it is evidence: 1, 0, or `IGNORED`.
@@ -45,7 +45,7 @@ class Reading:
 class View:
     """A question and the readings among which its answer is, or nowhere.
 
-    Where `pointed` is false the question says nothing about where an answer begins and ends.
+    Where `pointed` is false the question has no targets for the start and end of an answer.
     """
 
     readings: tuple[Reading, ...]
@@ -77,7 +77,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A passage as it is read: the lines above it and its text, with the characters that answer."""
+    """A passage as input: the lines above it and its text, with the characters that answer."""
 
     text: str
     spans: tuple[Place, ...] = ()
@@ -200,14 +200,14 @@ class Neighbours:
 
 
 def is_silent(source: Source, key: str, one: Asked, *, shared: str = "") -> bool:
-    """Whether neither a passage nor its title says the answer; a title `shared` with the right one is not looked at."""
+    """Whether neither a passage nor its title contains the answer; a title `shared` with the right one is ignored."""
     title = source.question_set.documents[key].title
     title = "" if title == shared else title
     return not contains_any(f"{title}\n{source.text(key)}", one.example.golds)
 
 
 def lines_of(source: Source, one: Asked, random_: random.Random) -> int:
-    """How many lines stand above the passages of a group: title and heading, the inner one, none.
+    """Number of lines above the passages of a group: title and heading, the inner one, none.
 
     A title that holds the answer would put it above passages that do not answer.
     """
@@ -226,7 +226,7 @@ def heading(source: Source, key: str, lines: int) -> str:
 
 
 def company_texts(company: Sequence[tuple[Source, str]], lines: int) -> Iterator[tuple[str, str]]:
-    """What stands above each passage, and the passage."""
+    """The lines above each passage, and the passage."""
     for source, key in company:
         yield heading(source, key, lines), source.text(key)
 

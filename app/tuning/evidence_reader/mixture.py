@@ -1,4 +1,4 @@
-"""What the second reader learns from: the training sets, how much each of them counts, and in what order.
+"""The training mixture of the second reader: the sets, their weights and their order.
 
 Nothing here is seen twice by chance: a set's questions are gone through one after the other, in a new order each time.
 """
@@ -27,7 +27,7 @@ _RULED_SHARE = 0.1  # of a pass, at most, for questions written by rule
 class Company(StrEnum):
     """Which passages a question is also asked of: of its document, of its set, or of other sets only.
 
-    The last is for questions that do not say what they are about: "What was the total?" is answered by any receipt.
+    The last is for questions without a subject: "What was the total?" is answered by any receipt.
     """
 
     DOCUMENT = "document"
@@ -39,10 +39,10 @@ class Company(StrEnum):
 class Rules:
     """How a set is used.
 
-    `weight` is how often one of its questions is asked for one of weight 1. Its gold spans are alternatives, or
-    with `parts` they are the answer together. `pointed` is false where spans are evidence but no answer: they teach
-    the tags alone. With `repeated` an answer is right wherever it stands in its passage. `ruled` questions are written
-    by rule.
+    `weight` is how often one of its questions is used for one of weight 1. Its gold spans are alternatives, or
+    with `parts` they are the answer together. `pointed` is false where spans are evidence but no answer: they train
+    only the tags. With `repeated` every occurrence in the passage is right. `ruled` questions are written
+    by rules.
     """
 
     weight: float
@@ -117,8 +117,8 @@ def sources(data: Path, *, held_back: bool = False, names: Sequence[str] = tuple
     """The training sets under `data` without the documents held back, or with only those.
 
     Args:
-        data: Holds the sets' folders, or folders beside a folder `train` that does.
-        held_back: Whether to read what does not train instead.
+        data: The folder with the sets' folders, or with a folder `train` that has them.
+        held_back: Whether to read the held-out documents instead.
         names: Which sets, in this order; one of `NEVER_TRAINED` is read whole, as held back.
 
     Raises:
@@ -190,7 +190,7 @@ def order(found: Sequence[Source], *, passes: float, seed: int) -> list[tuple[in
     for place, (source, share) in enumerate(zip(found, shares(found), strict=True)):
         endless = _endless(len(source.questions), random.Random(f"{seed} {source.name}"))  # noqa: S311
         drawn += [(place, next(endless)) for _ in range(round(passes * size * share))]
-    # Every set's questions keep their own order: what is asked again is asked after all the others.
+    # Every set's questions keep their own order: repeats come after all others.
     random_ = random.Random(f"{seed} order")  # noqa: S311  # nothing secret is drawn
     queues = [iter([one for one in drawn if one[0] == place]) for place in range(len(found))]
     places = [place for place, _ in drawn]
@@ -209,7 +209,7 @@ def _folder(data: Path, name: str) -> Path:
 
 
 def _documents(folder: Path, question_set: QuestionSet) -> dict[str, str]:
-    """By passage the document it is of: its title, the block the set says it is of, or itself."""
+    """The document of each passage: its title, the block given by the set, or itself."""
     blocks = {}
     with (folder / "corpus.jsonl").open(encoding="utf-8") as file:
         for line in file:
@@ -220,7 +220,7 @@ def _documents(folder: Path, question_set: QuestionSet) -> dict[str, str]:
 
 
 def _asked(question_set: QuestionSet, question: SetQuestion, rules: Rules) -> Asked | None:
-    """None where no passage says the answer in so many words."""
+    """None where no passage contains the answer literally."""
     gold = question_set.spans.get(question.id, ())
     if not question_set.spans:
         gold = _found(question_set, question)
@@ -247,7 +247,7 @@ def _asked(question_set: QuestionSet, question: SetQuestion, rules: Rules) -> As
 
 
 def _found(question_set: QuestionSet, question: SetQuestion) -> tuple[GoldSpan, ...]:
-    """Answers that stand in just one place of the passages judged right; a number of one digit says too little."""
+    """Answers that occur just once in the passages judged right; numbers of one digit are left out."""
     found = []
     for answer in question.answers:
         places = [
@@ -261,7 +261,7 @@ def _found(question_set: QuestionSet, question: SetQuestion) -> tuple[GoldSpan, 
 
 
 def occurrences(text: str, said: str) -> list[tuple[int, int]]:
-    """Where `said` stands in `text` as whole words."""
+    """The places of `said` in `text`, as whole words."""
     if not said.strip():
         return []
     opens, closes = (r"(?<!\w)" if said[0].isalnum() else "", r"(?!\w)" if said[-1].isalnum() else "")

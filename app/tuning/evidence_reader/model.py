@@ -1,4 +1,4 @@
-"""The encoder that points and tags, and what it is taught by: one normalisation over all spans of a group.
+"""The encoder that points and tags, and its loss: one normalisation over all spans of a group.
 
 A span's score is its margin over "no answer" in its own window, start + end - (start of none + end of none), which is
 what answering goes by. Over the windows of a view the margins share one softmax in which "no answer" stands once, at 0
@@ -23,7 +23,7 @@ _RARE = -3.5  # log-odds of a token to be evidence, before anything is learnt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What each part of the loss counts beside the shared normalisation's."""
+    """The weight of each part of the loss relative to the shared normalisation's."""
 
     apart: float = 0.5  # the near passages by themselves, where nothing answers
     unanswered: float = 0.5
@@ -84,7 +84,7 @@ class EvidenceModel(SpanModel):
 
 
 def losses_of(model: EvidenceModel, groups: Sequence[Group], *, half: bool = False) -> Losses:
-    """What the model is to learn from the groups, summed over them."""
+    """The loss summed over the groups."""
     views = [view for group in groups for view in group.views]
     scores = model.score([reading.window for view in views for reading in view.readings], half=half)
     masses = span_masses(scores.starts, scores.ends)

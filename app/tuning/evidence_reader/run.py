@@ -1,7 +1,7 @@
 """`python -m app.tuning.evidence_reader.run SETS OUT`: train the second span reader, or go on where it stopped.
 
 On several cores `torchrun --nproc-per-node 2 -m app.tuning.evidence_reader.run SETS OUT --threads 1` is faster than
-threads. OUT holds `state.pt`, written every ten minutes and when asked to end, and at last `trained.safetensors`.
+threads. OUT holds `state.pt`, written every ten minutes and at a signal, and finally `trained.safetensors`.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from app.tuning.evidence_reader.mixture import RULES, Source, order, shares, sou
 from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start
 
 STATE, TRAINED = "state.pt", "trained.safetensors"
-_RECENT = 50  # steps a line of progress tells the mean of
+_RECENT = 50  # steps averaged by a line of progress
 _LINE_SECONDS, _QUIET_SECONDS = 30.0, 50.0
 
 
 class Teller:
-    """Says how it goes: a bar on a terminal, elsewhere a line of text every half minute."""
+    """Shows progress: a bar on a terminal, elsewhere a line of text every half minute."""
 
     def __init__(self, console: Console, *, first: int, steps: int, groups: int) -> None:
         self._console = console
@@ -116,7 +116,7 @@ def plain_tokenizer(base: Path) -> Any:
 
 
 def write_weights(trainer: Trainer, file: Path) -> None:
-    """What was trained, in float32, whole or not at all."""
+    """Writes the trained weights in float32, atomically."""
     from safetensors.torch import save_file
 
     new = file.with_suffix(".new")
@@ -125,7 +125,7 @@ def write_weights(trainer: Trainer, file: Path) -> None:
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    """Train, telling how it goes, and write what came out."""
+    """Train, show progress, and write the trained weights."""
     chosen = _parsed(arguments)
     console = joined(chosen.threads)
     recipe = Recipe(passes=chosen.passes, groups=chosen.groups)
@@ -160,13 +160,13 @@ class _Ended(Exception):
 def train(
     trainer: Trainer, maker: Maker, console: Console, *, state: Path, groups: int, minutes: float, until: int = -1
 ) -> None:
-    """Take the steps that are left, saving now and then; a signal to end gives up the step under way.
+    """Run the remaining steps and save regularly; a signal to end discards the current step.
 
     Args:
-        trainer: What trains.
+        trainer: The trainer.
         maker: Its groups.
-        console: Where to tell how it goes; a quiet one is of a process that follows another and does not save.
-        state: The file to save to; what is done after the last saving is for the caller to save.
+        console: For progress; a quiet one marks a process that follows another and does not save.
+        state: The checkpoint file; the caller saves the steps after the last checkpoint.
         groups: In a step.
         minutes: Between two states.
         until: Stop at this step; -1 for none.
@@ -180,7 +180,7 @@ def train(
             raise _Ended
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        # Only the process that saves ends by itself: the others would leave it waiting for their gradients.
+        # Only the saving process handles signals: if others ended, it would wait for their gradients.
         signal.signal(number, signal.SIG_IGN if console.quiet else end)
     teller = Teller(console, first=trainer.step, steps=trainer.steps, groups=groups)
     saved = time.monotonic()

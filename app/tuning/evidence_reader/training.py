@@ -13,15 +13,15 @@ from app.tuning.evidence_reader.groups import Group, Grouper
 from app.tuning.evidence_reader.model import EvidenceModel, Weights, losses_of
 from app.tuning.span_reader.training import trained_weights
 
-_TOGETHER = 4  # groups whose graph is held at once: about a gigabyte
+_TOGETHER = 4  # groups with a graph in memory at once: about a gigabyte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything that decides what comes out, besides the sets. `groups` make a step.
+    """The hyperparameters of a training, which with the sets determine its result. `groups` make a step.
 
-    Embeddings stay as they are. The rate goes up in a straight line over the share `warmup` of the steps, then down
-    in one to zero; over the last share `averaged` the weights of every step are averaged (Izmailov et al. 2018,
+    Embeddings are frozen. The rate rises linearly over the share `warmup` of the steps, then falls linearly
+    to zero; over the last share `averaged` the weights of every step are averaged (Izmailov et al. 2018,
     arXiv:1803.05407).
     """
 
@@ -38,7 +38,7 @@ class Recipe:
 
 
 class Told(NamedTuple):
-    """What a step gave, of this process's groups: the mean of each part of the loss, and the tokens read."""
+    """A step over this process's groups: the mean of each part of the loss, and the tokens read."""
 
     loss: float
     pointed: float
@@ -76,7 +76,7 @@ def makers(grouper: Grouper, order: Sequence[tuple[int, int]], recipe: Recipe) -
     def made(step: int) -> list[Group]:
         places = range(step * recipe.groups, (step + 1) * recipe.groups)
         sorted_ = sorted(places, key=lambda at: -grouper.estimate(*order[at]))
-        # There and back, as children choose teams: nobody always gets the longer one.
+        # Alternating directions (boustrophedon), so that no process always gets the longer one.
         own = [at for turn, at in enumerate(sorted_) if _turn(turn) == _worker()]
         found = (grouper.group(at, *order[at]) for at in own)
         return [group for group in found if group is not None]
@@ -85,7 +85,7 @@ def makers(grouper: Grouper, order: Sequence[tuple[int, int]], recipe: Recipe) -
 
 
 class Trainer:
-    """Runs a recipe; what it has done can be saved and taken up again to the last bit.
+    """Trains by a recipe; its state can be saved and resumed bit for bit.
 
     Where torch.distributed is initialised the processes share each step's groups and add their gradients.
     """
@@ -113,7 +113,7 @@ class Trainer:
         self._averaged = 0
 
     def run(self, maker: Maker) -> Iterator[Told]:
-        """What each step that is left gave, as it is taken."""
+        """Runs the remaining steps and yields the result of each."""
         self.model.train()
         while self.step < self.steps:
             for group in self._optimizer.param_groups:
@@ -132,7 +132,7 @@ class Trainer:
 
     @property
     def weights(self) -> Mapping[str, Tensor]:
-        """What training made: the average as soon as there is one, else what the last step left."""
+        """The trained weights: the average as soon as there is one, else those of the last step."""
         return self._average or trained_weights(self.model)
 
     def save_state(self, file: Path) -> None:

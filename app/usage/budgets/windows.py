@@ -1,4 +1,4 @@
-"""The windows of a budget: when its periods begin and end, and what was used in each."""
+"""The windows of a budget: the beginning, the end and the use of each period."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Compares rollups with what they sum: quarter hours with the ledger, days with quarter hours, months with days.
+"""Compares rollups with their sources: quarter hours with the ledger, days with quarter hours, months with days.
 
 Facets are compared with the days and months they are built from. Each local day or month is compared in one read
 transaction, so that both sides are of one snapshot.

@@ -51,7 +51,7 @@ def next_month(at: int, zone: ZoneInfo) -> int:
 @lru_cache(maxsize=4096)
 def start_of(day: date, zone: ZoneInfo) -> int:
     """The first moment of a local day, in Unix microseconds."""
-    midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - what the clock on the wall shows
+    midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - local time
     first, second = (round(midnight.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))
     if second < first:  # no local clock shows midnight: the two use the offsets before and after the change (PEP 495)
         return _change(second, first, zone) * 1_000_000
