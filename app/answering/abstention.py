@@ -124,7 +124,12 @@ def refused_before_generation(question: Question, context: Context, located: Loc
         return False
     if not context.sources:
         return True
-    return located is not None and located.refuses and question.json_schema in {None, ANSWER_SCHEMA}
+    return _reader_refuses(located) and question.json_schema in {None, ANSWER_SCHEMA}
+
+
+def _reader_refuses(located: Located | None) -> bool:
+    """Whether the span reader decides, and found no span that reaches its threshold."""
+    return located is not None and located.decides and not located.likely
 
 
 # Stage 3: the first token.
@@ -166,7 +171,7 @@ def without_generation(
         if selection.quotes:
             return Verdict(None, report)
         return Verdict("not_in_sources", report, refusal(question.text))
-    if located is not None and located.refuses:
+    if located is not None and _reader_refuses(located):
         report = AbstentionReport("reader", score=1 - located.probability, threshold=1 - located.threshold)
         return Verdict("not_in_sources", report, refusal(question.text))
     return Verdict("no_evidence", replace(evidence, stage=stage), no_evidence(question.text))

@@ -37,7 +37,7 @@ class Located:
         spans: Likeliest first.
         threshold: The least probability of the likeliest span with which an answer should be given.
         tokens: Number of tokens the model read.
-        decides: Whether the question is refused where no span reaches the threshold; otherwise the generator decides.
+        decides: Whether the lack of a likely span settles that there is no answer; otherwise the generator decides.
     """
 
     spans: tuple[AnswerSpan, ...]
@@ -54,11 +54,6 @@ class Located:
     def likely(self) -> tuple[AnswerSpan, ...]:
         """The spans that reach the threshold."""
         return tuple(span for span in self.spans if span.probability >= self.threshold)
-
-    @property
-    def refuses(self) -> bool:
-        """Whether the question is to be refused because no span is likely enough."""
-        return self.decides and not self.likely
 
 
 class Locator:

@@ -145,7 +145,8 @@ class SentenceSelector:
         """
         if located is not None:
             pointed = _around(located, context)
-            if pointed.quotes or located.refuses:
+            nothing_found = located.decides and not located.likely
+            if pointed.quotes or nothing_found:
                 return pointed
         candidates = self.candidates(question, context)
         if not candidates.sentences:
