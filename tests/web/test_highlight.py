@@ -1,5 +1,6 @@
 """The cited words are highlighted in the document viewer, at every zoom."""
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,9 +63,15 @@ _DRAWN = """
 
 
 async def measured(page: "Page") -> dict[str, Any]:
-    await page.wait_for_function(_DRAWN)
-    found: dict[str, Any] = await page.evaluate(_MEASURED)
-    return found
+    """The page as it is drawn, once canvas, text layer and boxes have the same scale."""
+    deadline = time.monotonic() + 10
+    while True:
+        await page.wait_for_function(_DRAWN)
+        found: dict[str, Any] = await page.evaluate(_MEASURED)
+        left = found["words"].get(FIRST_LINE.text, {}).get("left", 0)
+        if abs(found["boxes"][0]["left"] - left) <= NEAR_PX or time.monotonic() > deadline:
+            return found
+        await page.evaluate("() => new Promise(requestAnimationFrame)")
 
 
 def assert_over(found: dict[str, Any], at: int, line: Shown) -> None:
