@@ -28,10 +28,12 @@ $(VENV)/.models: | $(VENV)/.installed-$(EXTRA)
 run: $(VENV)/.installed-$(EXTRA) $(VENV)/.models
 	@$(BIN)/footnote serve
 
+# More workers than cores: half of a worker's time goes to servers that start, stop and are killed.
+WORKERS ?= 4
 # ARGS are pytest's. --exhaustive runs also what repeats other tests at length, and properties with all their examples. Tests that need
 # something this machine does not have (a browser, npm's packages, LibreOffice) are skipped by name and reason.
 test: $(VENV)/.installed-dev $(VENV)/.models web-packages
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j2 --output-sync=target check-types check-style

@@ -68,8 +68,10 @@ async def measured(page: "Page") -> dict[str, Any]:
     while True:
         await page.wait_for_function(_DRAWN)
         found: dict[str, Any] = await page.evaluate(_MEASURED)
-        left = found["words"].get(FIRST_LINE.text, {}).get("left", 0)
-        if abs(found["boxes"][0]["left"] - left) <= NEAR_PX or time.monotonic() > deadline:
+        words = found["words"].get(FIRST_LINE.text)
+        # The text layer takes its lefts from the page's size and its font sizes a moment later, so both ends count.
+        settled = words and all(abs(found["boxes"][0][end] - words[end]) <= NEAR_PX for end in ("left", "right"))
+        if settled or time.monotonic() > deadline:
             return found
         await page.evaluate("() => new Promise(requestAnimationFrame)")
 
