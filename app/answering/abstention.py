@@ -61,7 +61,7 @@ class Verdict:
     Attributes:
         reason: `Answer.reason`: "no_evidence", "not_in_sources", "not_verified" or "dry_run"; None for an answer.
         report: The deciding stage with its score and threshold.
-        text: The refusal to show where nothing was generated; "" for an answer, a dry run and generated text.
+        text: The refusal or reply to show where nothing was generated; "" for quotes, a dry run and generated text.
     """
 
     reason: str | None

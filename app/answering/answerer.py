@@ -15,6 +15,7 @@ from app.answering.abstention import refused_before_generation, with_evidence
 from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin
 from app.answering.calls import CallNumber, Calls
+from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.citation import page_tables
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.context import ContextBuilder
@@ -57,13 +58,14 @@ class Answerer:
         conversations: Conversations | None = None,
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
+        replies: CatalogueReplies | None = None,
     ) -> None:
         """Configure the optional parts.
 
         A quoter makes its `calls`: it answers in the engine's place, or quotes behind answers of which nothing is
         verified. Without a rewriter follow-ups are rewritten by rules; without conversations there are none. Without
         verification by models answers are verified by words alone. `min_evidence` is the least evidence score of
-        sources that are shown to the model.
+        sources that are shown to the model. Without `replies` small talk is searched for like every question.
         """
         self.running = RunningAnswers()
         self._finder = finder
@@ -77,6 +79,7 @@ class Answerer:
         self._conversations = conversations
         self._rewriter = rewriter
         self._verification = verification
+        self._replies = replies
         self._memo = Memo()
 
     def prepare(self, question: Question) -> Prepared:
@@ -106,6 +109,8 @@ class Answerer:
     def _prepare(self, question: Question) -> Prepared:
         started = time.perf_counter()
         question.require_time()
+        if self._replies is not None and (reply := self._replies.reply(question)) is not None:
+            return Prepared.replied(self._rewritten(question).question, reply, started=started)
         if self._quoter is not None and self._extractive:
             self._quoter.check(question)
         self._generator.require_room()

@@ -9,6 +9,7 @@ from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport,
 from app.answering.followup.rules import Exchange, stand_alone
 from app.answering.prompt import Message
 from app.answering.question import Question
+from app.answering.small_talk import small_talk
 from app.db.conversations import ConversationRepository
 from app.db.values import require_text
 from app.types import KeptTurn, Turn
@@ -84,6 +85,7 @@ class Conversations:
         require_text(question.text, param="question")
         self._repository.require_open(question.conversation_id, principal=question.principal)
         turns = self._repository.turns(question.conversation_id, principal=question.principal, newest=_TURNS)
+        turns = tuple(turn for turn in turns if small_talk(turn.question) is None)  # a greeting explains nothing
         exchanges = [Exchange(turn.standalone or turn.question, turn.answer) for turn in turns]
         history = history_of(turns, budget=self._history_tokens, count_tokens=self._count)
         return replace(question.standing_alone(stand_alone(question.text, exchanges)), history=history)

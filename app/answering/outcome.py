@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass, replace
 
-from app.answering.abstention import after_generation, without_generation
-from app.answering.answer import Answer, SourceReport, TokenUsage
+from app.answering.abstention import Verdict, after_generation, without_generation
+from app.answering.answer import AbstentionReport, Answer, SourceReport, TokenUsage
 from app.answering.citation import Citation
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA, json_answer
@@ -32,7 +32,7 @@ class Outcome:
     verify_tokens: int = 0
 
     def ungenerated(self) -> Answer:
-        """The answer without a model's text: a dry run, a refusal, or quotes."""
+        """The answer without a model's text: a dry run, a refusal, a reply, or quotes."""
         prepared, question = self.prepared, self.prepared.question
         verdict = without_generation(
             question,
@@ -41,6 +41,8 @@ class Outcome:
             located=prepared.located,
             selection=self.selection,
         )
+        if prepared.reply is not None and not question.dry_run:
+            verdict = Verdict(None, AbstentionReport(), prepared.reply)
         citations: tuple[Citation, ...] = ()
         text = json_answer(verdict.text) if verdict.text and question.json_schema == ANSWER_SCHEMA else verdict.text
         if self.selection is not None and self.selection.quotes:
@@ -48,7 +50,7 @@ class Outcome:
         return Answer(
             id=question.request_id,
             model=self.model,
-            answered=bool(citations),
+            answered=verdict.reason is None,
             reason=verdict.reason,
             text=text,
             finish_reason="stop",

@@ -37,9 +37,10 @@ class PreparationCost:
 class Prepared:
     """A question that was accepted, with all that its answer is made from.
 
-    `call` is None where no model generates: no evidence, a dry run, a span reader that found no answer, or an answer
-    by quotes, which are in `selection`. `evidence` is the score of the hits. `abstention_threshold` is the
-    probability of a refusal from which on the engine refuses; None leaves that to the model.
+    `call` is None where no model generates: no evidence, a dry run, a span reader that found no answer, a reply,
+    or an answer by quotes, which are in `selection`. `evidence` is the score of the hits. `abstention_threshold` is the
+    probability of a refusal from which on the engine refuses; None leaves that to the model. `reply` is the answer to
+    a question that is not about content (`app.answering.catalogue_replies`).
     """
 
     question: Question
@@ -54,6 +55,21 @@ class Prepared:
     selection: Selection | None = None
     call: RunningCall | None = None
     abstention_threshold: float | None = None
+    reply: str | None = None
+
+    @classmethod
+    def replied(cls, question: Question, reply: str, *, started: float) -> "Prepared":
+        """A question with a reply that needs no search and no model; `started` as in `PreparationCost`."""
+        nothing = Context(sources=(), dropped=(), tokens=0)
+        return cls(
+            question=question,
+            context=nothing,
+            prompt=Prompt(()),
+            report=SourceReport.of((), nothing),
+            budget=Budget(context_window=0, reserved_output=0, prompt_tokens=0),
+            cost=PreparationCost(started=started, retrieve_ms=0.0),
+            reply=reply,
+        )
 
     @property
     def generates(self) -> bool:

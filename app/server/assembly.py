@@ -6,6 +6,7 @@ from pathlib import Path
 from app.answering.answerer import Answerer
 from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.calls import CallNumber
+from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
@@ -19,6 +20,7 @@ from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
 from app.answering.wording import Wording, read_wording
 from app.db.answer_citations import AnswerCitationRepository
+from app.db.catalogue import CatalogueRepository
 from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -188,6 +190,7 @@ class Assembly:
             conversations=conversations,
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
             verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
+            replies=CatalogueReplies(CatalogueRepository(self.database)),
         )
 
 

@@ -25,6 +25,7 @@ from app.answering.followup.noun_phrases import (
 from app.answering.followup.references import pointing, resolved
 from app.answering.prompt import Message
 from app.answering.question_kind import Use, amount_pattern
+from app.answering.small_talk import small_talk
 
 __all__ = ["Exchange", "exchanges_of", "stand_alone"]
 
@@ -81,7 +82,7 @@ def stand_alone(question: str, before: Sequence[Exchange]) -> str:
         The question itself where it refers to nothing before it, or no antecedent is found.
     """
     text = " ".join(question.split())
-    if not before or not text or len(text) > _LONGEST:
+    if not before or not text or len(text) > _LONGEST or small_talk(text) is not None:
         return question
     last = before[-1]
     if _english(text):
@@ -197,7 +198,7 @@ def _another_noun(before: Sequence[Exchange], noun: str) -> str:
 
 
 def exchanges_of(messages: Sequence[Message]) -> list[Exchange]:
-    """The messages of a user and an assistant as exchanges, each question rewritten to stand alone."""
+    """The messages of a user and an assistant as exchanges, each question rewritten to stand alone; no small talk."""
     exchanges: list[Exchange] = []
     for message in messages:
         if message.role == "user":
@@ -205,7 +206,7 @@ def exchanges_of(messages: Sequence[Message]) -> list[Exchange]:
         elif exchanges:
             last = exchanges[-1]
             exchanges[-1] = Exchange(last.question, f"{last.answer} {message.content}".strip())
-    return exchanges
+    return [exchange for exchange in exchanges if small_talk(exchange.question) is None]
 
 
 def _english(text: str) -> bool:

@@ -1,6 +1,7 @@
 """An `Answerer` made of few parts, for tests."""
 
 from app.answering.answerer import Answerer
+from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import CitationRecord, Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
@@ -33,6 +34,7 @@ def make_answerer(
     rewriter: Rewriter | None = None,
     verification: Verification | None = None,
     locator: Locator | None = None,
+    replies: CatalogueReplies | None = None,
 ) -> Answerer:
     return Answerer(
         finder=finder,
@@ -53,4 +55,5 @@ def make_answerer(
         conversations=conversations,
         rewriter=rewriter,
         verification=verification,
+        replies=replies,
     )

@@ -8,11 +8,13 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
+from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.question import Limits
 from app.api.application import create_app
+from app.db.catalogue import CatalogueRepository
 from app.db.conversations import ConversationRepository
 from app.server.state import State
 from app.usage.ledger.ledger import Ledger
@@ -99,6 +101,7 @@ class Served:
                 repository or state.history.conversations, count_tokens=tokenizer.count, history_tokens=history_tokens
             ),
             rewriter=rewriter if model else None,
+            replies=CatalogueReplies(CatalogueRepository(state.database)),
         )
         models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
         app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)

@@ -1,0 +1,162 @@
+"""Replies to small talk and to questions about the documents at hand, from the catalogue and without a model.
+
+Example:
+    >>> replies = CatalogueReplies(CatalogueRepository(database))
+    >>> replies.reply(question)
+    'Hello. There are 12 documents here. Ask what they say; each answer cites its passage.'
+"""
+
+import re
+from dataclasses import dataclass
+
+from app.answering.formats import ANSWER_SCHEMA, Format
+from app.answering.question import Question
+from app.answering.small_talk import Wish, small_talk
+from app.db.catalogue import Catalogue, CatalogueRepository, Listed
+
+NAMED = 10
+"""The most documents and collections that a reply names."""
+
+_MOST_CHARACTERS = 120  # of a name
+_MARKS = re.compile(r"([\\`*_\[\]<>|~#])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The sentences of one language. Numbers are put in for `{n}`, names for `{names}`."""
+
+    greeting: str
+    thanks: str
+    abilities: str
+    ask: str
+    none: str
+    one: str
+    many: str
+    collections: str
+    newest: str
+    waiting: str
+
+
+_TEXTS = {
+    "en": _Texts(
+        greeting="Hello.",
+        thanks="You are welcome.",
+        abilities="I am Footnote. I answer questions from documents and cite the passage of each statement.",
+        ask="Ask what they say; each answer cites its passage.",
+        none="There are no documents here that can be searched.",
+        one="There is 1 document here.",
+        many="There are {n} documents here.",
+        collections="They are in {n} collections: {names}.",
+        newest="The newest {n} are:",
+        waiting="Not searchable yet: {n}.",
+    ),
+    "de": _Texts(
+        greeting="Hallo.",
+        thanks="Gern geschehen.",
+        abilities="Ich bin Footnote. Ich beantworte Fragen aus Dokumenten und nenne zu jeder Aussage die Textstelle.",
+        ask="Fragen Sie nach ihrem Inhalt; jede Antwort nennt ihre Textstelle.",
+        none="Hier sind keine Dokumente, die durchsucht werden können.",
+        one="Hier ist 1 Dokument.",
+        many="Hier sind {n} Dokumente.",
+        collections="Sie liegen in {n} Sammlungen: {names}.",
+        newest="Die neuesten {n} sind:",
+        waiting="Noch nicht durchsuchbar: {n}.",
+    ),
+    "es": _Texts(
+        greeting="Hola.",
+        thanks="De nada.",
+        abilities="Soy Footnote. Respondo a preguntas a partir de documentos y cito el pasaje de cada afirmación.",
+        ask="Pregunte por su contenido; cada respuesta cita su pasaje.",
+        none="Aquí no hay documentos en los que buscar.",
+        one="Aquí hay 1 documento.",
+        many="Aquí hay {n} documentos.",
+        collections="Están en {n} colecciones: {names}.",
+        newest="Los {n} más recientes son:",
+        waiting="Aún no se puede buscar en: {n}.",
+    ),
+    "fr": _Texts(
+        greeting="Bonjour.",
+        thanks="Je vous en prie.",
+        abilities="Je suis Footnote. Je réponds aux questions à partir de documents et je cite le passage de chaque "
+        "affirmation.",
+        ask="Demandez ce qu'ils disent ; chaque réponse cite son passage.",
+        none="Il n'y a ici aucun document à consulter.",
+        one="Il y a ici 1 document.",
+        many="Il y a ici {n} documents.",
+        collections="Ils sont dans {n} collections : {names}.",
+        newest="Les {n} plus récents sont :",
+        waiting="Pas encore consultables : {n}.",
+    ),
+}
+
+
+class CatalogueReplies:
+    """Replies without a model. One instance serves every request."""
+
+    def __init__(self, catalogue: CatalogueRepository) -> None:
+        self._catalogue = catalogue
+
+    def reply(self, question: Question) -> str | None:
+        """The reply, in the question's language and format, from the documents in its scope; None for other questions.
+
+        A question that asks for JSON by a schema of its own has none: the reply would not satisfy that schema.
+
+        Raises:
+            InvalidFilter: The scope's filter cannot be compiled.
+            StoreUnavailable: The database cannot be read.
+        """
+        if question.json_schema not in {None, ANSWER_SCHEMA}:
+            return None
+        talk = small_talk(question.as_asked)
+        if talk is None:
+            return None
+        texts = _TEXTS[talk.language]
+        if talk.wish is Wish.THANKS:
+            return texts.thanks
+        catalogue = self._catalogue.of(question.scope, limit=NAMED)
+        if talk.wish is Wish.DOCUMENTS:
+            return _listing(texts, catalogue, form=question.format)
+        first = texts.greeting if talk.wish is Wish.GREETING else texts.abilities
+        ask = (texts.ask,) if catalogue.searchable else ()
+        return " ".join((first, _count(texts, catalogue), *ask))
+
+
+def _count(texts: _Texts, catalogue: Catalogue) -> str:
+    if catalogue.searchable == 0:
+        return texts.none
+    return texts.one if catalogue.searchable == 1 else texts.many.format(n=catalogue.searchable)
+
+
+def _listing(texts: _Texts, catalogue: Catalogue, *, form: Format) -> str:
+    """The number of documents, their collections where there are several, and their names, the newest first."""
+    sentences = [_count(texts, catalogue)]
+    if len(catalogue.collections) > 1:
+        shown = [_plain(name, form) for name in catalogue.collections[:NAMED]]
+        if len(catalogue.collections) > NAMED:
+            shown.append("…")
+        sentences.append(texts.collections.format(n=len(catalogue.collections), names=", ".join(shown)))
+    if catalogue.waiting:
+        sentences.append(texts.waiting.format(n=catalogue.waiting))
+    if catalogue.searchable > len(catalogue.newest) > 0:
+        sentences.append(texts.newest.format(n=len(catalogue.newest)))
+    paragraphs = [" ".join(sentences)]
+    if catalogue.newest:
+        paragraphs.append("\n".join(f"- {_name(listed, form)}" for listed in catalogue.newest))
+    return "\n\n".join(paragraphs)
+
+
+def _name(listed: Listed, form: Format) -> str:
+    """A document by its file, in Markdown as code so that no character of it is a mark, and by its title."""
+    filename = _line(listed.filename)
+    if form == "markdown":
+        filename = f"`{filename.replace('`', '')}`"
+    return f"{filename} ({_plain(listed.title, form)})" if listed.title and listed.title.strip() else filename
+
+
+def _plain(text: str, form: Format) -> str:
+    return _MARKS.sub(r"\\\1", _line(text)) if form == "markdown" else _line(text)
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 1]}…"
