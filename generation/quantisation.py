@@ -36,7 +36,8 @@ class Int8Product(Product):
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features], in the format of `x`; a NaN spoils its own row only."""
         rows, scales = _quantise_rows(x.float().reshape(-1, self.in_features))
-        y = (torch._int_mm(rows, self._weight) * scales[:, None]).mul_(self._scales)
+        sums = torch._int_mm(rows, self._weight)  # noqa: SLF001 - torch has no public product of int8 matrices
+        y = (sums * scales[:, None]).mul_(self._scales)
         if self._bias is not None:
             y.add_(self._bias)
         return y.to(x.dtype).reshape(*x.shape[:-1], self.out_features)
@@ -59,7 +60,8 @@ def quantise(model: nn.Module, weights: Literal["int8", "int4"]) -> None:
     if weights == "int4":
         raise ModelUnavailable("4-bit weights need a CUDA device: on a CPU they are slower than 8-bit ones.")
     # Without these instructions oneDNN's products are slow, and sums of two may saturate.
-    if device != "cpu" or not torch.cpu._is_vnni_supported():
+    with_vnni = torch.cpu._is_vnni_supported()  # noqa: SLF001 - torch 2.9 has no public name for it
+    if device != "cpu" or not with_vnni:
         raise ModelUnavailable("8-bit weights need a CUDA device or a processor with AVX512-VNNI.")
     if not replace_linears(model, Int8Product, where=lambda _: True):
         raise ModelUnavailable("The model has no linear layers to quantise.")

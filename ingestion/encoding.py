@@ -84,9 +84,7 @@ def decode(data: bytes) -> str:
 
 def _try(data: bytes, name: str) -> str | None:
     try:
-        found = codecs.lookup(name)
-        # Codecs such as `zip` or `rot13` are not encodings of text, and a page must not name them.
-        return data.decode(found.name) if found._is_text_encoding else None
+        return data.decode(name)  # LookupError too for codecs that are no encodings of text, such as `zip`
     except (LookupError, UnicodeError):
         return None
 

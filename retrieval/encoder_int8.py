@@ -130,7 +130,8 @@ class _Sibling(nn.Module):
 
 def supports_int8() -> bool:
     """Whether this processor multiplies bytes fast and without saturation (AVX512-VNNI), and torch has the product."""
-    return torch.cpu._is_vnni_supported() and hasattr(torch.ops.onednn, "qlinear_pointwise")
+    with_vnni = torch.cpu._is_vnni_supported()  # noqa: SLF001 - torch 2.9 has no public name for it
+    return with_vnni and hasattr(torch.ops.onednn, "qlinear_pointwise")
 
 
 def quantise_linears(model: nn.Module, *, read_samples: Callable[[], object]) -> int:

@@ -134,10 +134,10 @@ class _Print:
         fewer, more = sorted((len(self.words), len(other.words)))
         if self.numbers != other.numbers or fewer < more / 2:  # a cheap test that excludes dissimilar texts
             return False
-        own, others = self._shingles(), other._shingles()
+        own, others = self.shingles(), other.shingles()
         return bool(own) and len(own & others) >= _NEARLY_ALL * len(own | others)
 
-    def _shingles(self) -> set[tuple[str, ...]]:
+    def shingles(self) -> set[tuple[str, ...]]:
         return set(zip(*(self.words[skipped:] for skipped in range(_SHINGLE)), strict=False))
 
 

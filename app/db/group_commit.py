@@ -58,6 +58,12 @@ class GroupCommit:
         self._coming = 0
         self._group: _Group | None = None
 
+    @property
+    def coming(self) -> int:
+        """The number of writers that wait for their turn."""
+        with self._counting:
+            return self._coming
+
     @contextmanager
     def member(self) -> Iterator[sa.Connection]:
         """One short transaction, durable at exit, rolled back alone when the body raises. Must not be nested.
@@ -127,11 +133,8 @@ class GroupCommit:
 
     def _waits(self, group: _Group) -> bool:
         """Whether the group stays open for waiting writers."""
-        with self._counting:
-            coming = self._coming > 0
-        return (
-            coming and group.open and group.members < _MOST_MEMBERS and time.monotonic() - group.began < _OPEN_SECONDS
-        )
+        young = time.monotonic() - group.began < _OPEN_SECONDS
+        return self.coming > 0 and group.open and group.members < _MOST_MEMBERS and young
 
     def _await(self, group: _Group) -> None:
         while not group.ended.wait(_LOOK_SECONDS):  # the next writer gave up waiting for the lock

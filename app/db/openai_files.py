@@ -143,10 +143,10 @@ class OpenAIFileRepository:
         """
         query = sa.select(unattached_file).where(unattached_file.c.id == file_id, *_reached(principal), ~_is_document)
         with self._database.read() as connection:
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(query).mappings().one_or_none()
         if row is None:
             raise NotFound("There is no such file.")
-        return UnattachedFile(**row._mapping)
+        return UnattachedFile(**row)
 
     def remove(self, file_id: str) -> None:
         """Delete an unattached file, if it exists."""
@@ -169,8 +169,9 @@ class OpenAIFileRepository:
                 row.id: to_document(row) for row in connection.execute(DOCUMENTS.where(document.c.id.in_(ids)))
             }
             rest = [file_id for file_id in ids if file_id not in found]
-            for row in connection.execute(sa.select(unattached_file).where(unattached_file.c.id.in_(rest))):
-                found[row.id] = UnattachedFile(**row._mapping)
+            in_rest = sa.select(unattached_file).where(unattached_file.c.id.in_(rest))
+            for values in connection.execute(in_rest).mappings():
+                found[values["id"]] = UnattachedFile(**values)
         return place.listed([found[file_id] for file_id in ids if file_id in found])
 
     def documents(
@@ -197,8 +198,8 @@ class OpenAIFileRepository:
         if principal.collections is not None:
             query = query.where(collection.c.id.in_(principal.collections))
         with self._database.read() as connection:
-            rows = connection.execute(place.applied(query, collection.c.id)).all()
-        return place.listed([Collection(**row._mapping, documents=0) for row in rows])
+            rows = connection.execute(place.applied(query, collection.c.id)).mappings().all()
+        return place.listed([Collection(**row, documents=0) for row in rows])
 
     def sizes(self, collection_ids: Sequence[str], *, among: Sequence[str] | None = None) -> dict[str, StoreSize]:
         """The sizes of collections by id, optionally of the documents `among` given ids."""

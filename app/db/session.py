@@ -67,6 +67,11 @@ class Database:
         """The database product: `sqlite` or `postgresql`."""
         return kind_of(self._writer)
 
+    @property
+    def waiting_writers(self) -> int:
+        """The number of `write_shortly` calls that wait for their turn; 0 on PostgreSQL, where none waits here."""
+        return self._group.coming
+
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """One read-only transaction on a snapshot of the database.

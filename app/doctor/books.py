@@ -66,7 +66,7 @@ def _look(report: Report, settings: Settings, database: Database) -> None:
             for table in _COUNTED
         }
         facts["generations"] = [
-            {**row._mapping, "model": tame(row.model)}
+            {**row, "model": tame(row["model"])}
             for row in connection.execute(
                 sa.select(
                     index_generation.c.id,
@@ -75,7 +75,7 @@ def _look(report: Report, settings: Settings, database: Database) -> None:
                     index_generation.c.dim,
                     index_generation.c.status,
                 )
-            )
+            ).mappings()
         ]
         _jobs(report, connection)
         _ledger(report, connection)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import BoundedSemaphore
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from app.db.contents import ContentRepository
 from app.documents.originals import FileStore
@@ -18,6 +19,22 @@ from retrieval.words import word_spans
 MOST_CHARS = 50_000
 _SECONDS = 10.0  # a person is waiting
 _MOST_WAITING = 16  # callers, each of which blocks a server thread
+
+
+class PageParser(Protocol):
+    """Reads the pages of a PDF; see `ChildExtractor`."""
+
+    def locate(self, path: Path, spans: Sequence[PageSpan]) -> tuple[PageBoxes, ...]:
+        """See `ChildExtractor.locate`.
+
+        Raises:
+            IngestionError: The file cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """End its process, if one runs."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +55,24 @@ class PassageBoxes:
     A file that cannot be opened has no boxes; that is not an error, since the text is still available.
 
     Example:
-        >>> with PassageBoxes(contents, files, limits=limits) as boxes:
+        >>> with PassageBoxes.open(contents, files, limits=limits) as boxes:
         ...     found = boxes.find("doc_1", tenant_id="acme", version=1, start=0, end=120)
     """
 
-    def __init__(self, contents: ContentRepository, files: FileStore, *, limits: ExtractionLimits) -> None:
-        """`limits` are those of ingestion, with at most 10 s of time."""
+    def __init__(
+        self, contents: ContentRepository, files: FileStore, *, parser: PageParser, most_waiting: int = _MOST_WAITING
+    ) -> None:
+        """Create one with a parser, which it closes; at most `most_waiting` callers wait for it. See `open`."""
         self._contents = contents
         self._files = files
-        self._parser = ChildExtractor(replace(limits, seconds=min(limits.seconds, _SECONDS)))
-        self._waiting = BoundedSemaphore(_MOST_WAITING)
+        self._parser = parser
+        self._waiting = BoundedSemaphore(most_waiting)
+
+    @classmethod
+    def open(cls, contents: ContentRepository, files: FileStore, *, limits: ExtractionLimits) -> Self:
+        """One with a parser process. `limits` are those of ingestion, with at most 10 s of time."""
+        parser = ChildExtractor(replace(limits, seconds=min(limits.seconds, _SECONDS)))
+        return cls(contents, files, parser=parser)
 
     def __enter__(self) -> Self:
         return self

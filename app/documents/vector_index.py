@@ -89,6 +89,11 @@ class LiveVectorIndex:
         """The number of inverted lists of the index in use; 0 when it is flat."""
         return self._index.lists
 
+    @property
+    def closing(self) -> bool:
+        """Whether `close` was called."""
+        return self._closing
+
     def current(self) -> VectorIndex:
         """The index to search. Call it for every search: the index may be swapped."""
         return self._served

@@ -115,6 +115,11 @@ class Worker:
             self._outcomes.end(attempt, Stopped())
         self._outcomes.write()
 
+    @property
+    def stopping(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stop.is_set()
+
     def wake(self) -> None:
         """Look for new jobs now."""
         self._claims.wake()

@@ -308,7 +308,7 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
         documents=documents,
         collections=collections,
         contents=contents,
-        passage_boxes=stack.enter_context(PassageBoxes(contents, files, limits=extraction_limits(settings))),
+        passage_boxes=stack.enter_context(PassageBoxes.open(contents, files, limits=extraction_limits(settings))),
         files=files,
         intake=intake,
         web_pages=WebPages() if settings.web_pages else None,

@@ -107,6 +107,11 @@ class EmbedderSwap:
         """Whether ingestion pauses while one generation takes another's place."""
         return self._swapping
 
+    @property
+    def closing(self) -> bool:
+        """Whether `close` was called."""
+        return self._closing.is_set()
+
     def confirm(self, generation_id: int, *, record: Record | None = None) -> None:
         """Keep the generation in use, and delete earlier ones in the background.
 

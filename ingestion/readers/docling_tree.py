@@ -69,7 +69,7 @@ def convert(data: bytes, media_type: MediaType) -> DoclingDocument:
     )
     if not source.valid:
         raise Malformed("The file is damaged, or not what it claims to be.")
-    opened = source._backend
+    opened = source._backend  # noqa: SLF001 - docling's own pipelines take it so; there is no public name
     assert isinstance(opened, DeclarativeDocumentBackend), "these formats describe their own structure"
     try:
         return opened.convert()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -55,13 +55,17 @@ class Footnote:
 
     def __init__(self, folder: str, tokenizer: ChatTokenizer, **settings: Any) -> None:
         config = EngineConfig(model=folder, dtype="float32", context_window=8192, **settings)
-        self._loader = LocalEngine.loader(config, tokenizer)
-        self.engine = self._loader()
+        self._serve = self.loader(config, tokenizer)
+        self.engine = self._serve()
+
+    def loader(self, config: EngineConfig, tokenizer: ChatTokenizer) -> Callable[[], LocalEngine]:
+        """Load the model once; each call of the result serves it afresh."""
+        return LocalEngine.loader(config, tokenizer)
 
     def fresh(self) -> None:
         """Start again with an empty cache."""
         self.engine.close()
-        self.engine = self._loader()
+        self.engine = self._serve()
 
     def run(
         self,

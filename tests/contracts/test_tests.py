@@ -1,4 +1,4 @@
-"""Tests wait for conditions, not for a time, and end the processes they start."""
+"""Tests wait for conditions, not for a time, and end the processes they start. Ruff's SLF001 forbids private access."""
 
 import re
 from pathlib import Path

@@ -145,7 +145,9 @@ def _migrate_and_die(path: str, statement: int) -> None:
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    sa.event.listen(database._writer, "before_cursor_execute", count)
+    with database.write() as connection:
+        writer = connection.engine
+    sa.event.listen(writer, "before_cursor_execute", count)
     upgrade(database)
     os._exit(3)  # there were fewer statements
 

@@ -15,7 +15,8 @@ from generation.graphs import Recording
 from generation.paged_index import Ints, upload
 
 # What waits for the device, so that a capture refuses it.
-_WAITING = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default}
+_ITEM = torch.ops.aten._local_scalar_dense.default  # noqa: SLF001 - the operator's own name, behind `Tensor.item`
+_WAITING = {_ITEM, torch.ops.aten.nonzero.default}
 
 
 @dataclass

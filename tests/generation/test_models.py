@@ -272,7 +272,8 @@ def test_a_model_is_loaded_from_its_folder(tmp_path: Path) -> None:
     assert (loaded.info.model, loaded.info.context_window, loaded.info.dtype) == ("tiny-llama", 100, "float32")
     assert loaded.eos_ids == {3, 4}
     assert loaded.info.revision == again.info.revision
-    assert loaded.model.config._attn_implementation == IMPLEMENTATION
+    used = loaded.model.config._attn_implementation  # noqa: SLF001 - transformers only offers a setter
+    assert used == IMPLEMENTATION
     assert again.info.context_window == 48  # whole blocks of 50 tokens: 2 layers * 2 * 2 heads * 16 * 4 bytes = 512
     assert ChatTokenizer.load(str(folder)).eos_ids == ChatTokenizer(tiny_tokenizer()).eos_ids
 

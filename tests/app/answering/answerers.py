@@ -1,5 +1,7 @@
 """An `Answerer` made of few parts, for tests."""
 
+from collections.abc import Callable
+
 from app.answering.answerer import Answerer
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import CitationRecord, Closing
@@ -35,18 +37,21 @@ def make_answerer(
     verification: Verification | None = None,
     locator: Locator | None = None,
     replies: CatalogueReplies | None = None,
+    wrap_contexts: Callable[[ContextBuilder], ContextBuilder] = lambda contexts: contexts,
 ) -> Answerer:
+    """Make an answerer; `wrap_contexts` may replace its context builder by one that also times it, say."""
+    contexts = ContextBuilder(
+        engine=engine,
+        tokenizer=tokenizer,
+        limits=limits,
+        wording=DEFAULT_WORDING,
+        summariser=summariser,
+        locator=locator,
+        quoter=quoter,
+    )
     return Answerer(
         finder=finder,
-        contexts=ContextBuilder(
-            engine=engine,
-            tokenizer=tokenizer,
-            limits=limits,
-            wording=DEFAULT_WORDING,
-            summariser=summariser,
-            locator=locator,
-            quoter=quoter,
-        ),
+        contexts=wrap_contexts(contexts),
         generator=Generator(engine=engine, tokenizer=tokenizer, tokenizer_revision="0", ledger=ledger, limits=limits),
         contents=contents,
         closing=Closing(ledger=ledger, conversations=conversations, citations=citations),

@@ -24,10 +24,14 @@ def state(tmp_path: Path) -> Iterator[State]:
         yield state
 
 
+def client_of(state: State) -> TestClient:
+    app = create_app(lambda: nullcontext(state), version=state.serving.version)
+    return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+
+
 @pytest.fixture
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(state) as client:
         yield client
 
 

@@ -1,16 +1,22 @@
 """GET /v1/documents/{id}/boxes returns where on the page a passage is printed."""
 
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.documents.passage_boxes import MOST_CHARS
+from app.documents.passage_boxes import MOST_CHARS, PassageBoxes
 from app.server.state import State
 from app.types import Role
 from ingestion.extraction import LocalExtractor
-from ingestion.types import Passage
+from ingestion.types import PageBoxes, PageSpan, Passage
+from tests.app.api.conftest import client_of
 from tests.app.db.samples import EMBEDDER, generation_of, vectors_of
+from tests.app.server.stations import state_with
 from tests.ingestion.pdf_file import Shown, locked_pdf, pdf_bytes, set_pdf
 
 PAGES = [["The first page ends here."], ["The second page begins here."]]
@@ -147,15 +153,35 @@ def test_an_invalid_passage_range_is_422(client: TestClient, document_id: str, q
     assert client.get(f"/v1/documents/{document_id}/boxes?{query}").status_code == 422
 
 
-def test_too_many_simultaneous_box_requests_are_503_with_retry_after(
-    client: TestClient, state: State, document_id: str
-) -> None:
-    waiting = state.corpus.passage_boxes._waiting
-    while waiting.acquire(blocking=False):
-        pass
+class SlowParser:
+    """Finds nothing, and only once `gate` is set."""
 
-    response = boxes(client, document_id, 0, 5)
+    def __init__(self) -> None:
+        self.busy = threading.Event()
+        self.gate = threading.Event()
 
-    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
-    waiting.release()
-    assert boxes(client, document_id, 0, 5).status_code == 200
+    def locate(self, path: Path, spans: Sequence[PageSpan]) -> tuple[PageBoxes, ...]:
+        self.busy.set()
+        assert self.gate.wait(timeout=20)
+        return ()
+
+    def close(self) -> None:
+        self.gate.set()
+
+
+def test_too_many_simultaneous_box_requests_are_503_with_retry_after(state: State, document_id: str) -> None:
+    corpus, parser = state.corpus, SlowParser()
+    with (
+        PassageBoxes(corpus.contents, corpus.files, parser=parser, most_waiting=1) as passage_boxes,
+        client_of(state_with(state, passage_boxes=passage_boxes)) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first = pool.submit(boxes, client, document_id, 0, 5)
+        assert parser.busy.wait(timeout=20)
+
+        response = boxes(client, document_id, 0, 5)
+
+        parser.gate.set()
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+        assert first.result(timeout=20).status_code == 200
+        assert boxes(client, document_id, 0, 5).status_code == 200

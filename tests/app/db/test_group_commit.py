@@ -54,7 +54,7 @@ def together(database: Database, *bodies: Callable[[], None]) -> list[BaseExcept
     with ThreadPoolExecutor(len(bodies)) as pool:
         with database.write():
             running = [pool.submit(body) for body in bodies]
-            while database._group._coming < len(bodies):
+            while database.waiting_writers < len(bodies):
                 threading.Event().wait(0.001)
         return [each.exception(30) for each in running]
 

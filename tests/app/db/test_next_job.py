@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
 
 from app.db.job_queue import next_job
+from app.db.jobs import JobRepository
 from app.db.session import Database
 from app.db.tables.documents import job
 from tests.app.db.samples import Library, new_document
@@ -70,19 +71,19 @@ def test_several_claimed_together_are_as_so_many_claims(library: Library) -> Non
 
 def test_a_job_that_is_put_off_holds_up_nobody_and_waits_for_its_time(library: Library) -> None:
     clock = Clock()
-    library.jobs._clock = clock
+    jobs = JobRepository(library.database, clock=clock)
     first, second = upload(library, "ann"), upload(library, "ann")
     clock.now = 2_000_000_000.0
-    claimed = library.jobs.claim("boot-1")
+    claimed = jobs.claim("boot-1")
     assert claimed is not None
     assert claimed[0].id == first
-    assert library.jobs.postpone(first, seconds=60, code="store-unavailable", detail="It was locked.")
+    assert jobs.postpone(first, seconds=60, code="store-unavailable", detail="It was locked.")
 
-    waiting = library.jobs.get(first, tenant_id="t1")
-    next_one = library.jobs.claim("boot-1")
+    waiting = jobs.get(first, tenant_id="t1")
+    next_one = jobs.claim("boot-1")
     assert next_one is not None
     assert next_one[0].id == second
-    assert library.jobs.claim("boot-1") is None
+    assert jobs.claim("boot-1") is None
     assert (waiting.status, waiting.attempts, waiting.next_attempt_at) == ("queued", 1, clock.now + 60)
     assert (waiting.error_code, library.get(waiting.document_id).next_attempt_at) == (
         "store-unavailable",
@@ -90,7 +91,7 @@ def test_a_job_that_is_put_off_holds_up_nobody_and_waits_for_its_time(library: L
     )
 
     clock.now += 60
-    again = library.jobs.claim("boot-1")
+    again = jobs.claim("boot-1")
     assert again is not None
     assert (again[0].id, again[0].attempts, again[0].error_code, again[0].next_attempt_at) == (first, 2, None, None)
 

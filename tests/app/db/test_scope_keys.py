@@ -1,13 +1,38 @@
 """app.db.scopes remembers scopes and never lacks what a commit made visible."""
 
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
 from app.db.scopes import ScopeKeys
 from app.db.session import Database
 from retrieval.types import Comparison, Scope
 from tests.app.db.samples import Library
+
+
+class SlowFirstRead(Database):
+    """The reads of another database; the first one has read all it wants, but ends only once `gate` is set."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._began = False
+        self.held_back = threading.Event()
+        self.gate = threading.Event()
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        first, self._began = not self._began, True
+        with self._database.read() as connection:
+            yield connection
+            if first:
+                self.held_back.set()
+                self.gate.wait(timeout=20)
 
 
 @pytest.fixture
@@ -97,14 +122,15 @@ def test_a_deleted_documents_keys_may_stay_but_show_nothing(library: Library) ->
 def test_a_search_that_reads_while_a_document_is_committed_hides_it_from_no_later_one(library: Library) -> None:
     """What an earlier moment said never takes the place of a later one."""
     library.index("one")
-    scopes, late = ScopeKeys(library.database), ScopeKeys(library.database)
-    late.of(Scope("t1"))
-    earlier = dict(late._entries)
-    library.index("two")
-    both = scopes.of(Scope("t1"))
-
-    for name, found in earlier.items():
-        scopes._store(name, found)
+    slow = SlowFirstRead(library.database)
+    scopes = ScopeKeys(slow)
+    with ThreadPoolExecutor(1) as pool:
+        earlier = pool.submit(scopes.of, Scope("t1"))
+        assert slow.held_back.wait(timeout=20)
+        library.index("two")
+        both = scopes.of(Scope("t1"))
+        slow.gate.set()
+        assert len(earlier.result(timeout=20)) == 1
 
     assert scopes.of(Scope("t1")) is both
     assert len(both) == 2

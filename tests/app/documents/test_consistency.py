@@ -1,7 +1,9 @@
 """app.documents.consistency finds every inconsistency, and repairs those where nothing can be lost."""
 
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ class Installation:
 
     def __init__(self, database: Database, folder: Path) -> None:
         self.database = database
+        self.folder = folder
         self.library = Library(database)
         self.files = FileStore(folder / "files")
         self.first = self.put("alpha", "beta", filename="a.txt")
@@ -64,14 +67,9 @@ class Installation:
     def run(self, *statements: str) -> None:
         """Statements the schema's own guards would refuse."""
         if self.database.kind == "sqlite":
-            raw = self.database._writer.raw_connection()
-            try:
-                raw.cursor().execute("PRAGMA foreign_keys = OFF")
-                for statement in statements:
-                    raw.cursor().execute(statement)
-                raw.cursor().execute("PRAGMA foreign_keys = ON")
-            finally:
-                raw.close()
+            with closing(sqlite3.connect(self.folder / "footnote.db", isolation_level=None)) as other:
+                for statement in statements:  # a connection of its own checks no foreign keys
+                    other.execute(statement)
             return
         with self.database.write() as connection:
             connection.exec_driver_sql("SET LOCAL session_replication_role = replica")

@@ -251,7 +251,7 @@ def test_closing_during_a_training_gives_it_up_and_saves(library, tmp_path):
     assert chunks.reading.wait(timeout=20)
     closing = threading.Thread(target=index.close)
     closing.start()
-    while not index._closing:
+    while not index.closing:
         closing.join(timeout=0.01)
     chunks.gate.set()
     closing.join()

@@ -124,6 +124,7 @@ class Bench:
         self.extractor = FakeExtractor()
         self.embedder = FakeEmbedder()
         self.passwords = Passwords()
+        self.metrics = Metrics()
         self.ledger = ledger or Ledger(library.database, boot_id=boot_id)
         self.chunks = ChunkRepository(library.database)
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
@@ -138,7 +139,7 @@ class Bench:
             index=self.index,
             lexical=lexical,
             ledger=self.ledger,
-            metrics=Metrics(),
+            metrics=self.metrics,
             boot_id=boot_id,
             passwords=self.passwords,
             parsers=parsers,

@@ -222,7 +222,7 @@ def test_a_worker_that_is_stopped_goes_on_with_the_blocks_it_had_not_finished(sq
     def stop_at_the_fourth(texts):
         if len(cut.embedder.calls) == 3:
             stopping.set()
-            eventually(cut.worker._stop.is_set)
+            eventually(lambda: cut.worker.stopping)
 
     cut.embedder.before = stop_at_the_fourth
     document = cut.upload(LONG, external_id="y")

@@ -1,5 +1,6 @@
 """app.server.embedder_swap: the embedder changes and rolls back while searches and uploads go on."""
 
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def assert_mirrors(application: Served) -> None:
     wanted = chunks.visible_keys()
     assert index.current().keys().tolist() == wanted.tolist()
     assert chunks.vectors(wanted.tolist(), generation=index.generation)[0].tolist() == wanted.tolist()
+
+
+def close_during_a_block(application: Served, embedder: GatedEmbedder) -> None:
+    """Close the swap while it waits for `embedder` to embed a block; another block is not begun."""
+    closing = threading.Thread(target=application.embedder_swap.close)
+    closing.start()
+    wait_until(lambda: application.embedder_swap.closing)
+    embedder.gate.set()
+    closing.join()
 
 
 def test_the_old_embedder_serves_until_the_new_one_has_everything(data_dir, old, new):
@@ -159,8 +169,7 @@ def test_a_way_back_that_was_interrupted_goes_on_at_the_next_start(data_dir, old
         application.http.post("/v1/admin/generations/2/rollback")
         wait_until(old.reading.is_set)
         application.state.corpus.generations.ready(1)  # even then
-        application.embedder_swap._closing.set()
-        old.gate.set()
+        close_during_a_block(application, old)
     with served(data_dir, new, old) as application:
         application.swapped()
         assert application.serves(old)
@@ -171,8 +180,7 @@ def test_settings_set_back_give_the_building_up_and_delete_its_vectors(data_dir,
     new.gate.clear()
     with served(data_dir, new, old) as application:
         assert new.reading.wait(timeout=20)
-        application.embedder_swap._closing.set()
-        new.gate.set()
+        close_during_a_block(application, new)
     with served(data_dir, old) as application:
         wait_until(lambda: application.state.corpus.generations.get(2).purged_at is not None)
         assert application.generations() == {1: "active", 2: "retired"}

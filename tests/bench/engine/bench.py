@@ -3,6 +3,7 @@
 from typing import Any
 
 from generation.tokenizer import ChatTokenizer
+from tests.bench.engine.step_times import TimedFootnote
 from tests.bench.machine import description, limits
 from tests.bench.subjects import Footnote, Generate
 
@@ -22,6 +23,10 @@ class Bench:
     def engine(self, **settings: Any) -> Footnote:
         """An engine over the default model."""
         return Footnote(self.folder, self.tokenizer, **settings)
+
+    def timed_engine(self, **settings: Any) -> TimedFootnote:
+        """As `engine`, with its steps timed."""
+        return TimedFootnote(self.folder, self.tokenizer, **settings)
 
     def bandwidth_share(self, tokens_per_s: float) -> float:
         """Share of the read bandwidth that decoding at this rate would need in float32, weights alone."""

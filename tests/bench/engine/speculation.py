@@ -1,7 +1,5 @@
 """The engine beside itself without drafts: where they pay, and what they cost where they do not."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tests.bench.engine.bench import Bench
@@ -18,7 +16,7 @@ def speculation(bench: Bench) -> dict[str, Any]:
     rows, against as many steps of one row in the same run as there were tokens. It holds still on a
     machine whose speed changes from minute to minute.
     """
-    subject = bench.engine()
+    subject = bench.timed_engine()
     texts = passages(bench.tokenizer, size=250)
     report: dict[str, Any] = {}
     for name, ask, sampling in (
@@ -34,11 +32,11 @@ def speculation(bench: Bench) -> dict[str, Any]:
             subject.run([prompt.ids], 1)  # both find the prompt
             for drafts in (number % 2 == 0, number % 2 == 1):
                 key = "drafts" if drafts else "no drafts"
-                with _watched(subject.engine) as steps:
-                    runs[key] = subject.run([prompt.ids], 96, sources=[prompt.sources], speculate=drafts, **settings)
+                seen = len(subject.speculator.observed)
+                runs[key] = subject.run([prompt.ids], 96, sources=[prompt.sources], speculate=drafts, **settings)
                 rates[key].append(runs[key].decode_rate)
                 if drafts:
-                    by_steps.append(_step_ratio(steps, tokens=95))
+                    by_steps.append(_step_ratio(subject.speculator.observed[seen:], tokens=95))
             assert runs["drafts"].tokens == runs["no drafts"].tokens, "drafts changed the text"
             accepted += runs["drafts"].accepted
         report[name] = against(rates, "no drafts") | {
@@ -56,19 +54,3 @@ def _step_ratio(steps: list[tuple[int, float]], *, tokens: int) -> float:
         times.setdefault(rows, []).append(seconds)
     single = median(times.get(1) or [min(seconds for _, seconds in steps)])
     return tokens * single / sum(len(spent) * median(spent) for spent in times.values())
-
-
-@contextmanager
-def _watched(engine: Any) -> Iterator[list[tuple[int, float]]]:
-    """(rows, seconds) of each step that only decodes."""
-    steps: list[tuple[int, float]] = []
-    speculator = engine._loop._speculation
-    observe = speculator.observe
-
-    def note(*, rows: int, seconds: float) -> None:
-        steps.append((rows, seconds))
-        observe(rows=rows, seconds=seconds)
-
-    speculator.observe = note
-    yield steps
-    speculator.observe = observe

@@ -19,7 +19,6 @@ from typing import Any
 
 import uvicorn
 
-from app.answering.answerer import Answerer
 from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
@@ -103,9 +102,12 @@ def serving(
                 history_tokens=settings.history_tokens,
             ),
             citations=citations,
+            wrap_contexts=lambda contexts: (
+                contexts if watch is None else watch.timed(contexts, "context", "room", "build")
+            ),
         )
         if watch is not None:
-            _watch_inside(answerer, watch)
+            answerer.prepare = watch.call(answerer.prepare, "prepare")  # type: ignore[method-assign]
         try:
             yield state_with(state, models=replace(models, answerer=answerer))
         finally:
@@ -121,11 +123,6 @@ def _limits(settings: Settings, *, small: bool) -> Limits:
         highlight_tokens=settings.highlight_tokens * (4 if small else 1),
         max_waiting=settings.max_waiting,
     )
-
-
-def _watch_inside(answerer: Answerer, watch: Stopwatch) -> None:
-    answerer._contexts = watch.timed(answerer._contexts, "context", "room", "build")
-    answerer.prepare = watch.call(answerer.prepare, "prepare")  # type: ignore[method-assign]
 
 
 def _tokenizer(settings: Settings) -> Tokenizer:
