@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pydantic import TypeAdapter
 
 from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
+from app.answering.followup.continuation import goes_on
 from app.answering.followup.rules import Exchange, stand_alone
 from app.answering.prompt import Message
 from app.answering.question import Question
@@ -53,6 +54,7 @@ class AnswerRecord:
 _KEPT = TypeAdapter(AnswerRecord)
 
 
+_CITED = 3  # footnotes of an answer that are read for antecedents
 _TURNS = 32  # the newest that are read; more never fit into a history
 
 
@@ -74,6 +76,8 @@ class Conversations:
     def joined(self, question: Question) -> Question:
         """`question` with its conversation's history, rewritten to stand alone; unchanged where it is in none.
 
+        Where it goes on with the subject of the last answer, the documents which that answer cites are preferred.
+
         Raises:
             NotFound: No such conversation for this caller.
             Forbidden: The conversation is shared with this caller for reading only.
@@ -86,9 +90,14 @@ class Conversations:
         self._repository.require_open(question.conversation_id, principal=question.principal)
         turns = self._repository.turns(question.conversation_id, principal=question.principal, newest=_TURNS)
         turns = tuple(turn for turn in turns if small_talk(turn.question) is None)  # a greeting explains nothing
-        exchanges = [Exchange(turn.standalone or turn.question, turn.answer) for turn in turns]
+        exchanges = [_exchange(turn) for turn in turns]
+        understood = stand_alone(question.text, exchanges)
+        preferred: tuple[str, ...] = ()
+        if exchanges and goes_on(question.text, understood, exchanges[-1]):
+            cited = next((turn.citations for turn in reversed(turns) if turn.citations), ())
+            preferred = tuple(dict.fromkeys(str(citation["document_id"]) for citation in cited))
         history = history_of(turns, budget=self._history_tokens, count_tokens=self._count)
-        return replace(question.standing_alone(stand_alone(question.text, exchanges)), history=history)
+        return replace(question.standing_alone(understood), history=history, preferred=preferred)
 
     def keep(self, question: Question, answer: Answer) -> None:
         """Store the turn of a complete answer or refusal; nothing after an error, a cancellation or a dry run.
@@ -110,6 +119,12 @@ class Conversations:
             making=AnswerRecord.of(answer).as_json(),
         )
         self._repository.append(question.conversation_id, turn)
+
+
+def _exchange(turn: KeptTurn) -> Exchange:
+    """The turn as rules read it: a refusal answers nothing, and footnotes tell what the answer is about."""
+    cited = "\n".join(str(citation["cited_text"]) for citation in turn.citations[:_CITED])
+    return Exchange(turn.standalone or turn.question, turn.answer if turn.answered else "", cited)
 
 
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:

@@ -1,7 +1,16 @@
-"""Finds passages: search, then reranking, with each model call on the ledger."""
+"""Finds passages: search, preference for a conversation's documents, reranking; each model call is on the ledger.
 
-from dataclasses import dataclass
+A follow-up prefers the documents that the last answer cited (`Question.preferred`). They are searched by themselves,
+with the vector of the search in the whole scope, so no model is called twice. Where they hold evidence, passages of
+other documents stay only if they are clearly better evidence: by `MARGIN`, which near misses of the same form ("the
+pilot was injured" in another report) do not reach, and a question about another subject does. A bonus added to the
+fused score was not chosen: that score is relative to the other hits of a search, so no bonus fits all searches.
+"""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.answering.abstention import evidence_score
 from app.answering.calls import CallNumber
 from app.answering.question import Question
 from app.errors import InvalidRequest
@@ -11,6 +20,9 @@ from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder, Reranker
 from retrieval.search import Search, passage, reranked
 from retrieval.types import Hit, SearchMode, SearchResult
+
+MARGIN = 0.1
+"""How much more evidence, in [0, 1], a passage of another document must be than the best of a preferred one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +53,19 @@ class Finder:
         ledger: Ledger,
         reranker: Reranker | None = None,
         rerank_candidates: int = 20,
+        min_evidence: float = 0.0,
     ) -> None:
-        """The best `rerank_candidates` hits are reranked; without a reranker the order of the search is kept."""
+        """The best `rerank_candidates` hits are reranked; without a reranker the order of the search is kept.
+
+        Preferred documents count only where one of their passages has at least `min_evidence`.
+        """
         assert rerank_candidates >= 1, "the settings see to it"
         self._search = search
         self._embedder = embedder
         self._ledger = ledger
         self._reranker = reranker
         self._candidates = rerank_candidates
+        self._min_evidence = min_evidence
 
     def find(self, question: Question) -> Found:
         """At most `question.top_k` hits, reranked unless the question forbids it or there is no reranker.
@@ -75,6 +92,28 @@ class Finder:
         )
 
     def _searched(self, question: Question, *, top_k: int) -> SearchResult:
+        """The hits of the question's scope, with those of preferred documents put first."""
+        result = self._in_scope(question, top_k=top_k)
+        if not question.preferred or not result.hits:
+            return result
+        inside = self._in_preferred(question, result.hits, top_k=top_k)
+        hits = preferring(question.text, result.hits, inside, minimum=self._min_evidence)
+        return replace(result, hits=hits[:top_k])
+
+    def _in_preferred(self, question: Question, hits: Sequence[Hit], *, top_k: int) -> tuple[Hit, ...]:
+        """The hits of the preferred documents in scope; where the question's vector is not cached, those in `hits`."""
+        preferred = set(question.preferred)
+        if question.scope.document_ids is not None:
+            preferred &= set(question.scope.document_ids)
+        scope = replace(question.scope, document_ids=tuple(sorted(preferred)))
+        if question.mode is SearchMode.LEXICAL:
+            return self._search.search(question.text, scope=scope, top_k=top_k, mode=question.mode).hits
+        vector = self._search.remembered(question.text, tenant_id=scope.tenant_id)
+        if vector is None:
+            return tuple(hit for hit in hits if hit.chunk.document_id in preferred)
+        return self._search.search(question.text, scope=scope, top_k=top_k, mode=question.mode, vector=vector).hits
+
+    def _in_scope(self, question: Question, *, top_k: int) -> SearchResult:
         if question.mode is SearchMode.LEXICAL:
             return self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
         cached = self._search.remembered(question.text, tenant_id=question.scope.tenant_id)
@@ -111,3 +150,23 @@ class Finder:
         with self._ledger.metered(reservation):
             scores = reranker.score(question.text, passages)
         return reranked(hits, scores), tokens
+
+
+def preferring(question: str, hits: Sequence[Hit], inside: Sequence[Hit], *, minimum: float) -> tuple[Hit, ...]:
+    """Hits that are clearly better evidence than the best hit `inside` preferred documents, then those inside.
+
+    `hits` unchanged where no hit inside has evidence of at least `minimum`.
+
+    Args:
+        question: Rewritten to stand alone.
+        hits: Of the whole scope, best first; some may be of preferred documents.
+        inside: Of the preferred documents, best first.
+        minimum: The least evidence score, in [0, 1].
+    """
+    best = evidence_score(question, inside)
+    if not inside or best < minimum:
+        return tuple(hits)
+    documents = {hit.chunk.document_id for hit in inside}
+    others = [hit for hit in hits if hit.chunk.document_id not in documents]
+    better = [hit for hit in others if evidence_score(question, [hit]) >= best + MARGIN]
+    return (*better, *inside)

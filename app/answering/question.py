@@ -58,7 +58,8 @@ class Question:
     `time.monotonic` second by which the answer must be finished. `asked` is the user's own wording, where
     `text` is a standalone rewriting of it. `strict` removes unverified sentences from the answer.
     `sampling.max_tokens` does not count: it is set when the answer is generated (`Limits.room`). `choice` numbers the
-    answers to one request, from 0.
+    answers to one request, from 0. `preferred` are ids of documents, those that the last answer cited: their passages
+    are preferred (`app.answering.finder`).
     """
 
     request_id: str
@@ -84,6 +85,7 @@ class Question:
     abstention_threshold: float | None = None
     deadline: float | None = None
     strict: bool = False
+    preferred: tuple[str, ...] = ()
 
     @property
     def as_asked(self) -> str:

@@ -170,6 +170,7 @@ class Assembly:
                 ledger=ledger,
                 reranker=self.reranker,
                 rerank_candidates=settings.rerank_candidates,
+                min_evidence=limits.min_evidence,
             ),
             contexts=ContextBuilder(
                 engine=engine,

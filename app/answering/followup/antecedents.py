@@ -19,6 +19,7 @@ from app.answering.followup.noun_phrases import (
     topic,
     words,
 )
+from app.answering.followup.people import role, with_name
 from retrieval.footnote_numbers import without_markers
 
 Kind: TypeAlias = Literal["thing", "person", "several", "place"]
@@ -30,8 +31,11 @@ _ARTICLE = re.compile(r"\b(?:the|a|an)\s+$", re.IGNORECASE)
 _PLACE = re.compile(r"\b(?:in|at|to|from|near)\s+(?:the\s+)?$")
 _PEOPLE = r"person|man|woman|author|artist|player|leader|scientist|singer|writer|president|king|queen"
 _WHO = re.compile(rf"\W*(?:who|whose|whom|(?:which|what)\s+(?:{_PEOPLE})s?)\b", re.IGNORECASE)
+# A verb has its object behind it: "What caused the fire?" asks for no name.
 _WHICH = re.compile(
-    r"\W*(?:(?:in|at|from)\s+)?(?:which|what)\s+(?!is\b|are\b|was\b|were\b|did\b|does\b|do\b)[a-z]+\b", re.I
+    r"\W*(?:(?:in|at|from)\s+)?(?:which|what)\s+(?!is\b|are\b|was\b|were\b|did\b|does\b|do\b)"
+    r"[a-z]+\b(?!\s+(?:to|the|an?|this|that|his|her|its|their)\b)",
+    re.I,
 )
 _WHAT_IS = re.compile(r"\W*what(?:'s|\s+is|\s+was)\s+the\s+[a-z ]+\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\W*(?:which|what|how many)\s+((?:[a-z-]+\s+){0,2}?[a-z-]+)\s+(?=[a-z])", re.IGNORECASE)
@@ -47,10 +51,11 @@ _NAMED = (
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question, rewritten to stand alone, and its answer."""
+    """A question, rewritten to stand alone, its answer, and the passages that the answer cites, "" where unknown."""
 
     question: str
     answer: str
+    cited: str = ""
 
 
 def antecedent(kind: Kind, before: Sequence[Exchange]) -> str | None:
@@ -70,8 +75,8 @@ def named(noun: str, before: Sequence[Exchange]) -> str | None:
     """The latest noun phrase with this noun and a name in it: `the plant in Oslo` for `plant`."""
     wanted = {noun, noun.removesuffix("s")}
     for exchange in _latest(before):
-        found = [topic(exchange.question), *_named_in(exchange.question), *_named_in(_answer_text(exchange))]
-        for phrase in found:
+        texts = exchange.question, _answer_text(exchange), exchange.cited
+        for phrase in (topic(exchange.question), *(phrase for text in texts for phrase in _named_in(text))):
             if phrase is not None and head(phrase) in wanted and any(word.capital for word in words(phrase)):
                 return phrase
     return None
@@ -90,11 +95,11 @@ def name(before: Sequence[Exchange], *, of_person: bool) -> str | None:
 
 
 def year(before: Sequence[Exchange]) -> str | None:
-    """The latest year; within one exchange the year of the answer."""
+    """The latest year; within one exchange the year of the answer, of the question, of the cited passages."""
     for exchange in _latest(before):
-        found = _YEAR.search(_answer_text(exchange)) or _YEAR.search(exchange.question)
-        if found is not None:
-            return found.group()
+        for text in (_answer_text(exchange), exchange.question, exchange.cited):
+            if found := _YEAR.search(text):
+                return found.group()
     return None
 
 
@@ -126,6 +131,9 @@ def _thing(before: Sequence[Exchange]) -> str | None:
         phrase = topic(exchange.question)
         if phrase is not None and words(phrase)[0].low in TIMES:
             phrase = None
+        if phrase is not None and role(phrase) == phrase:  # "it" is no person, but what the person was asked about
+            counted = _COUNTED.match(exchange.question)
+            phrase = f"{phrase}'s {counted[1]}" if counted is not None else None
         found = focus or phrase or next(chain(names(exchange.question), _answer_names(exchange)), None)
         if found is not None:
             return found
@@ -133,16 +141,26 @@ def _thing(before: Sequence[Exchange]) -> str | None:
 
 
 def _person(before: Sequence[Exchange]) -> str | None:
+    """The latest person: a name in the question, a role in it, then what the answer and its passages name."""
     for exchange in _latest(before):
         focus = _focus(exchange) if _WHO.match(exchange.question) else None
+        asked = role(exchange.question)
         people = [found for found in names(exchange.question) if _may_be_person(exchange.question, found)]
-        # One capitalised word of an answer is as likely a thing's name.
-        full = [found for found in _answer_names(exchange) if " " in found]
-        people += [found for found in full if _may_be_person(exchange.answer, found)]
-        found = focus or next((one for one in people if " " in one), None) or next(iter(people), None)
-        if found is not None:
-            return found
+        people = [found for found in people if asked is None or found not in asked]
+        found = focus or _full(people) or next(iter(people), None)
+        if found is not None or asked is not None:
+            return found or with_name(asked or "", f"{_answer_text(exchange)} {exchange.cited}")
+        for text in (_answer_text(exchange), exchange.cited):
+            # One capitalised word of an answer is as likely a thing's name.
+            found = _full([name for name in names(text) if _may_be_person(text, name)]) or role(text)
+            if found is not None:
+                return found
     return None
+
+
+def _full(people: Sequence[str]) -> str | None:
+    """The first name of several words."""
+    return next((name for name in people if " " in name), None)
 
 
 def _several(before: Sequence[Exchange]) -> str | None:
@@ -151,7 +169,7 @@ def _several(before: Sequence[Exchange]) -> str | None:
         if counted and plural(counted[1]) and not set(counted[1].lower().split()) & FUNCTION_WORDS:
             return f"the {counted[1]}"
         phrase = topic(exchange.question)
-        if phrase is not None and plural(phrase):
+        if phrase is not None and (plural(phrase) or role(phrase) == phrase):
             return phrase
         focus = _focus(exchange) if _WHO.match(exchange.question) else None
         if focus is not None:
@@ -164,7 +182,7 @@ def _place(before: Sequence[Exchange]) -> str | None:
     for exchange in _latest(before):
         places = [
             found
-            for text in (_answer_text(exchange), exchange.question)
+            for text in (_answer_text(exchange), exchange.question, exchange.cited)
             for found in names(text)
             if _is_place(text, found)
         ]

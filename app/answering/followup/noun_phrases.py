@@ -180,6 +180,8 @@ def _phrase(text: str, tokens: Sequence[Word], start: int, *, verb: str | None) 
             break  # the verb stood before the preposition
         kept, end = attached, inner
     phrase = tokens[start:kept]
+    if phrase and phrase[-1].low == "like":  # "What was the weather like?"
+        phrase = phrase[:-1]
     if not phrase or len(phrase) > _LONGEST_PHRASE or all(word.low in FUNCTION_WORDS for word in phrase):
         return None
     if len(phrase) == 1 and PARTICIPLE.fullmatch(phrase[0].text):

@@ -22,6 +22,7 @@ from app.answering.followup.noun_phrases import (
     topic,
     words,
 )
+from app.answering.followup.people import role
 from app.answering.followup.references import pointing, resolved
 from app.answering.prompt import Message
 from app.answering.question_kind import Use, amount_pattern
@@ -38,6 +39,7 @@ _DATE = re.compile(
 _MORE = re.compile(
     r"(?:(?:and|but|so|ok|okay)[, ]+)?(?:"
     r"why(?: (?:not|so|exactly|is that|was that|did (?:that|this|it) happen))?|how(?: so| come| exactly)?"
+    r"|(?:when|where|how)(?: exactly)? did (?:that|this|it) (?:happen|occur)"
     r"|(?:when|where|who)(?: exactly| else)?|what(?: else)?|any(?:one|thing) else|something else"
     rf"|which(?: ones?)?|how {amount_pattern(Use.FOLLOW_UP)}(?: of (?:them|these|those))?"
     r"|(?:by|for|since|until|at|to|from|with) (?:how (?:much|many|long)|when|whom|what)"
@@ -122,7 +124,10 @@ def _fragment(text: str, before: Sequence[Exchange]) -> str | None:
     if _OWN.fullmatch(rest):
         return _another_name(asked, rest[:-2], preposition)
     if not names(rest):
-        rest = pointing(f"x {rest}", before)[2:]
+        restored = pointing(f"x {rest}", before)[2:]
+        if restored != rest and not names(restored):
+            return f"What about {f'{preposition} ' if preposition else ''}{restored}?"  # "his medical certificate"
+        rest = restored
     bare = _ARTICLE.sub("", rest)
     if _DATE.fullmatch(rest):
         rewritten = _another_date(asked, rest, preposition)
@@ -186,6 +191,9 @@ def _another_noun(before: Sequence[Exchange], noun: str) -> str:
     if names(noun):
         return f"What about {noun}?"
     bare = _ARTICLE.sub("", noun)
+    person = role(asked)
+    if person is not None and role(f"the {bare}") == f"the {bare}":
+        return asked.replace(person, noun) if person in asked else f"{_stem(asked)}: what about {noun}?"
     if phrase is not None and names(phrase):
         owned = re.fullmatch(r"(?P<owner>.*?['’]s )(?P<thing>.+)", phrase)
         if owned:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -28,6 +29,18 @@ def test_a_follow_up_is_searched_for_as_it_is_understood_and_both_are_kept(serve
         assert (turn["ordinal"], turn["request_id"], turn["answer"]) == (number, answer["id"], answer["answer"])
         assert turn["citations"] == answer["citations"] != []
         assert turn["answered"]
+
+
+def test_a_follow_up_reads_the_documents_that_the_last_answer_cited(serve: Callable[..., Served]) -> None:
+    served = serve()
+    conversation = served.begin()
+    first, second = served.ask(FIRST, conversation), served.ask(SECOND, conversation)
+    other = served.ask("What is the height of Mount Everest?", conversation)
+
+    cited = {citation["chunk_id"] for citation in first["citations"]}
+    assert len(cited) == 1 < len(first["sources"]["presented"])
+    assert second["sources"]["presented"] == list(cited)
+    assert other["sources"]["presented"] == first["sources"]["presented"]
 
 
 def test_without_a_conversation_nothing_is_kept_and_nothing_rewritten(serve: Callable[..., Served]) -> None:
@@ -94,10 +107,13 @@ def test_a_stream_tells_what_was_understood_and_is_kept_too(serve: Callable[...,
     whole = served.ask(FIRST, conversation)
     body = {"question": SECOND, "conversation_id": conversation, "stream": True}
     lines = served.client.post("/v1/ask", json=body).text.splitlines()
+    deltas = [line for event, line in pairwise(lines) if event == "event: delta"]
+    told = "".join(json.loads(line.removeprefix("data: "))["text"] for line in deltas)
     done = json.loads(lines[len(lines) - 1 - lines[::-1].index("event: done") + 1].removeprefix("data: "))
 
     assert (done["standalone_question"], done["conversation_id"]) == (STANDALONE, conversation)
-    assert [turn["answer"] for turn in served.turns(conversation)] == [whole["answer"]] * 2
+    assert told.startswith(ANSWER)
+    assert [turn["answer"] for turn in served.turns(conversation)] == [whole["answer"], told]
 
 
 @pytest.mark.parametrize("says", [ANSWER, "I don't know."])

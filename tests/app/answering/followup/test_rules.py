@@ -25,7 +25,19 @@ PLAY = Exchange("Who wrote Hedda Gabler?", "Henrik Ibsen wrote it [1].")
 STAFF = Exchange("How many people work at Northwind?", "It employs 310 people in Oslo and Gdańsk [1].")
 PRIZE = Exchange("Who won the Nobel Prize in Physics in 1921?", "Albert Einstein [1].")
 REFUSED = Exchange("What is the warranty period of the pump?", "I don't know.")
+PILOT = Exchange("What certificate did the pilot hold?", "A private pilot certificate [1].")
+HOURS = Exchange("What was the captain's total flight time?", "2,319 hours [2].")
+INJURIES = Exchange(
+    "Which injuries were reported?",
+    "One was serious [1].",
+    "In 2019 the private pilot, who was alone, sustained serious injuries near Reno.",
+)
+PLAINTIFF = Exchange("What did the plaintiff claim?", "Damages [1].", "The plaintiff, Jane Q. Roe, sued for damages.")
+AIRPLANE = Exchange("What happened to the airplane?", "The airplane collided with terrain near Reno [1].")
+WEATHER = Exchange("What was the weather like?", "It was clear [1].")
+DIRECTOR = Exchange("When did the director of Northwind resign?", "In May [1].")
 ALL = [REVENUE, PLANT, TOWER, CAPITAL, POPULATION, OFFICER, CURIE, SHIPS, PURCHASE, PLAY, STAFF, PRIZE, REFUSED]
+ALL += [PILOT, HOURS, INJURIES, PLAINTIFF, AIRPLANE, WEATHER, DIRECTOR]
 
 FOLLOW_UPS = [
     # things by pronouns
@@ -54,6 +66,18 @@ FOLLOW_UPS = [
     (PLAY, "When did he write it?", "When did Henrik Ibsen write Hedda Gabler?"),
     (PLAY, "What else did he write?", "What else did Henrik Ibsen write?"),
     (PRIZE, "Where did he live?", "Where did Albert Einstein live?"),
+    # people by what they are, in the question, the answer or its cited passage
+    (PILOT, "And what injuries did he have?", "And what injuries did the pilot have?"),
+    (PILOT, "When was it issued?", "When was the pilot's certificate issued?"),
+    (PILOT, "What did they do then?", "What did the pilot do then?"),
+    (PILOT, "And the passenger?", "What certificate did the passenger hold?"),
+    (HOURS, "And what injuries did he have?", "And what injuries did the captain have?"),
+    (HOURS, "What about his medical certificate?", "What about the captain's medical certificate?"),
+    (INJURIES, "How old was he?", "How old was the private pilot?"),
+    (INJURIES, "What else happened there?", "What else happened in Reno?"),
+    (INJURIES, "What else happened in that year?", "What else happened in 2019?"),
+    (PLAINTIFF, "Where does she live?", "Where does the plaintiff Jane Q. Roe live?"),
+    (DIRECTOR, "How old was he?", "How old was the director of Northwind?"),
     # several by pronouns
     (SHIPS, "How many of them are green?", "How many of the companies are green?"),
     (SHIPS, "Where do they sail?", "Where do the companies sail?"),
@@ -89,7 +113,10 @@ FOLLOW_UPS = [
     (STAFF, "And in 2020?", "How many people work at Northwind in 2020?"),
     (PRIZE, "And in Chemistry?", "Who won the Nobel Prize in Chemistry in 1921?"),
     (TOWER, "And the Atomium?", "When was the Atomium built?"),
+    (WEATHER, "And the wind?", "What about the wind of the weather?"),
     # nothing of its own
+    (AIRPLANE, "When did it happen?", "What happened to the airplane: when did it happen?"),
+    (AIRPLANE, "Was it insured?", "Was the airplane insured?"),
     (PLANT, "Why?", "Why did the plant in Oslo close?"),
     (REVENUE, "Why?", "Why did Northwind's revenue rise in 2025?"),
     (PURCHASE, "When?", "When did Northwind buy Contoso?"),
