@@ -2,8 +2,10 @@
 
 Passages stay within sections (the text under one heading) and the token limit by the embedder's
 own tokenizer. Inside a section they end at the largest boundary that fits: paragraph, sentence,
-line, word, character. The text is tokenised once to plan; where the tokenizer may read a passage
-differently alone and after its headings, it is tokenised again as it will be embedded.
+line, word, character; in a table between rows where one fits. A passage that begins inside a table
+is embedded with the table's caption and column names. The text is tokenised once to plan; where the
+tokenizer may read a passage differently alone and after its headings, it is tokenised again as it
+will be embedded.
 """
 
 import json
@@ -15,11 +17,12 @@ from itertools import islice
 from tokenizers import Tokenizer
 
 from ingestion.boundaries import first_start, last_end
-from ingestion.sections import join_tiny, sections
+from ingestion.sections import Section, join_tiny, sections
+from ingestion.table_headers import TableHeaders
 from ingestion.token_starts import MOST_WORD_CHARS, TokenStarts, windows
 from ingestion.types import Extraction, Page, Passage
 
-_PREFIX_TOKENS = 64  # most tokens of an embedding text that its headings take, and at most a quarter of it
+_PREFIX_TOKENS = 64  # most tokens of an embedding text that its headings take, and its table header; each at most 1/4
 _CHARS_PER_TOKEN = 16  # most characters of a passage per token: to WordPiece a "word" of 10 MB is one unknown token
 _JOIN_TOKENS = 2  # extra tokens of a passage after its headings, compared with the planned text
 _BATCH = 256
@@ -75,12 +78,8 @@ class Chunker:
             tiny=self._max_tokens // 4,
             most=self._max_tokens - self._prefix_tokens,
         )
-        planned = (
-            _Planned(start, end, section.heading_path, prefix, taken)
-            for section in cut
-            for prefix, taken in [self._prefix(section.heading_path)]
-            for start, end in self._split(text, starts, section.start_char, section.end_char, taken)
-        )
+        tables = TableHeaders(extraction)
+        planned = (span for section in cut for span in self._planned(text, starts, section, tables))
         pages = _PageNumbers(extraction.pages)
         return [
             Passage(
@@ -91,21 +90,47 @@ class Chunker:
                 page_end=pages.at(span.end - 1),
                 heading_path=span.heading_path,
                 text=text[span.start : span.end],
-                embedding_text=span.prefix + text[span.start : span.end],
+                embedding_text=self._above(span, tables)[0] + text[span.start : span.end],
                 token_count=tokens,
+                table_header=tables.at(span.start),
             )
-            for ordinal, (span, tokens) in enumerate(_without_contained(self._fitted(text, starts, planned)))
+            for ordinal, (span, tokens) in enumerate(_without_contained(self._fitted(text, starts, planned, tables)))
         ]
+
+    def _planned(self, text: str, starts: TokenStarts, section: Section, tables: TableHeaders) -> Iterator[_Planned]:
+        """The spans of a section, which leave room for table headers where a table may be cut."""
+        prefix, taken = self._prefix(section.heading_path)
+        spans = list(self._split(text, starts, tables, section.start_char, section.end_char, taken))
+        if len(spans) > 1 and (headers := tables.within(section.start_char, section.end_char)):
+            room = max(self._lines(header)[1] for header in headers)
+            spans = list(self._split(text, starts, tables, section.start_char, section.end_char, taken + room))
+        return (_Planned(start, end, section.heading_path, prefix, taken) for start, end in spans)
+
+    def _above(self, span: _Planned, tables: TableHeaders) -> tuple[str, int]:
+        """The prefix of a span with its table header, and the tokens of both."""
+        lines, taken = self._lines(tables.at(span.start))
+        return span.prefix + lines, span.prefix_tokens + taken
+
+    def _lines(self, table_header: str) -> tuple[str, int]:
+        """The last lines of a table header that fit, each with its line end, and their tokens."""
+        lines = table_header.split("\n") if table_header else []
+        for first in range(len(lines)):
+            kept = "".join(f"{line}\n" for line in lines[first:])
+            if len(kept) <= self._prefix_tokens * _CHARS_PER_TOKEN:
+                taken = self._count(kept) - self._special_tokens
+                if taken <= self._prefix_tokens:
+                    return kept, taken
+        return "", 0
 
     def _count(self, text: str) -> int:
         return len(self._tokenizer.encode(text).ids)
 
-    def embedding_text(self, heading_path: Sequence[str], text: str) -> str:
-        """The text to embed for a passage: as much of its heading path as fits, then its text.
+    def embedding_text(self, heading_path: Sequence[str], text: str, table_header: str = "") -> str:
+        """The text to embed for a passage: as much of its heading path and of its table header as fits, then its text.
 
         Stored chunks are embedded anew by it: of a passage it is the `embedding_text`.
         """
-        return self._prefix(heading_path)[0] + text
+        return self._prefix(heading_path)[0] + self._lines(table_header)[0] + text
 
     def _prefix(self, heading_path: Sequence[str]) -> tuple[str, int]:
         """The heading prefix of a passage's embedded text, and its tokens.
@@ -122,37 +147,41 @@ class Chunker:
         return "", 0
 
     def _split(
-        self, text: str, starts: TokenStarts, start: int, end: int, prefix_tokens: int
+        self, text: str, starts: TokenStarts, tables: TableHeaders, start: int, end: int, prefix_tokens: int
     ) -> Iterator[tuple[int, int]]:
         """Spans that cover `text[start:end]`, without the white space around them, and fit with their prefix."""
         room = self._max_tokens - self._special_tokens - prefix_tokens
         if not self._adds_up:
             room -= _JOIN_TOKENS
-        for first, last in _cut(text, starts, start, end, room=room, overlap=min(self._overlap, room // 3)):
+        for first, last in _cut(text, starts, tables, start, end, room=room, overlap=min(self._overlap, room // 3)):
             yield from windows(text, first, last, self._max_tokens * _CHARS_PER_TOKEN)
 
-    def _fitted(self, text: str, starts: TokenStarts, planned: Iterable[_Planned]) -> Iterator[tuple[_Planned, int]]:
+    def _fitted(
+        self, text: str, starts: TokenStarts, planned: Iterable[_Planned], tables: TableHeaders
+    ) -> Iterator[tuple[_Planned, int]]:
         """The spans with their exact token counts; one that is too long after all is halved until it fits."""
         planned = iter(planned)
         while batch := list(islice(planned, _BATCH)):
             unsure = [span for span in batch if not (self._adds_up and _stands_alone(text, span))]
             encodings = iter(
-                self._tokenizer.encode_batch_fast([span.prefix + text[span.start : span.end] for span in unsure])
+                self._tokenizer.encode_batch_fast(
+                    [self._above(span, tables)[0] + text[span.start : span.end] for span in unsure]
+                )
             )
             alone = {id(span) for span in unsure}
             for span in batch:
                 if id(span) in alone:
                     tokens = len(next(encodings).ids)
                 else:
-                    tokens = self._special_tokens + span.prefix_tokens + starts.count(span.start, span.end)
+                    taken = self._above(span, tables)[1]
+                    tokens = self._special_tokens + taken + starts.count(span.start, span.end)
                 if tokens <= self._max_tokens:
                     yield span, tokens
                 else:
                     assert span.end - span.start > 1, "one character and its headings fit into max_tokens"
                     halves = windows(text, span.start, span.end, -(-(span.end - span.start) // 2))
-                    yield from self._fitted(
-                        text, starts, (replace(span, start=first, end=last) for first, last in halves)
-                    )
+                    parts = (replace(span, start=first, end=last) for first, last in halves)
+                    yield from self._fitted(text, starts, parts, tables)
 
 
 def _adds_up(tokenizer: Tokenizer) -> bool:
@@ -188,7 +217,9 @@ class _PageNumbers:
         return self._numbers[index] if index >= 0 else None
 
 
-def _cut(text: str, starts: TokenStarts, start: int, end: int, *, room: int, overlap: int) -> Iterator[tuple[int, int]]:
+def _cut(
+    text: str, starts: TokenStarts, tables: TableHeaders, start: int, end: int, *, room: int, overlap: int
+) -> Iterator[tuple[int, int]]:
     """Cut `[start, end)` where the text allows it, each piece at least half full but the last.
 
     The rest for the last two pieces is divided evenly, so that no short piece remains.
@@ -202,10 +233,15 @@ def _cut(text: str, starts: TokenStarts, start: int, end: int, *, room: int, ove
         if left <= room:
             break
         most = min(room, left * 2 // 3)
-        stop = last_end(text, starts.char(token + most // 2), starts.char(token + most))
+        least = starts.char(token + most // 2)
+        stop = last_end(text, least, starts.char(token + most))
+        if (row := tables.row_around(stop)) and row.start_char > least:
+            stop = start + len(text[start : row.start_char].rstrip())
         stop = max(stop, start + 1)  # one character can be many tokens
         yield start, stop
         shared = first_start(text, starts.char(starts.index(stop) - overlap), stop) if overlap else stop
+        if row := tables.row_around(shared):
+            shared = min(row.end_char, stop)
         start = shared if shared > start else stop
     if start < end:
         yield start, end

@@ -105,8 +105,9 @@ class PageBoxes:
 class Passage:
     """A chunk before it has an identity: `text == extraction.text[start_char:end_char]`.
 
-    `token_count` is by the embedder's tokenizer, of `embedding_text` (heading path, then text),
-    special tokens included, and never above the embedder's limit.
+    `token_count` is by the embedder's tokenizer, of `embedding_text` (heading path, table header, then text),
+    special tokens included, and never above the embedder's limit. `table_header` has the caption and the column names
+    of the table inside which the passage begins, a line each; it is embedded with the passage and is no part of `text`.
     """
 
     ordinal: int
@@ -118,6 +119,7 @@ class Passage:
     text: str
     embedding_text: str
     token_count: int
+    table_header: str = ""
 
 
 class Stage(StrEnum):

@@ -59,6 +59,7 @@ class Passage:
             page_start=min(first_pages, default=None),
             page_end=max(last_pages, default=None),
             token_count=sum(chunk.token_count for chunk in chunks),
+            table_header=min(chunks, key=lambda chunk: chunk.start_char).table_header,
         )
         return replace(best, chunk=union)
 

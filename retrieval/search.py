@@ -30,8 +30,8 @@ def reranked(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
 
 
 def passage(chunk: Chunk) -> str:
-    """The text of a chunk that a reranker reads: its headings and its text."""
-    return "\n".join([" > ".join(chunk.heading_path), chunk.text]) if chunk.heading_path else chunk.text
+    """The text of a chunk that a reranker reads: its headings, its table header and its text."""
+    return "\n".join(filter(None, [" > ".join(chunk.heading_path), chunk.table_header, chunk.text]))
 
 
 NOTHING = SearchResult(hits=(), embedding_tokens=0)

@@ -22,6 +22,9 @@ class Chunk:
 
     `text` is exactly `content[start_char:end_char]` of that version's canonical text; offsets
     count Unicode code points. `key` is its integer in the vector index and the store.
+
+    `table_header` is what a chunk that begins inside a table lacks: the table's caption, the names of its columns and,
+    inside a row, the row's first cell, a line each. It is read with the text and is no part of it.
     """
 
     key: int
@@ -39,6 +42,7 @@ class Chunk:
     page_end: int | None
     heading_path: tuple[str, ...]
     token_count: int
+    table_header: str = ""
 
 
 @dataclass(frozen=True, slots=True)

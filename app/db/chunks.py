@@ -35,6 +35,7 @@ CHUNKS: sa.Select[Any] = (
         chunk.c.page_end,
         chunk.c.heading_path,
         chunk.c.token_count,
+        chunk.c.table_header,
     )
     .select_from(chunk)
     .join(document, is_live())
@@ -64,6 +65,7 @@ def to_chunk(row: sa.Row[Any]) -> Chunk:
         page_end=row.page_end,
         heading_path=tuple(row.heading_path),
         token_count=row.token_count,
+        table_header=row.table_header,
     )
 
 

@@ -86,6 +86,7 @@ def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
             "token_count": passage.token_count,
             "heading_path": list(passage.heading_path),
             "heading": " > ".join(passage.heading_path),
+            "table_header": passage.table_header,
             "text": passage.text,
         }
         for each in indexed

@@ -23,6 +23,7 @@ class Unembedded:
     document_id: str
     heading_path: tuple[str, ...]
     text: str
+    table_header: str
 
 
 class VectorRepository:
@@ -34,7 +35,14 @@ class VectorRepository:
     def missing(self, generation: int, *, after: int, limit: int) -> list[Unembedded]:
         """At most `limit` visible chunks without a vector in `generation`, by key, those above `after`."""
         query = (
-            sa.select(chunk.c.key, document.c.tenant_id, chunk.c.document_id, chunk.c.heading_path, chunk.c.text)
+            sa.select(
+                chunk.c.key,
+                document.c.tenant_id,
+                chunk.c.document_id,
+                chunk.c.heading_path,
+                chunk.c.text,
+                chunk.c.table_header,
+            )
             .select_from(chunk)
             .join(document, is_live())
             .where(chunk.c.key > after, _lacks(generation))
@@ -43,7 +51,7 @@ class VectorRepository:
         )
         with self._database.read() as connection:
             return [
-                Unembedded(row.key, row.tenant_id, row.document_id, tuple(row.heading_path), row.text)
+                Unembedded(row.key, row.tenant_id, row.document_id, tuple(row.heading_path), row.text, row.table_header)
                 for row in connection.execute(query)
             ]
 

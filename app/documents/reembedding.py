@@ -10,8 +10,8 @@ from app.types import Operation, Principal, Reservation, Role, Settlement, Usage
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder
 
-TextOf: TypeAlias = Callable[[Sequence[str], str], str]
-"""From a chunk's heading path and text to the text that is embedded, as in ingestion."""
+TextOf: TypeAlias = Callable[[Sequence[str], str, str], str]
+"""From a chunk's heading path, text and table header to the text that is embedded, as in ingestion."""
 
 BLOCK = 128
 """Chunks embedded between two commits: the most work that a crash repeats."""
@@ -72,7 +72,7 @@ class Reembedder:
 
     def _embed(self, target: Target, block: Sequence[Unembedded]) -> None:
         embedder = target.embedder
-        texts = [target.text_of(found.heading_path, found.text) for found in block]
+        texts = [target.text_of(found.heading_path, found.text, found.table_header) for found in block]
         status, reserved = UsageStatus.ERROR, list[str]()
         try:
             for tenant_id in sorted({found.tenant_id for found in block}):

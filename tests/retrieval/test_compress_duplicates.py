@@ -1,5 +1,7 @@
 """Compression: chunks that overlap, touch or repeat each other."""
 
+from dataclasses import replace
+
 from retrieval.compress import compress
 from retrieval.types import Hit
 from tests.retrieval.compressing import count_words, shown
@@ -49,6 +51,16 @@ def test_overlapping_chunks_of_a_document_are_one_source_with_each_character_onc
     assert context.sources[0].hit.chunk.id == "chunk_1"
     assert not context.sources[0].compressed
     check(context, hits, budget=100, count=count_words)
+
+
+def test_merged_chunks_have_the_table_header_of_the_first_of_them() -> None:
+    best, first = overlapping((14, 50), (0, 21))
+    best = replace(best, chunk=replace(best.chunk, table_header="of the best"))
+    first = replace(first, chunk=replace(first.chunk, table_header="of the first"))
+
+    (source,) = compress([best, first], query="", budget=100, count_tokens=count_words).sources
+
+    assert source.hit.chunk.table_header == "of the first"
 
 
 def test_a_span_leads_to_the_chunk_it_was_found_in() -> None:

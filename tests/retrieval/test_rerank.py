@@ -1,5 +1,7 @@
 """retrieval.search orders the hits that were read by their score and leaves the others behind them."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +43,9 @@ def test_every_hit_stays_once_and_only_those_that_were_read_move(scores: list[fl
 def test_a_passage_is_read_under_its_headings() -> None:
     assert passage(chunk(text="It rose.", heading_path=("Report", "Revenue"))) == "Report > Revenue\nIt rose."
     assert passage(chunk(text="It rose.")) == "It rose."
+
+
+def test_rows_are_read_under_their_table_header() -> None:
+    row = replace(chunk(text="Oslo | 700,000", heading_path=("Cities",)), table_header="city | people")
+
+    assert passage(row) == "Cities\ncity | people\nOslo | 700,000"

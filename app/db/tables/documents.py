@@ -150,6 +150,7 @@ chunk = sa.Table(
     sa.Column("heading_path", _Json, nullable=False),
     sa.Column("heading", sa.Text, nullable=False),  # the path as one searchable line
     sa.Column("text", sa.Text, nullable=False),
+    sa.Column("table_header", sa.Text, nullable=False, server_default=sa.text("''")),  # of the table it begins inside
     sa.UniqueConstraint("document_id", "version", "ordinal"),
 )
 

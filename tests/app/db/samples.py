@@ -17,6 +17,7 @@ from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passa
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo, Metadata
 
+_TABLE_HEADER = "name | age"
 EMBEDDER = EmbedderInfo(model="tiny", revision="r1", dim=4, max_tokens=64)
 
 
@@ -43,7 +44,7 @@ def new_document(
 
 
 def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Extraction, list[Passage]]:
-    """An extraction whose passages are `texts`, one a paragraph, all on page 1."""
+    """An extraction whose passages are `texts`, one a paragraph, all on page 1; rows of cells have a table header."""
     text = "\n\n".join(texts)
     passages, blocks, start = [], [], 0
     for ordinal, passage in enumerate(texts):
@@ -60,6 +61,7 @@ def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Ex
                 text=passage,
                 embedding_text=f"Part\n{passage}",
                 token_count=len(passage.split()) + 1,
+                table_header=_TABLE_HEADER if " | " in passage else "",
             )
         )
         start = end + 2

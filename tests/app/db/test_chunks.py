@@ -10,6 +10,7 @@ from app.db.chunks import ChunkRepository
 from app.db.scopes import is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, document
+from app.db.vectors import VectorRepository
 from retrieval.types import Chunk, Scope
 from tests.app.db.samples import Library, vectors_of
 
@@ -86,8 +87,9 @@ def test_a_chunk_of_a_version_that_is_not_live_is_nowhere(library: Library) -> N
     library.upload("next", external_id="x")
     with library.database.write() as connection:
         connection.exec_driver_sql(
-            "INSERT INTO chunk SELECT 99 AS key, document_id, 2, ordinal, start_char, end_char, page_start, page_end, "
-            "token_count, heading_path, heading, 'staged words' FROM chunk"
+            "INSERT INTO chunk (key, document_id, version, ordinal, start_char, end_char, page_start, page_end, "
+            "token_count, heading_path, heading, text) SELECT 99 AS key, document_id, 2, ordinal, start_char, "
+            "end_char, page_start, page_end, token_count, heading_path, heading, 'staged words' FROM chunk"
         )
         connection.exec_driver_sql("INSERT INTO chunk_vector SELECT 99, generation, vector FROM chunk_vector")
     chunks = ChunkRepository(library.database)
@@ -157,3 +159,14 @@ def test_keys_of_fifty_thousand_chunks_are_there_in_a_moment(sqlite_database: Da
         return time.perf_counter() - began
 
     assert min(timed() for _ in range(5)) < 0.05
+
+
+def test_a_chunk_inside_a_table_has_its_header_everywhere(library: Library) -> None:
+    library.index("prose", "Ann | 40")
+    chunks = ChunkRepository(library.database)
+
+    found = chunks.chunks(chunks.visible_keys().tolist(), scope=Scope("t1"))
+    missing = VectorRepository(library.database).missing(library.generation + 1, after=-1, limit=9)
+
+    assert {each.text: each.table_header for each in found.values()} == {"prose": "", "Ann | 40": "name | age"}
+    assert {each.text: each.table_header for each in missing} == {"prose": "", "Ann | 40": "name | age"}
