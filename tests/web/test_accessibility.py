@@ -21,9 +21,10 @@ _RUN = """
     `${html.slice(0, 120)} (${any[0]?.message ?? ""})`).join("; ")}`))
 """
 _COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
-pytestmark = pytest.mark.skipif(
+needs_axe = pytest.mark.skipif(
     not _AXE.exists(), reason="axe-core is not installed: run `npm install --no-save` in app/web"
 )
+pytestmark = needs_axe
 ADMIN = ("keys", "users", "tenants", "prices", "budgets", "limits", "models", "health", "feedback", "audit")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.web.asking import ask
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.made_documents import LOG, QUESTION
-from tests.web.test_accessibility import found_in
+from tests.web.test_accessibility import found_in, needs_axe
 
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page, Route
@@ -154,6 +154,7 @@ async def test_administrators_read_feedback_and_open_its_conversation(open_page:
     assert await pressed(page.locator(".ask-turn").last) == ["false", "false"], "theirs is another word"
 
 
+@needs_axe
 async def test_the_feedback_form_has_no_accessibility_violations(open_page: Opening, tenant: Tenant, url: str) -> None:
     tenant.upload("the log.pdf", LOG)
     page = await open_page(tenant, width=390)

@@ -8,7 +8,7 @@ from tests.ingestion.pdf_file import Shown, set_pdf
 from tests.web.asking import ask
 from tests.web.conftest import Opening, Tenant
 from tests.web.looking import seen
-from tests.web.test_accessibility import found_in
+from tests.web.test_accessibility import found_in, needs_axe
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -43,6 +43,7 @@ async def lefts(page: "Page", selector: str) -> list[float]:
     return found
 
 
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_nearest_sentence_is_marked_in_the_passage_and_on_its_page(
     open_page: Opening, tenant: Tenant, scheme: str
