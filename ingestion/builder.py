@@ -1,14 +1,26 @@
 """Builds canonical text together with the offsets of its blocks and pages."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.errors import LimitExceeded, NoText
 from ingestion.normalise import normalise
+from ingestion.titles import OPENING_CHARS, is_title_line, title_of
 from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page
 
 _TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})  # items of a list, rows of a table stay together
-_TITLE_CHARS = 300  # a title names the document in lists; a longer heading is cut
+
+_SAID = re.compile(r"\S*\w\S*")  # a word with more than marks
+_SHEETS = frozenset({MediaType.XLSX, MediaType.XLS, MediaType.ODS})  # whose first heading names a sheet
+_WRITTEN = frozenset({MediaType.DOCX, MediaType.ODT, MediaType.RTF})  # whose title may be set as a plain paragraph
+
+_FURNITURE = "\ufdd0"  # a noncharacter, which no text may contain (Unicode §23.7), before a word
+
+
+def mark_as_furniture(text: str) -> str:
+    """`text` with a mark before each of its words, by which `TextBuilder.append` knows furniture."""
+    return _SAID.sub(_FURNITURE + r"\g<0>", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,7 @@ class TextBuilder:
         self._blocks: list[Block] = []
         self._headings: list[tuple[int, str]] = []
         self._first_heading = ""
+        self._last_kind: BlockKind | None = None  # of the last block, before it became furniture
         self._pages: list[Page] = []
         self._page: int | None = None
         self._page_start: int | None = None  # None until the open page has text
@@ -63,12 +76,16 @@ class TextBuilder:
     def append(self, kind: BlockKind, text: str, *, level: int | None = None) -> None:
         """Add one block, trimmed; a blank one is left out. `level` (from 1) is for headings.
 
+        A block most of whose words were marked (`mark_as_furniture`) is furniture, whatever its kind.
+
         Raises:
             LimitExceeded: More characters than the limits allow.
         """
+        is_furniture = 2 * text.count(_FURNITURE) > len(_SAID.findall(text))
         text = normalise(text).strip()
         if text:
-            self.append_verbatim(text, [Span(kind, 0, len(text), level)])
+            span = Span(BlockKind.FURNITURE, 0, len(text)) if is_furniture else Span(kind, 0, len(text), level)
+            self._append(text, [span], kind)
 
     def append_verbatim(self, text: str, spans: Iterable[Span]) -> None:
         """Add the normalised `text` unchanged, and the blocks inside it, in order.
@@ -78,7 +95,11 @@ class TextBuilder:
         """
         assert normalise(text) == text, "offsets are counted after normalising"
         spans = list(spans)
-        start = self._separate(spans[0].kind if spans else BlockKind.PARAGRAPH)
+        self._append(text, spans, spans[0].kind if spans else BlockKind.PARAGRAPH)
+
+    def _append(self, text: str, spans: Sequence[Span], kind: BlockKind) -> None:
+        """Add `text`, which begins with a block of `kind`, though it may be furniture."""
+        start = self._separate(kind)
         self._write(text)
         if self._page is not None and self._page_start is None:
             self._page_start = start
@@ -92,6 +113,7 @@ class TextBuilder:
             if span.level is not None:
                 self._headings.append((span.level, name))
                 self._first_heading = self._first_heading or name
+        self._last_kind = spans[-1].kind if len(spans) > 1 else kind
 
     def append_extraction(self, extraction: Extraction, *, below: int) -> None:
         """Add another document's text and blocks, its headings under ours of level `below`; its pages are not ours.
@@ -101,8 +123,16 @@ class TextBuilder:
         """
         self.append_verbatim(extraction.text, _spans(extraction.blocks, below))
 
-    def build(self, media_type: MediaType, *, title: str | None = None) -> Extraction:
-        """The extraction; its title is the given one, else the first heading.
+    def build(
+        self, media_type: MediaType, *, title: str | None = None, declared: str | None = None, shown: str | None = None
+    ) -> Extraction:
+        """The extraction; `ingestion.titles` decides its title where none is given.
+
+        Args:
+            media_type: The format of the file.
+            title: A title that the format makes the author write, such as a message's subject.
+            declared: The title in the file's properties, which programs write too.
+            shown: The title as a reader sees it; the first heading where none is given.
 
         Raises:
             NoText: Nothing but white space was added.
@@ -111,18 +141,33 @@ class TextBuilder:
         text = "".join(self._parts)
         if not text.strip():
             raise NoText("The document holds no text that can be read; it may be empty, a scan or made of images only.")
-        found = one_line(normalise(title or "")) or self._first_heading
+        given = one_line(normalise(title or ""))
+        found = title_of(
+            declared=normalise(declared or "") if not given else "",
+            shown=given or shown or self._headline(media_type, text),
+            opening=text[: self._pages[0].end_char if self._pages else OPENING_CHARS],
+            text=text,
+        )
         return Extraction(
             media_type=media_type,
-            title=found[:_TITLE_CHARS] or None,
+            title=found or None,
             text=text,
             pages=tuple(self._pages),
             blocks=tuple(self._blocks),
         )
 
+    def _headline(self, media_type: MediaType, text: str) -> str:
+        """The first heading, or a line above it that can be a title."""
+        if media_type in _SHEETS or not self._first_heading:
+            return ""
+        first = self._blocks[0]
+        line = text[first.start_char : first.end_char]
+        is_line = media_type in _WRITTEN and first.kind is BlockKind.PARAGRAPH and is_title_line(line)
+        return line if is_line else self._first_heading
+
     def _separate(self, kind: BlockKind) -> int:
         if self._length:
-            tight = kind in _TIGHT and bool(self._blocks) and self._blocks[-1].kind is kind
+            tight = kind in _TIGHT and self._last_kind is kind
             self._write("\n" if tight and self._page_has_text() else "\n\n")
         return self._length
 

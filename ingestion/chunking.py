@@ -66,7 +66,7 @@ class Chunker:
         self._adds_up = _adds_up(self._tokenizer)
 
     def chunk(self, extraction: Extraction) -> list[Passage]:
-        """The passages, in order; together they cover every character that is not white space.
+        """The passages, in order; together they cover every character that is neither white space nor furniture.
 
         The neighbours of a passage are those with the ordinals before and after its own.
         """

@@ -11,7 +11,9 @@ from typing import Any
 from ingestion.container import check_members
 from ingestion.errors import IngestionError, LimitExceeded, Malformed
 from ingestion.formats import FORMATS, Family
+from ingestion.furniture import with_furniture
 from ingestion.sniff import sniff
+from ingestion.titles import words_of_name
 from ingestion.types import Extraction, ExtractionLimits, MediaType
 
 _MOST_DEPTH = 3  # a message, attached to a message, attached to a message
@@ -45,7 +47,8 @@ class LocalExtractor:
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
         """See `ports.Extractor`."""
         try:
-            return self._extract(path, filename, password)
+            extraction = with_furniture(self._extract(path, filename, password))
+            return replace(extraction, title=extraction.title or words_of_name(filename) or None)
         except IngestionError:
             raise
         except RecursionError as error:

@@ -23,12 +23,22 @@ class Section:
 
 
 def sections(extraction: Extraction) -> list[Section]:
-    """The text cut before every heading, in order and without a gap; one section where there is no heading."""
+    """The text cut before every heading and around every furniture, which is left out; else in order, without a gap."""
     starts = [0]
+    ends: list[int] = []
     paths: list[tuple[str, ...]] = [()]
     bare = [False]
+
+    def cut(end: int, start: int, path: tuple[str, ...], *, is_bare: bool) -> None:
+        ends.append(end)
+        starts.append(start)
+        paths.append(path)
+        bare.append(is_bare)
+
     for at, block in enumerate(extraction.blocks):
-        if block.kind is BlockKind.HEADING:
+        if block.kind is BlockKind.FURNITURE:
+            cut(block.start_char, block.end_char, paths[-1], is_bare=False)
+        elif block.kind is BlockKind.HEADING:
             following = extraction.blocks[at + 1].heading_path if at + 1 < len(extraction.blocks) else ()
             depth = len(block.heading_path)
             # Blocks have their heading's name without markup; a heading without blocks is shown as written.
@@ -36,20 +46,18 @@ def sections(extraction: Extraction) -> list[Section]:
                 path = following[: depth + 1]
             else:
                 path = (*block.heading_path, one_line(extraction.text[block.start_char : block.end_char]).strip("# "))
-            starts.append(block.start_char)
-            paths.append(path)
-            bare.append(True)
+            cut(block.start_char, block.start_char, path, is_bare=True)
         else:
             bare[-1] = False
-    ends = [*starts[1:], len(extraction.text)]
-    cut = map(Section, starts, ends, paths, bare)
-    return [section for section in cut if extraction.text[section.start_char : section.end_char].strip()]
+    ends.append(len(extraction.text))
+    found = map(Section, starts, ends, paths, bare)
+    return [section for section in found if extraction.text[section.start_char : section.end_char].strip()]
 
 
 def join_tiny(
     cut: Sequence[Section], *, count_tokens: Callable[[int, int], int], tiny: int, most: int
 ) -> list[Section]:
-    """The same stretch of text in fewer sections.
+    """The same stretches of text in fewer sections.
 
     A bare heading joins the section below it. Runs of neighbours of fewer than `tiny` tokens each,
     under the same parent heading, become one section of at most `most` tokens, whose path is the part
@@ -68,7 +76,8 @@ def join_tiny(
         long = section.end_char - section.start_char > _MOST_TINY_CHARS
         tokens = tiny if long else count_tokens(section.start_char, section.end_char)
         parent = run[0].heading_path[:-1] if run else ()
-        if tokens >= tiny or run_tokens + tokens > most or section.heading_path[: len(parent)] != parent:
+        apart = section.heading_path[: len(parent)] != parent or (run and run[-1].end_char != section.start_char)
+        if tokens >= tiny or run_tokens + tokens > most or apart:
             close()
             run_tokens = 0
         if tokens >= tiny:
@@ -84,11 +93,16 @@ def _headings_joined(cut: Sequence[Section]) -> list[Section]:
     result: list[Section] = []
     for section in reversed(cut):
         below = result[-1] if result else None
-        if section.bare and below and below.heading_path[: len(section.heading_path)] == section.heading_path:
+        touches = below is not None and below.start_char == section.end_char
+        if section.bare and below and touches and _is_above(section, below):
             result[-1] = Section(section.start_char, below.end_char, below.heading_path, below.bare)
         else:
             result.append(section)
     return result[::-1]
+
+
+def _is_above(heading: Section, section: Section) -> bool:
+    return section.heading_path[: len(heading.heading_path)] == heading.heading_path
 
 
 def _shared(run: Sequence[Section]) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ class BlockKind(StrEnum):
     TABLE_ROW = "table_row"
     CAPTION = "caption"
     CODE = "code"
+    FURNITURE = "furniture"
+    """What is around the content: running headers and footers, navigation, lines of marks. In the text, in no chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """One document version's canonical text and its structure. Offsets count code points of `text`."""
+    """One document version's canonical text and its structure. Offsets count code points of `text`.
+
+    `title` is as `ingestion.titles` finds it; `None` where neither the document nor its file has words for one.
+    """
 
     media_type: MediaType
     title: str | None

@@ -9,6 +9,7 @@ from ingestion.encoding import decode
 from ingestion.errors import LimitExceeded
 from ingestion.normalise import normalise
 from ingestion.readers.docling_tree import append_tree, convert, page_title
+from ingestion.readers.html_chrome import mark_chrome
 from ingestion.types import Extraction, ExtractionLimits, MediaType
 
 # Real pages stay under 50. Docling takes quadratic time in the depth and runs out of stack near 300.
@@ -23,7 +24,7 @@ def read_html(path: Path, limits: ExtractionLimits) -> Extraction:
     """
     builder = TextBuilder(limits)
     title = append_page(decode(path.read_bytes()), builder)
-    return builder.build(MediaType.HTML, title=title)
+    return builder.build(MediaType.HTML, declared=title)
 
 
 def append_page(page: str, builder: TextBuilder) -> str | None:
@@ -39,7 +40,7 @@ def append_page(page: str, builder: TextBuilder) -> str | None:
 
 
 def _closed(page: str) -> str:
-    """The page with every element closed.
+    """The page with every element closed, and what is around its content marked.
 
     Docling's own parser nests each unclosed `<p>` in the one before it, so that a
     harmless old page would be as deep as it is long.
@@ -55,5 +56,6 @@ def _closed(page: str) -> str:
         depth += 1 if event == "start" else -1
         if depth > _MOST_DEPTH:
             raise LimitExceeded("The elements of the page are nested too deeply to be read.")
+    mark_chrome(root)
     closed: str = etree.tostring(root, encoding="unicode", method="html")
     return closed

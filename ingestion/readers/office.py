@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from defusedxml.ElementTree import fromstring  # type: ignore[import-untyped]
+from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
+from defusedxml.ElementTree import ParseError, fromstring  # type: ignore[import-untyped]
 from msoffcrypto import OfficeFile
 from msoffcrypto.exceptions import DecryptionError, InvalidKeyError
 from msoffcrypto.format.ooxml import OOXMLFile
@@ -22,9 +23,10 @@ def read_office(path: Path, limits: ExtractionLimits, media_type: MediaType) -> 
     """
     builder = TextBuilder(limits)
     append_tree(convert(path.read_bytes(), media_type), builder)
-    return builder.build(media_type)
+    return builder.build(media_type, declared=_declared(path, "docProps/core.xml"))
 
 
+_DC_TITLE = ".//{http://purl.org/dc/elements/1.1/}title"
 _MANIFEST = "META-INF/manifest.xml"
 _ENCRYPTION = b"encryption-data"  # an element of the manifest, ODF 1.4 part 2 §4.5
 
@@ -42,7 +44,19 @@ def read_odf(path: Path, limits: ExtractionLimits, media_type: MediaType) -> Ext
     document = convert(path.read_bytes(), media_type)
     append_tree(document, builder)
     append_footnotes(document, builder)
-    return builder.build(media_type)
+    return builder.build(media_type, declared=_declared(path, "meta.xml"))
+
+
+def _declared(path: Path, member: str) -> str | None:
+    """The `dc:title` in a container's properties (ECMA-376 part 2 §11.1, ODF 1.4 part 3 §4.3.2.8), if they have one."""
+    with opened(path) as archive:
+        if member not in archive.namelist():
+            return None
+        try:
+            title: str | None = fromstring(archive.read(member)).findtext(_DC_TITLE)
+        except (ParseError, DefusedXmlException):  # damaged properties do not make the text unreadable
+            return None
+        return title
 
 
 def read_epub(path: Path, limits: ExtractionLimits) -> Extraction:
@@ -61,7 +75,7 @@ def _title(path: Path) -> str | None:
     with opened(path) as archive:
         root = fromstring(archive.read("META-INF/container.xml")).find(".//{*}rootfile")
         package = fromstring(archive.read(root.get("full-path", ""))) if root is not None else None
-    return package.findtext(".//{http://purl.org/dc/elements/1.1/}title") if package is not None else None
+    return package.findtext(_DC_TITLE) if package is not None else None
 
 
 _OLE = b"\xd0\xcf\x11\xe0"  # an Office document without encryption is a zip file, or a legacy one

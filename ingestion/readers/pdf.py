@@ -18,6 +18,7 @@ from ingestion.readers.pdf_order import page_blocks
 from ingestion.readers.pdf_outline import bookmarks, heading_levels
 from ingestion.readers.pdf_paragraphs import Piece, document_style, page_pieces
 from ingestion.readers.pdf_scan import PageScanner, is_scan
+from ingestion.titles import largest_lines
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
 
 _LEAST_NAMED = 3  # headings that bookmarks must name before height and weight are no longer asked
@@ -32,7 +33,7 @@ def read_pdf(
 ) -> Extraction:
     """Read every page: its text where it has some, else the text recognised by OCR, where that is installed.
 
-    Running headers and footers are removed, words hyphenated at a line's end joined. Headings
+    Running headers and footers are left out but for the first, words hyphenated at a line's end joined. Headings
     are the lines that bookmarks name, else those set larger or bolder than the text. `on_scan` is for
     `PageScanner`.
 
@@ -45,11 +46,15 @@ def read_pdf(
         scanner = PageScanner(limits, on_scan=on_scan)
         pages = without_furniture(_read_pages(document, limits, scanner))
         marks = bookmarks(document)
-        title = document.get_metadata_dict().get("Title")
+        declared = document.get_metadata_dict().get("Title")
     blocks = [page_blocks(lines) for lines in pages]
     named = [
-        heading_levels(marks.get(at, ()), [line for block in page for line in block]) for at, page in enumerate(blocks)
+        heading_levels(marks.get(at, ()), [line for block in page for line in block if not line.furniture])
+        for at, page in enumerate(blocks)
     ]
+    shown = largest_lines(
+        [[(line.text, line.size) for block in page for line in block if _may_name(line)] for page in blocks]
+    )
     style = document_style(pages)
     pieces = _guarded(
         [
@@ -63,7 +68,7 @@ def read_pdf(
         for piece in page_of_pieces:
             builder.append(piece.kind, piece.text, level=piece.level)
     try:
-        return builder.build(MediaType.PDF, title=title)
+        return builder.build(MediaType.PDF, declared=declared, shown=shown)
     except NoText:
         raise NoText(scanner.no_text()) from None
 
@@ -120,6 +125,10 @@ def _read_pages(document: pypdfium2.PdfDocument, limits: ExtractionLimits, scann
         with closing(document[number]) as page:
             pages[number] = scanner.lines(page, done=done, of=len(scans)) or pages[number]
     return pages
+
+
+def _may_name(line: Line) -> bool:
+    return line.upright and not line.furniture
 
 
 def _guarded(pages: Sequence[Sequence[Piece]]) -> Sequence[Sequence[Piece]]:

@@ -50,7 +50,8 @@ class Line:
 
     `size` is the height of its font's box. `hyphen` says that a word breaks at its end, `spaced`
     that the file writes a blank there. `row` is a table's row, its cells joined by ` | `. `upright`
-    is false for text that runs up or down the page.
+    is false for text that runs up or down the page. `furniture` is a running line, such as a header, that is in the
+    text and not searched.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Line:
     bold: bool = False
     row: bool = False
     upright: bool = True
+    furniture: bool = False
 
 
 def page_lines(textpage: pypdfium2.PdfTextPage, *, rotation: int = 0) -> list[Line]:

@@ -90,8 +90,8 @@ def _piece(lines: Sequence[Line], text: str, style: Style, named: Mapping[int, i
     first = lines[0]
     if id(first) in named:
         return Piece(BlockKind.HEADING, text, named[id(first)])
-    if first.row:
-        return Piece(BlockKind.TABLE_ROW, text)
+    if first.furniture or first.row:
+        return Piece(BlockKind.FURNITURE if first.furniture else BlockKind.TABLE_ROW, text)
     if guess and (level := _guessed_level(lines, text, style)):
         return Piece(BlockKind.HEADING, text, level)
     if _CAPTION.match(text):
@@ -134,6 +134,8 @@ def _paragraphs(block: Sequence[Line], named: Mapping[int, int]) -> list[list[Li
 
 def _begins(line: Line, above: Line, first: Line, edge: float, usual: float, named: Mapping[int, int]) -> bool:
     """Whether a paragraph begins with `line`, which is below `above` in a paragraph that begins with `first`."""
+    if line.furniture or above.furniture:
+        return True
     if named.get(id(line)) != named.get(id(above)) or line.row or above.row or line.bold != above.bold:
         return not (line.bold != above.bold and above.hyphen)
     if above.hyphen:

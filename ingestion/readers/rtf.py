@@ -49,7 +49,7 @@ def read_rtf(path: Path, limits: ExtractionLimits) -> Extraction:
         table.append([one_line(_OUR_MARKS.sub(" ", cell)) for cell in row.split(_CELL)[:-1]])
     _append_table(table, builder)
     _append_paragraphs(rest, builder)
-    return builder.build(MediaType.RTF, title=title[1] if title else None)
+    return builder.build(MediaType.RTF, declared=title[1] if title else None)
 
 
 def _marked(match: re.Match[str]) -> str:

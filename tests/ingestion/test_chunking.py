@@ -16,6 +16,7 @@ from tests.ingestion.small_tokenizer import byte_level, token_count, word_piece
 from tests.ingestion.texts import hostile_text
 
 MAX_TOKENS = 48
+FURNITURE = 0  # the level of a part that is no content
 
 each_tokenizer = pytest.mark.parametrize("tokenizer", [word_piece, byte_level], ids=["wordpiece", "byte-level"])
 
@@ -25,6 +26,8 @@ def document(*parts: tuple[int, str] | str) -> Extraction:
     for part in parts:
         if isinstance(part, str):
             builder.append(BlockKind.PARAGRAPH, part)
+        elif part[0] == FURNITURE:
+            builder.append(BlockKind.FURNITURE, part[1])
         else:
             builder.append(BlockKind.HEADING, part[1], level=part[0])
     return builder.build(MediaType.HTML)
@@ -39,6 +42,10 @@ def check(extraction: Extraction, passages: list[Passage], tokenizer: Tokenizer,
         assert passage.embedding_text.endswith(passage.text)
         assert passage.token_count == token_count(tokenizer, passage.embedding_text) <= max_tokens
         covered[passage.start_char : passage.end_char] = b"\1" * len(passage.text)
+    for block in extraction.blocks:
+        if block.kind is BlockKind.FURNITURE:
+            assert not any(covered[block.start_char : block.end_char])
+            covered[block.start_char : block.end_char] = b"\1" * (block.end_char - block.start_char)
     assert not "".join(char for char, seen in zip(extraction.text, covered, strict=True) if not seen).strip()
     assert [passage.ordinal for passage in passages] == list(range(len(passages)))
     spans = [(passage.start_char, passage.end_char) for passage in passages]
@@ -46,7 +53,7 @@ def check(extraction: Extraction, passages: list[Passage], tokenizer: Tokenizer,
     assert [end for _, end in spans] == sorted({end for _, end in spans})  # none lies inside another
 
 
-parts = st.lists(st.one_of(hostile_text, st.tuples(st.integers(1, 3), hostile_text)), max_size=8)
+parts = st.lists(st.one_of(hostile_text, st.tuples(st.integers(FURNITURE, 3), hostile_text)), max_size=8)
 
 
 @each_tokenizer

@@ -1,5 +1,7 @@
 """ingestion.sections cuts at headings and joins what is too small to stand alone."""
 
+from dataclasses import replace
+
 from ingestion.builder import TextBuilder
 from ingestion.sections import Section, join_tiny, sections
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
@@ -28,6 +30,19 @@ def shown(extraction: Extraction, cut: list[Section]) -> list[tuple[str, str]]:
         (" > ".join(section.heading_path), " ".join(extraction.text[section.start_char : section.end_char].split()))
         for section in cut
     ]
+
+
+def with_furniture(extraction: Extraction, *texts: str) -> Extraction:
+    """The extraction with the blocks of these texts as furniture."""
+    return replace(
+        extraction,
+        blocks=tuple(
+            replace(block, kind=BlockKind.FURNITURE)
+            if extraction.text[block.start_char : block.end_char] in texts
+            else block
+            for block in extraction.blocks
+        ),
+    )
 
 
 LONG = "a b c d e f g h"
@@ -81,3 +96,22 @@ def test_a_run_of_tiny_sections_ends_at_the_most_it_may_hold() -> None:
     cut = joined(extraction, most=6)
 
     assert [text for _, text in shown(extraction, cut)] == ["A x y B x y", "C x y D x y", "E x y F x y", "G x y H x y"]
+
+
+def test_furniture_is_in_no_section_and_keeps_its_neighbours_apart() -> None:
+    extraction = with_furniture(
+        document("menu", (1, "A"), "one", "footer", "two", "three", (2, "B"), "four"), "menu", "footer"
+    )
+
+    assert shown(extraction, sections(extraction)) == [
+        ("A", "A one"),
+        ("A", "two three"),
+        ("A > B", "B four"),
+    ]
+    assert shown(extraction, joined(extraction)) == [("A", "A one"), ("A", "two three B four")]
+
+
+def test_a_bare_heading_does_not_reach_over_furniture() -> None:
+    extraction = with_furniture(document((1, "A"), "footer", (2, "B"), LONG), "footer")
+
+    assert shown(extraction, joined(extraction)) == [("A", "A"), ("A > B", f"B {LONG}")]

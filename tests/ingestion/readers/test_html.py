@@ -8,7 +8,7 @@ from ingestion.errors import LimitExceeded, NoText
 from ingestion.types import BlockKind, MediaType
 from tests.ingestion.readers.reading import blocks, paths, read
 
-PAGE = """<!doctype html><html><head><title>The &amp; title</title><style>p {color: red}</style>
+PAGE = """<!doctype html><html><head><title>Water &amp; lakes</title><style>p {color: red}</style>
 <script>alert("no")</script></head><body>
 <p>Before any heading.</p>
 <h1>Water</h1>
@@ -41,7 +41,7 @@ def test_a_page_gives_its_text_in_order(tmp_path: Path) -> None:
     ]
     assert paths(extraction)[2] == ("Water",)
     assert paths(extraction)[-1] == ("Water", "Uses")
-    assert extraction.title == "The & title"
+    assert extraction.title == "Water & lakes"
     assert extraction.media_type is MediaType.HTML
 
 

@@ -18,7 +18,7 @@ def encrypted_pdf() -> bytes:
 
 
 def test_every_page_is_kept_with_its_number(tmp_path: Path) -> None:
-    extraction = read(tmp_path, "a.pdf", pdf_bytes([["One", "more."], [], ["Three (3)"]], title="A title"))
+    extraction = read(tmp_path, "a.pdf", pdf_bytes([["One", "more."], [], ["Three (3)"]], title="More than one"))
 
     shown = [(page.number, extraction.text[page.start_char : page.end_char]) for page in extraction.pages]
     assert shown == [(1, "One more."), (2, ""), (3, "Three (3)")]
@@ -27,7 +27,7 @@ def test_every_page_is_kept_with_its_number(tmp_path: Path) -> None:
         (1, "One more."),
         (3, "Three (3)"),
     ]
-    assert extraction.title == "A title"
+    assert extraction.title == "More than one"
     assert extraction.media_type is MediaType.PDF
 
 

@@ -10,7 +10,7 @@ from ingestion.errors import IngestionError
 from ingestion.types import BlockKind, MediaType
 from tests.ingestion.readers.reading import blocks, paths, read
 
-HEAD = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss\fcharset0 Arial;}}{\info{\title The title}}"
+HEAD = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss\fcharset0 Arial;}}{\info{\title Uses of water}}"
 
 
 def test_paragraphs_headings_and_items(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_paragraphs_headings_and_items(tmp_path: Path) -> None:
         (BlockKind.PARAGRAPH, "a link"),
     ]
     assert paths(extraction)[3] == ("Water", "Uses")
-    assert extraction.title == "The title"
+    assert extraction.title == "Uses of water"
     assert extraction.media_type is MediaType.RTF
 
 

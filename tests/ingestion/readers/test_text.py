@@ -22,7 +22,7 @@ def test_blank_lines_separate_paragraphs_and_nothing_is_changed(tmp_path: Path) 
     assert extraction.text == text
     assert extraction.media_type is MediaType.TEXT
     assert [shown for _, shown in blocks(extraction)] == ["First line\nsecond line", "Second paragraph 🦆"]
-    assert (extraction.pages, extraction.title) == ((), None)
+    assert (extraction.pages, extraction.title) == ((), "a")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32-be", "shift_jis", "iso2022_jp"])
