@@ -21,7 +21,8 @@ class Chunk:
     """A passage of one document version: the unit that is embedded, searched and cited.
 
     `text` is exactly `content[start_char:end_char]` of that version's canonical text; offsets
-    count Unicode code points. `key` is its integer in the vector index and the store.
+    count Unicode code points. `key` is its integer in the vector index and the store. `title` is the document's:
+    it is read with the text, and neither embedded nor searched.
 
     `table_header` is what a chunk that begins inside a table lacks: the table's caption, the names of its columns and,
     inside a row, the row's first cell, a line each. It is read with the text and is no part of it.
@@ -43,6 +44,7 @@ class Chunk:
     heading_path: tuple[str, ...]
     token_count: int
     table_header: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from app.db.lexical import ranks_by_bm25, search_text
 from app.db.scopes import ScopeKeys, documents_in, is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version
+from ingestion.titles import words_of_name
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
 from retrieval.types import Chunk, Scope
@@ -26,6 +27,7 @@ CHUNKS: sa.Select[Any] = (
         chunk.c.version,
         document.c.collection_id,
         document_version.c.filename,
+        document_version.c.title,
         document.c.external_id,
         chunk.c.ordinal,
         chunk.c.text,
@@ -48,7 +50,10 @@ CHUNKS: sa.Select[Any] = (
 
 
 def to_chunk(row: sa.Row[Any]) -> Chunk:
-    """A chunk from a row of `CHUNKS`. Its id is `document.version.ordinal`, the same after a rebuild of the indexes."""
+    """A chunk from a row of `CHUNKS`. Its id is `document.version.ordinal`, the same after a rebuild of the indexes.
+
+    A document that was read before every one had a title has the words of its file's name.
+    """
     return Chunk(
         key=row.key,
         id=f"{row.document_id}.{row.version}.{row.ordinal}",
@@ -66,6 +71,7 @@ def to_chunk(row: sa.Row[Any]) -> Chunk:
         heading_path=tuple(row.heading_path),
         token_count=row.token_count,
         table_header=row.table_header,
+        title=row.title or words_of_name(row.filename),
     )
 
 

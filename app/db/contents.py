@@ -70,7 +70,7 @@ class ContentRepository:
         collections: tuple[str, ...] | None = None,
         version: int | None = None,
     ) -> str | None:
-        """The title that a version's file declares; None when it declares none.
+        """The title that was found for a version; None where it was read before every document had one.
 
         Raises:
             NotFound: As `text`.

@@ -178,7 +178,7 @@ class VersionBody(ResponseBody):
     bytes: int = Field(description="Size of the original.", examples=[81234])
     sha256: str = Field(description="SHA-256 of the original, hexadecimal.")
     media_type: str | None = Field(description="Media type, detected from the bytes; null before extraction.")
-    title: str | None = Field(description="The title in the file's own metadata.")
+    title: str | None = Field(description="Its title, as it declares or shows it, else the words of its name.")
     counts: Counts = Field(description="Its size; 0 until it is indexed.")
     usage: DocumentUsage = Field(description="Token usage of the ingestion.")
     created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])

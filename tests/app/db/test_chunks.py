@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.db.chunks import ChunkRepository
 from app.db.scopes import is_live
 from app.db.session import Database
-from app.db.tables.documents import chunk, document
+from app.db.tables.documents import chunk, document, document_version
 from app.db.vectors import VectorRepository
 from retrieval.types import Chunk, Scope
 from tests.app.db.samples import Library, vectors_of
@@ -42,6 +42,7 @@ def test_a_chunk_says_where_it_is_from(library: Library) -> None:
             page_end=1,
             heading_path=("Part",),
             token_count=3,
+            title="a",
         )
     }
     assert first < second
@@ -170,3 +171,19 @@ def test_a_chunk_inside_a_table_has_its_header_everywhere(library: Library) -> N
 
     assert {each.text: each.table_header for each in found.values()} == {"prose": "", "Ann | 40": "name | age"}
     assert {each.text: each.table_header for each in missing} == {"prose": "", "Ann | 40": "name | age"}
+
+
+def test_a_chunk_has_its_documents_title_and_else_the_words_of_the_files_name(library: Library) -> None:
+    named = library.index("one", filename="a.pdf")
+    library.index("two", filename="annual_report-2022.pdf")
+    with library.database.write() as connection:
+        mine = document_version.c.document_id == named.id
+        connection.execute(sa.update(document_version).where(mine).values(title="The Keeper of Lights"))
+    chunks = ChunkRepository(library.database)
+
+    found = chunks.chunks(chunks.visible_keys().tolist(), scope=Scope("t1"))
+
+    assert {each.text: each.title for each in found.values()} == {
+        "one": "The Keeper of Lights",
+        "two": "annual report 2022",
+    }

@@ -6623,7 +6623,7 @@ export interface components {
       media_type: string | null;
       /**
        * Title
-       * @description The title in the file's own metadata.
+       * @description Its title, as it declares or shows it, else the words of its name.
        */
       title: string | null;
       /** @description Its size; 0 until it is indexed. */
