@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.quoted_answer import QuotedAnswer, footnotes
 from app.cli.remote_collection import collection_id_of
 from app.client import Client, Refused, connect, refused
 
@@ -47,10 +48,11 @@ def ask(
             body["collection_ids"] = [collection_id_of(client, collection)]
         citations: list[dict[str, Any]] = []
         usage: dict[str, Any] = {}
+        answer = QuotedAnswer(console)
         for event, data in _events(client, body):
             match event:
                 case "delta":
-                    console.print(Text(data["text"]), end="", soft_wrap=True)
+                    answer.feed(data["text"])
                 case "citation":
                     citations.append(data)
                 case "usage":
@@ -58,8 +60,8 @@ def ask(
                 case "error":
                     raise Refused(data["detail"])
                 case "done":
-                    console.print()
-                    _footnotes(console, citations)
+                    answer.finish(data)
+                    _footnotes(console, citations, data)
                     _bill(console, usage, data)
 
 
@@ -80,13 +82,13 @@ def _events(client: Client, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         raise Refused(f"The stream broke: {type(error).__name__}.") from None
 
 
-def _footnotes(console: Console, citations: list[dict[str, Any]]) -> None:
-    for citation in citations:
+def _footnotes(console: Console, citations: list[dict[str, Any]], done: dict[str, Any]) -> None:
+    for citation, doubt in footnotes(citations, done):
         page = f", page {citation['page_start']}" if citation["page_start"] is not None else ""
-        doubt = "" if citation["verified"] else "  (not verified)"
+        said = f"  ({doubt})" if doubt else ""
         quoted = " ".join(citation["cited_text"].split())
         console.print()
-        console.print(Text(f"[{citation['index']}] {citation['filename']}{page}{doubt}", style="bold"))
+        console.print(Text(f"[{citation['index']}] {citation['filename']}{page}{said}", style="bold"))
         console.print(Padding(Text(f"“{quoted}”", style="italic"), (0, 0, 0, 4)))
 
 
@@ -94,7 +96,9 @@ def _bill(console: Console, usage: dict[str, Any], done: dict[str, Any]) -> None
     parts = usage["components"]
     console.print()
     if not done["answered"]:
-        console.print(Text(f"Not answered: {str(done['reason']).replace('_', ' ')}.", style="yellow"))
+        unsure = done["reason"] == "unsure"
+        said = "Not clearly answered." if unsure else f"Not answered: {str(done['reason']).replace('_', ' ')}."
+        console.print(Text(said, style="yellow"))
     console.print(
         Text(
             f"{usage['prompt_tokens']} prompt tokens ({parts['context']} context, {parts['question']} question, "

@@ -7,7 +7,10 @@ export type Session = Schemas["SessionBody"];
 export type SignedOut = Schemas["SignedOut"];
 export type AskRequest = Schemas["AskRequest"];
 export type Answer = Schemas["AnswerBody"];
-export type Citation = Schemas["CitationBody"];
+/** A footnote. Those of older answers do not tell how likely their passage answers. */
+export type Citation = Omit<Schemas["CitationBody"], "answers"> & { answers?: number | null };
+/** A sentence that an answer quotes, and the words in it that answer; offsets in the answer, in code points. */
+export type QuotedSpan = { start: number; end: number; highlights?: readonly { start: number; end: number }[] };
 export type Sources = Schemas["SourcesBody"];
 export type Usage = Schemas["UsageBody"];
 export type Document = Schemas["DocumentBody"];

@@ -1,4 +1,5 @@
-/** The text of an answer with its footnotes: marks in it, a card at the mark, and the list below. */
+/** The text of an answer with its footnotes: its lead, what is written and quoted, a card at each mark, and the list of
+ * the passages that are not quoted in it. */
 import { useCallback, useId, useMemo, useState } from "react";
 import type { Citation } from "../api/types";
 import { t } from "../strings";
@@ -6,38 +7,42 @@ import { AnswerText } from "./AnswerText";
 import { FootnoteCard, type Previewed } from "./FootnoteCard";
 import { FootnoteList } from "./FootnoteList";
 import { FootnoteMark, PendingMark } from "./FootnoteMark";
+import { type Parts, partsOf, standingOf } from "./parts";
 import type { OpenPassage } from "./places";
-import { QuotedText } from "./QuotedText";
-import { isBrief, pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
-import { isRunning, type Turn } from "./turn";
+import { Lead, Quotations } from "./Quotations";
+import { isBrief, pendingSegmentsOf, type Segment, shownNumbers } from "./segments";
+import { isRunning, isUnsure, type Turn } from "./turn";
 
 export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
   const { text, citations, ending } = turn;
   const card = useId();
   const running = isRunning(turn);
-  const { written, quoted } = useMemo(() => {
-    if (running) return { written: pendingSegmentsOf(text), quoted: [] };
-    const from = ending?.quoted[0]?.start ?? Number.POSITIVE_INFINITY;
-    return {
-      written: segmentsOf(text, citations, ending?.uncited, { start: 0, end: from }),
-      quoted: segmentsOf(text, citations, [], { start: from, end: Number.POSITIVE_INFINITY }),
-    };
-  }, [running, text, citations, ending]);
-  const segments = useMemo(() => [...written, ...quoted], [written, quoted]);
-  const instead = quoted.length > 0 && written.length > 0;
-  const numbers = useMemo(() => shownNumbers(segments), [segments]);
+  const { lead, written, quotes, exact } = useMemo<Parts>(
+    () =>
+      running
+        ? { lead: [], written: pendingSegmentsOf(text), quotes: [], exact: new Set() }
+        : partsOf(text, citations, ending),
+    [running, text, citations, ending],
+  );
+  const numbers = useMemo(() => shownNumbers([...lead, ...written, ...quotes.flat()]), [lead, written, quotes]);
+  const others = useMemo(() => citations.filter((_, at) => !exact.has(at)), [citations, exact]);
+  const behind = written.length > 0 && quotes.length > 0 && !isUnsure(turn);
+  const instead = behind && !others.some((citation) => citation.verified);
   const [previewed, setPreviewed] = useState<Previewed | null>(null);
   const hide = useCallback(() => setPreviewed(null), []);
-  const doubtful = citations.some((citation) => !citation.verified);
+  const doubtful = others.some((citation) => !citation.verified);
 
   function renderMark(mark: Extract<Segment, { kind: "mark" }>) {
     const citation = mark.citation === null ? undefined : citations[mark.citation];
-    if (citation === undefined) return <PendingMark number={numbers.get(mark.number) ?? mark.number} />;
+    if (mark.citation === null || citation === undefined)
+      return <PendingMark number={numbers.get(mark.number) ?? mark.number} />;
+    const standing = standingOf(citation, exact.has(mark.citation));
     return (
       <FootnoteMark
         citation={citation}
+        standing={standing}
         number={numbers.get(mark.number) ?? mark.number}
-        onPreview={(mark, delay) => setPreviewed({ citation, mark, delay })}
+        onPreview={(mark, delay) => setPreviewed({ citation, standing, mark, delay })}
         onLeave={(delay) => setPreviewed((one) => (one?.citation === citation ? { ...one, leaving: delay } : one))}
         onOpen={onOpen === null ? null : () => open(citation)}
         describedBy={previewed?.citation === citation ? card : undefined}
@@ -52,8 +57,17 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
 
   return (
     <>
+      {lead.length > 0 && <Lead segments={lead} renderMark={renderMark} />}
       {written.length > 0 && <AnswerText segments={written} doubted={instead} renderMark={renderMark} />}
-      {quoted.length > 0 && <QuotedText segments={quoted} instead={instead} renderMark={renderMark} />}
+      {quotes.length > 0 && (
+        <Quotations
+          quotes={quotes}
+          citations={citations}
+          {...(behind ? { caption: instead ? t.ask.turn.quotedInstead : t.ask.turn.quoted } : {})}
+          renderMark={renderMark}
+          onOpen={onOpen === null ? null : open}
+        />
+      )}
       {!running && ((ending?.uncited.length ?? 0) > 0 || doubtful) && (
         <ul className="ask-legend small quiet">
           {(ending?.uncited.length ?? 0) > 0 && (
@@ -71,11 +85,11 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
           )}
         </ul>
       )}
-      {!running && citations.length > 0 && (
+      {!running && others.length > 0 && (
         <FootnoteList
-          citations={citations}
+          citations={others}
           numbers={numbers}
-          open={isBrief(segments)}
+          open={isBrief(written)}
           onOpen={onOpen === null ? null : open}
         />
       )}

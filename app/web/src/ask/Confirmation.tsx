@@ -1,23 +1,39 @@
-/** Whether a passage was found to say what the answer says, in words. */
+/** What is known of a footnote, in words: confirmed, or that its words stand in the document, or neither. */
 import type { Citation } from "../api/types";
 import { t } from "../strings";
+import type { Standing } from "./parts";
+import { pageWords } from "./places";
 
-export function Confirmation({ citation }: { citation: Citation }) {
+export function Confirmation({ citation, standing }: { citation: Citation; standing: Standing }) {
   const words = t.ask.footnote;
   return (
     <p className="small ask-confirmation">
-      {citation.verified ? (
+      <Badge citation={citation} standing={standing} />
+      {standing === "exact" && <span className="ask-why quiet">{words.wordForWordWhy}</span>}
+      {standing === "unconfirmed" && <span className="ask-why">{words.unconfirmedWhy}</span>}
+      {standing !== "exact" && citation.origin === "attributed" && (
+        <span className="ask-why quiet">{words.attributed}</span>
+      )}
+    </p>
+  );
+}
+
+export function Badge({ citation, standing }: { citation: Citation; standing: Standing }) {
+  const words = t.ask.footnote;
+  switch (standing) {
+    case "confirmed":
+      return (
         <span className="badge good">
           <span aria-hidden="true">✓</span> {words.confirmed}
         </span>
-      ) : (
+      );
+    case "exact":
+      return <span className="badge">{words.wordForWord(citation.filename, pageWords(citation))}</span>;
+    case "unconfirmed":
+      return (
         <span className="badge warn">
           <span aria-hidden="true">⚠</span> {words.unconfirmed}
         </span>
-      )}{" "}
-      <span className="quiet">{words.support(citation.support)}</span>
-      {!citation.verified && <span className="ask-why">{words.unconfirmedWhy}</span>}
-      {citation.origin === "attributed" && <span className="ask-why quiet">{words.attributed}</span>}
-    </p>
-  );
+      );
+  }
 }

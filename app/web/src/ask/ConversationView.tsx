@@ -13,7 +13,7 @@ import { refusalTitle } from "./Refusal";
 import { type Runs, useDraft, useTurns } from "./runs";
 import { EVERYTHING } from "./scope";
 import { TurnView } from "./TurnView";
-import { isRunning, mergedTurns, type Turn } from "./turn";
+import { isRunning, isUnsure, mergedTurns, type Turn } from "./turn";
 import { useFollowing } from "./useFollowing";
 import { Welcome } from "./Welcome";
 
@@ -110,5 +110,6 @@ function wordsOf(turn: Turn): string {
   if (turn.state === "writing") return words.writing;
   if (turn.state === "stopped") return turn.text === "" ? words.stoppedEmpty : words.stopped;
   if (turn.state === "failed") return "";
+  if (isUnsure(turn)) return words.unsure;
   return turn.ending?.answered === false ? refusalTitle(turn.ending) : words.ready(turn.citations.length);
 }

@@ -4,10 +4,12 @@ import { createPortal } from "react-dom";
 import type { Citation } from "../api/types";
 import { t } from "../strings";
 import { Confirmation } from "./Confirmation";
+import type { Standing } from "./parts";
 import { pageWords } from "./places";
 
 export interface Previewed {
   citation: Citation;
+  standing: Standing;
   mark: HTMLElement;
   /** Milliseconds until it is shown. */
   delay: number;
@@ -24,7 +26,7 @@ interface FootnoteCardProps {
 }
 
 export function FootnoteCard({ id, previewed, onHide }: FootnoteCardProps) {
-  const { citation, mark, delay, leaving } = previewed;
+  const { citation, standing, mark, delay, leaving } = previewed;
   const words = t.ask.footnote;
   const card = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState<Citation | null>(delay === 0 ? citation : null);
@@ -83,7 +85,7 @@ export function FootnoteCard({ id, previewed, onHide }: FootnoteCardProps) {
         <strong>{citation.filename}</strong>
         {page !== "" && <span className="quiet"> · {page}</span>}
       </p>
-      <Confirmation citation={citation} />
+      <Confirmation citation={citation} standing={standing} />
       <p className="quiet small">{words.open}</p>
     </div>,
     document.body,

@@ -1,8 +1,9 @@
-/** All footnotes of an answer, one a passage: what the cards show, for those who do not point. */
+/** The footnotes of what is written, one a passage: what the cards show, for those who do not point. */
 import type { Citation } from "../api/types";
 import { t } from "../strings";
 import { Confirmation } from "./Confirmation";
-import { isElsewhere } from "./FootnoteMark";
+import { PassageLink } from "./PassageLink";
+import { standingOf } from "./parts";
 import { pageWords, passageHref } from "./places";
 
 interface FootnoteListProps {
@@ -30,17 +31,10 @@ export function FootnoteList({ citations, numbers, open, onOpen }: FootnoteListP
       <ol>
         {passages.map(([citation, ...others]) => (
           <li key={`${passageHref(citation)} ${citation.index}`}>
-            <a
-              href={passageHref(citation)}
-              onClick={(event) => {
-                if (onOpen === null || isElsewhere(event)) return;
-                event.preventDefault();
-                onOpen(citation);
-              }}
-            >
+            <PassageLink citation={citation} onOpen={onOpen}>
               <span className="ask-number">{numbers.get(citation.index) ?? citation.index}</span> {citation.filename}
               {pageWords(citation) !== "" && `, ${pageWords(citation)}`}
-            </a>
+            </PassageLink>
             <blockquote>{citation.cited_text}</blockquote>
             <Verdict citations={[citation, ...others]} />
           </li>
@@ -55,7 +49,9 @@ type Several = [Citation, ...Citation[]];
 /** What was found about the sentences that name a passage. */
 function Verdict({ citations }: { citations: Several }) {
   const confirmed = citations.filter((citation) => citation.verified).length;
-  if (confirmed === 0 || confirmed === citations.length) return <Confirmation citation={citations[0]} />;
+  if (confirmed === 0 || confirmed === citations.length) {
+    return <Confirmation citation={citations[0]} standing={standingOf(citations[0], false)} />;
+  }
   return (
     <p className="small ask-confirmation">
       <span className="badge warn">

@@ -2,6 +2,7 @@
 import type { MouseEvent } from "react";
 import type { Citation } from "../api/types";
 import { t } from "../strings";
+import type { Standing } from "./parts";
 import { pageWords, passageHref } from "./places";
 
 /** Pointing shows the passage after a moment, so that crossing a mark shows nothing. */
@@ -10,6 +11,7 @@ const LEAVE_MS = 200;
 
 interface FootnoteMarkProps {
   citation: Citation;
+  standing: Standing;
   /** What it is shown as. */
   number: number;
   onPreview: (mark: HTMLElement, delay: number) => void;
@@ -18,14 +20,16 @@ interface FootnoteMarkProps {
   describedBy: string | undefined;
 }
 
-export function FootnoteMark({ citation, number, onPreview, onLeave, onOpen, describedBy }: FootnoteMarkProps) {
+export function FootnoteMark(props: FootnoteMarkProps) {
+  const { citation, number, onPreview, onLeave, onOpen, describedBy } = props;
+  const doubtful = props.standing === "unconfirmed";
   const words = t.ask.footnote;
   const label = words.label(number, citation.filename, pageWords(citation));
   return (
     <a
-      className={citation.verified ? "ask-mark" : "ask-mark doubtful"}
+      className={doubtful ? "ask-mark doubtful" : "ask-mark"}
       href={passageHref(citation)}
-      aria-label={citation.verified ? label : `${label}, ${words.unconfirmedLabel}`}
+      aria-label={doubtful ? `${label}, ${words.unconfirmedLabel}` : label}
       aria-describedby={describedBy}
       onPointerEnter={(event) => {
         if (event.pointerType === "mouse") onPreview(event.currentTarget, POINT_MS);
@@ -42,7 +46,7 @@ export function FootnoteMark({ citation, number, onPreview, onLeave, onOpen, des
       }}
     >
       {number}
-      {!citation.verified && <span aria-hidden="true">?</span>}
+      {doubtful && <span aria-hidden="true">?</span>}
     </a>
   );
 }

@@ -1,4 +1,4 @@
-/** Why there is no answer, in plain words, what else to try, and what was found nearest. */
+/** Why there is no answer, or none that is sure, in plain words, what else to try, and what was found nearest. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { request } from "../api/http";
@@ -6,6 +6,7 @@ import type { SearchResponse } from "../api/types";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { MarkedQuote } from "../viewer/MarkedQuote";
+import { AnswerBody } from "./AnswerBody";
 import { isElsewhere } from "./FootnoteMark";
 import type { OpenPassage } from "./places";
 import { pageWords, passageHref, placeIn } from "./places";
@@ -21,26 +22,38 @@ interface RefusalProps {
 }
 
 export function Refusal({ turn, onOpen, onEverywhere }: RefusalProps) {
-  const words = t.ask.refusal;
-  const scoped = !isEverything(turn.scope);
   return (
     <div className="ask-refusal">
       <p className="ask-refusal-title">{refusalTitle(turn.ending)}</p>
       <p>{why(turn.ending)}</p>
-      {scoped ? (
-        <p>
-          {words.scoped}{" "}
-          {onEverywhere !== null && (
-            <button type="button" onClick={onEverywhere}>
-              {words.everywhere}
-            </button>
-          )}
-        </p>
-      ) : (
-        <p className="quiet">{words.hint}</p>
-      )}
+      <WhatElse turn={turn} onEverywhere={onEverywhere} />
       <Nearest turn={turn} onOpen={onOpen} />
     </div>
+  );
+}
+
+/** The passages that may answer: the server's sentence about them, and the quotes. */
+export function Unsure({ turn, onOpen, onEverywhere }: RefusalProps) {
+  return (
+    <div className="ask-unsure">
+      <AnswerBody turn={turn} onOpen={onOpen} />
+      <WhatElse turn={turn} onEverywhere={onEverywhere} />
+    </div>
+  );
+}
+
+function WhatElse({ turn, onEverywhere }: Omit<RefusalProps, "onOpen">) {
+  const words = t.ask.refusal;
+  if (isEverything(turn.scope)) return <p className="quiet">{words.hint}</p>;
+  return (
+    <p>
+      {words.scoped}{" "}
+      {onEverywhere !== null && (
+        <button type="button" onClick={onEverywhere}>
+          {words.everywhere}
+        </button>
+      )}
+    </p>
   );
 }
 

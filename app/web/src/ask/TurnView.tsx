@@ -8,11 +8,12 @@ import { AnswerBody } from "./AnswerBody";
 import { FeedbackButtons } from "./FeedbackButtons";
 import { HowMade } from "./HowMade";
 import { answerAsMarkdown } from "./markdownCopy";
+import { partsOf } from "./parts";
 import type { OpenPassage } from "./places";
-import { Refusal } from "./Refusal";
+import { Refusal, Unsure } from "./Refusal";
 import { ScopeChips } from "./ScopeChips";
 import { isEverything } from "./scope";
-import { isRunning, type Turn } from "./turn";
+import { isRunning, isUnsure, type Turn } from "./turn";
 
 interface TurnViewProps {
   conversation: string | null;
@@ -42,7 +43,8 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEvery
   const words = t.ask.turn;
   const id = useId();
   const running = isRunning(turn);
-  const refused = turn.ending?.answered === false && turn.state === "done";
+  const unsure = isUnsure(turn) && turn.text !== "";
+  const refused = turn.ending?.answered === false && turn.state === "done" && !unsure;
   return (
     <article className="ask-turn" aria-labelledby={id}>
       <div className="ask-question">
@@ -60,11 +62,9 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEvery
       <div className="ask-answer" aria-busy={running}>
         <h3 className="visually-hidden">{words.answer}</h3>
         {turn.ending?.standalone != null && <p className="quiet small">{words.understood(turn.ending.standalone)}</p>}
-        {refused ? (
-          <Refusal turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />
-        ) : (
-          turn.text !== "" && <AnswerBody turn={turn} onOpen={onOpen} />
-        )}
+        {refused && <Refusal turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
+        {unsure && <Unsure turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
+        {!refused && !unsure && turn.text !== "" && <AnswerBody turn={turn} onOpen={onOpen} />}
         {running && <Waiting turn={turn} />}
         <Ended turn={turn} onAgain={last ? onAgain : null} />
         {turn.usage !== null && !running && <HowMade turn={turn} usage={turn.usage} />}
@@ -73,7 +73,11 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEvery
             {turn.text !== "" && !refused && (
               <CopyButton
                 className="plain small"
-                text={answerAsMarkdown(turn.text, turn.citations)}
+                text={answerAsMarkdown(
+                  turn.text,
+                  turn.citations,
+                  partsOf(turn.text, turn.citations, turn.ending).exact,
+                )}
                 label={words.copy}
               />
             )}

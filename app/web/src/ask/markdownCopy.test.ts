@@ -45,6 +45,15 @@ test("the same passage is one footnote, another of the same source is its own", 
   );
 });
 
+test("a quote needs no confirmation, and its lead names the same footnote", () => {
+  const answer = "**Forty** [2]\n\n> Forty ships left the harbour. [2]";
+  const notes = [citation(answer, "[2]", { index: 2 }), citation(answer, "[2]", { index: 2, verified: false }, 13)];
+  expect(answerAsMarkdown(answer, notes, new Set([0, 1]))).toBe(
+    "**Forty** [^1]\n\n> Forty ships left the harbour. [^1]\n\n" +
+      "[^1]: “Forty ships left the harbour.” — report.pdf, page 4\n",
+  );
+});
+
 test("a document's own Markdown is text", () => {
   const answer = "So [1].";
   const copied = answerAsMarkdown(answer, [citation(answer, "[1]", { cited_text: "![x](http://a) <b>" })]);

@@ -4,16 +4,22 @@ import { t } from "../strings";
 import { pageWords } from "./places";
 import { segmentsOf } from "./segments";
 
-export function answerAsMarkdown(answer: string, citations: readonly Citation[]): string {
-  const notes: Citation[] = [];
+/** @param exact Which citations stand at a document's own words: these need no confirmation. */
+export function answerAsMarkdown(
+  answer: string,
+  citations: readonly Citation[],
+  exact: ReadonlySet<number> = new Set(),
+): string {
+  const notes: string[] = [];
   const numbers = new Map<string, number>();
-  const numberOf = (citation: Citation): number => {
+  const numberOf = (citation: Citation, place: number): number => {
     // What one sentence is confirmed by may not confirm another.
-    const { document_id, version, start_char, end_char, verified } = citation;
-    const passage = [document_id, version, start_char, end_char, verified].join(" ");
+    const doubtful = !citation.verified && !exact.has(place);
+    const { document_id, version, start_char, end_char } = citation;
+    const passage = [document_id, version, start_char, end_char, doubtful].join(" ");
     const known = numbers.get(passage);
     if (known !== undefined) return known;
-    notes.push(citation);
+    notes.push(entry(citation, doubtful));
     numbers.set(passage, notes.length);
     return notes.length;
   };
@@ -21,18 +27,19 @@ export function answerAsMarkdown(answer: string, citations: readonly Citation[])
     .map((segment) => {
       if (segment.kind === "text") return inert(segment.text);
       const citation = segment.citation === null ? undefined : citations[segment.citation];
-      return citation === undefined ? `[${segment.number}]` : `[^${numberOf(citation)}]`;
+      if (segment.citation === null || citation === undefined) return `[${segment.number}]`;
+      return `[^${numberOf(citation, segment.citation)}]`;
     })
     .join("");
   if (notes.length === 0) return text.trim();
-  const entries = notes.map((citation, place) => `[^${place + 1}]: ${entry(citation)}`);
+  const entries = notes.map((note, place) => `[^${place + 1}]: ${note}`);
   return `${text.trim()}\n\n${entries.join("\n")}\n`;
 }
 
-function entry(citation: Citation): string {
+function entry(citation: Citation, doubtful: boolean): string {
   const quote = escaped(citation.cited_text);
   const words = t.ask.copied.quoteEntry(quote, escaped(citation.filename), pageWords(citation));
-  return citation.verified ? words : `${words} (${t.ask.copied.notConfirmed})`;
+  return doubtful ? `${words} (${t.ask.copied.notConfirmed})` : words;
 }
 
 /** What an answer says, without what would load something where it is put: images, and HTML. */

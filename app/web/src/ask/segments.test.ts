@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isBrief, paragraphsOf, pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
+import { isBrief, pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
 
 function joined(segments: Segment[]): string {
   return segments.map((one) => (one.kind === "text" ? one.text : `[${one.number}]`)).join("");
@@ -78,24 +78,4 @@ test("a few words are brief, with marks and signs uncounted; a paragraph is not"
   expect(isBrief(pendingSegmentsOf("20,000 [1]"))).toBe(true);
   expect(isBrief(pendingSegmentsOf(`${words(10)} [1] – ${words(10)} [2]`))).toBe(true);
   expect(isBrief(pendingSegmentsOf(`${words(10)} [1] ${words(11)} [2]`))).toBe(false);
-});
-
-test("what is quoted behind an answer is its own paragraphs, without the marks of the quotation", () => {
-  const answer = "🚢 capital [1]\n\n> In `2005` [2]\n>\n> > 3. so [1]";
-  const from = Array.from("🚢 capital [1]\n\n").length;
-  const points = Array.from(answer).join("");
-  const at = (text: string, after = 0) => Array.from(points.slice(0, points.indexOf(text, after))).length;
-  const citations = [
-    { index: 1, answer_start: at("[1]"), answer_end: at("[1]") + 3 },
-    { index: 2, answer_start: at("[2]"), answer_end: at("[2]") + 3 },
-    { index: 1, answer_start: at("[1]", 20), answer_end: at("[1]", 20) + 3 },
-  ];
-  expect(joined(segmentsOf(answer, citations, [], { start: 0, end: from }))).toBe("🚢 capital [1]\n\n");
-  const quoted = segmentsOf(answer, citations, [], { start: from, end: Number.POSITIVE_INFINITY });
-  expect(paragraphsOf(quoted).map(joined)).toEqual(["In `2005` [2]", "> 3. so [1]"]);
-  expect(quoted.flatMap((one) => (one.kind === "mark" ? [one.citation] : []))).toEqual([1, 2]);
-});
-
-test("nothing is quoted of an answer without quotations", () => {
-  expect(segmentsOf("Ships.", [], [], { start: Number.POSITIVE_INFINITY, end: Number.POSITIVE_INFINITY })).toEqual([]);
 });

@@ -8,7 +8,8 @@ export interface Span {
 }
 
 export type Segment =
-  | { kind: "text"; text: string; uncited: boolean }
+  /** `marked`: a document's words that answer. */
+  | { kind: "text"; text: string; uncited: boolean; marked?: boolean }
   /** `citation` is its place in the list of citations, null while that list has not come. */
   | { kind: "mark"; number: number; citation: number | null };
 
@@ -36,22 +37,6 @@ export function segmentsOf(
   }
   pushText(segments, points, { start: at, end: points.length }, uncited);
   return segments;
-}
-
-/** The paragraphs of what documents say, which begin as Markdown's quotations do. */
-export function paragraphsOf(quoted: readonly Segment[]): Segment[][] {
-  const paragraphs: Segment[][] = [[]];
-  for (const segment of quoted) {
-    if (segment.kind === "mark") {
-      paragraphs.at(-1)?.push(segment);
-      continue;
-    }
-    const [first = "", ...others] = segment.text.replace(/^>(?: |$)/gm, "").split(/\n+/);
-    paragraphs.at(-1)?.push({ ...segment, text: first });
-    for (const text of others) paragraphs.push([{ ...segment, text }]);
-  }
-  const said = (segment: Segment) => segment.kind === "mark" || segment.text.trim() !== "";
-  return paragraphs.map((paragraph) => paragraph.filter(said)).filter((paragraph) => paragraph.length > 0);
 }
 
 /** The pieces of an answer that is still being written: its footnotes come at its end, but their marks are there. */

@@ -73,6 +73,7 @@ export const ask = {
     reading: (number: number) => `Reading ${passages(number)}…`,
     writing: "Writing…",
     checking: "Checking the footnotes…",
+    unsure: "The documents do not clearly answer this. The nearest passages are shown.",
     ready: (footnotes: number) =>
       footnotes === 0
         ? "The answer is ready."
@@ -108,11 +109,13 @@ export const ask = {
       last === null || last === first
         ? `page ${count.format(first)}`
         : `pages ${count.format(first)}–${count.format(last)}`,
-    confirmed: "Confirmed by this passage",
+    confirmed: "Confirmed",
+    wordForWord: (file: string, page: string) =>
+      page === "" ? `Word for word in ${file}` : `Word for word on ${page}`,
+    wordForWordWhy: "These are the document's own words. Whether they answer your question is for you to judge.",
     unconfirmed: "Not confirmed",
     unconfirmedWhy: "This passage may not say what the answer says. Read it before you rely on it.",
     attributed: "Footnote found this passage itself; the answer did not name it.",
-    support: (share: number) => `Match ${percentText(share)}`,
     open: "Click to see it in the document",
     openList: (number: number) => `Footnotes: ${passages(number)}`,
     confirmedPartly: (confirmed: number, all: number) =>

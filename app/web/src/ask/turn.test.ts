@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Problem } from "../api/http";
 import type { Turn as KeptTurn } from "../api/types";
 import { EVERYTHING } from "./scope";
-import { applied, keptTurn, mergedTurns, newTurn, type Turn } from "./turn";
+import { applied, isUnsure, keptTurn, mergedTurns, newTurn, type Turn } from "./turn";
 
 type Making = NonNullable<KeptTurn["making"]>;
 
@@ -84,8 +84,31 @@ function here(requestId: string | null, key = requestId ?? "?"): Turn {
   return { ...newTurn(key, `here ${key}`, EVERYTHING), requestId };
 }
 
-test("a kept turn keeps the footnotes that are whole", () => {
-  expect(keptTurn(kept("req_1")).citations).toEqual([CITATION]);
+test("a kept turn keeps the footnotes that are whole, whether or not they tell how likely they answer", () => {
+  const likely = [
+    { ...CITATION, answers: 0.9 },
+    { ...CITATION, answers: null },
+  ];
+  const citations = [CITATION, ...likely, { ...CITATION, answers: "much" }, { ...CITATION, support: null }];
+  expect(keptTurn({ ...kept("req_1"), citations }).citations).toEqual([CITATION, ...likely]);
+});
+
+test("an answer has its lead and its quotes from the stream as from the server's keeping", () => {
+  const lead = { start: 2, end: 7 };
+  const quoted_spans = [{ start: 10, end: 30, highlights: [{ start: 12, end: 17 }] }];
+  const making = { ...DONE, lead, quoted_spans, sources: SOURCES, usage: {}, budget: {} } as unknown as Making;
+  for (const turn of [after([["done", { ...DONE, lead, quoted_spans }]]), keptTurn({ ...kept("req_1"), making })]) {
+    expect(turn.ending).toMatchObject({ lead, quoted: quoted_spans });
+  }
+  expect(after([["done", DONE]]).ending?.lead).toBeNull();
+});
+
+test("it is unsure where the server says so, when it has ended", () => {
+  const unsure = { ...DONE, answered: false, reason: "unsure" };
+  expect(isUnsure(after([["done", unsure]]))).toBe(true);
+  expect(isUnsure(after([["done", { ...unsure, finish_reason: "cancelled" }]]))).toBe(false);
+  expect(isUnsure(after([["done", { ...unsure, reason: "no_evidence" }]]))).toBe(false);
+  expect(isUnsure(after([["done", DONE]]))).toBe(false);
 });
 
 test("a kept turn tells how its answer was made, an old one does not", () => {

@@ -1,7 +1,7 @@
 /** A question and the answer to it, as it comes: each event of the stream makes the next state. */
 import type { ServerEvent } from "../api/events";
 import { Problem } from "../api/http";
-import type { Citation, Turn as KeptTurn, Sources, Usage } from "../api/types";
+import type { Citation, Turn as KeptTurn, QuotedSpan, Sources, Usage } from "../api/types";
 import type { Scope } from "./scope";
 import { EVERYTHING } from "./scope";
 import type { Span } from "./segments";
@@ -17,8 +17,10 @@ export interface Ending {
   model: string | null;
   standalone: string | null;
   uncited: Span[];
+  /** The words that give the answer; null where nothing points at them. */
+  lead: Span | null;
   /** What documents say and no model wrote; it is at the answer's end, if it is not all of it. */
-  quoted: Span[];
+  quoted: readonly QuotedSpan[];
   timings: Record<string, number | null> | null;
 }
 
@@ -56,6 +58,11 @@ export function newTurn(key: string, question: string, scope: Scope): Turn {
   };
 }
 
+/** Whether the documents do not clearly answer, so that the nearest passages are shown. */
+export function isUnsure({ ending, state }: Turn): boolean {
+  return state === "done" && ending?.answered === false && ending.reason === "unsure";
+}
+
 export function isRunning(turn: Turn): boolean {
   return turn.state === "searching" || turn.state === "writing";
 }
@@ -89,7 +96,8 @@ interface Done {
   standalone_question: string | null;
   abstention: { stage: Stage | null };
   uncited_spans: Span[];
-  quoted_spans: Span[];
+  lead?: Span | null;
+  quoted_spans: QuotedSpan[];
   timings_ms: Record<string, number | null>;
 }
 
@@ -108,6 +116,7 @@ function ended(turn: Turn, done: Done): Turn {
       model: done.model,
       standalone: done.standalone_question,
       uncited: done.uncited_spans,
+      lead: done.lead ?? null,
       quoted: done.quoted_spans,
       timings: done.timings_ms,
     },
@@ -127,9 +136,11 @@ function problemIn(body: ProblemBody): Problem {
   return new Problem(status, type, title, detail, null, instance);
 }
 
+type KeptMaking = NonNullable<KeptTurn["making"]>;
+
 /** A turn the server has kept, with how its answer was made unless it is an old one. */
 export function keptTurn(kept: KeptTurn): Turn {
-  const { making } = kept;
+  const making: (KeptMaking & { lead?: Span | null }) | null = kept.making;
   return {
     ...newTurn(kept.request_id, kept.question, EVERYTHING),
     requestId: kept.request_id,
@@ -146,6 +157,7 @@ export function keptTurn(kept: KeptTurn): Turn {
       model: making?.model ?? null,
       standalone: kept.standalone_question,
       uncited: making?.uncited_spans ?? [],
+      lead: making?.lead ?? null,
       quoted: making?.quoted_spans ?? [],
       timings: making?.timings_ms ?? null,
     },
@@ -185,11 +197,14 @@ const FIELDS: Record<keyof Citation, string> = {
   cited_text: "string",
   verified: "boolean",
   support: "number",
+  answers: "number??",
   origin: "string",
 };
 
 function isCitation(found: Record<string, unknown>): found is Citation {
-  return Object.entries(FIELDS).every(([name, kind]) =>
-    kind === "number?" ? found[name] === null || typeof found[name] === "number" : typeof found[name] === kind,
-  );
+  return Object.entries(FIELDS).every(([name, kind]) => {
+    const value = found[name];
+    const missing = (kind.endsWith("?") && value === null) || (kind.endsWith("??") && value === undefined);
+    return missing || typeof value === kind.replace(/\?+$/, "");
+  });
 }

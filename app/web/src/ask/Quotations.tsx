@@ -1,0 +1,92 @@
+/** What documents say and no model wrote: the words that answer in large type, and sentences as they stand there,
+ * whatever Markdown would make of them. */
+import { Fragment, type ReactNode } from "react";
+import type { Citation } from "../api/types";
+import { t } from "../strings";
+import { Badge } from "./Confirmation";
+import { PassageLink } from "./PassageLink";
+import { standingOf } from "./parts";
+import { pageWords } from "./places";
+import type { Segment } from "./segments";
+
+type RenderMark = (mark: Extract<Segment, { kind: "mark" }>) => ReactNode;
+
+/** The answer in a few words, with its footnote. */
+export function Lead({ segments, renderMark }: { segments: readonly Segment[]; renderMark: RenderMark }) {
+  return (
+    <p className="ask-lead" dir="auto">
+      <Pieces segments={segments} Marked="strong" renderMark={renderMark} />
+    </p>
+  );
+}
+
+interface QuotationsProps {
+  quotes: readonly (readonly Segment[])[];
+  /** All of the answer's; marks name their places in it. */
+  citations: readonly Citation[];
+  /** What is said of them where they stand behind a model's text. */
+  caption?: string;
+  renderMark: RenderMark;
+  onOpen: ((citation: Citation) => void) | null;
+}
+
+export function Quotations({ quotes, citations, caption, renderMark, onOpen }: QuotationsProps) {
+  return (
+    <div className="ask-quoted">
+      {caption !== undefined && <p className="quiet small">{caption}</p>}
+      {quotes.map((quote, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: quotes do not change places
+        <figure key={place} className="ask-quote">
+          <blockquote dir="auto">
+            <Pieces segments={quote} Marked="mark" renderMark={renderMark} />
+          </blockquote>
+          <figcaption className="small">
+            {citedIn(quote, citations).map((citation) => (
+              <Source key={citation.answer_start} citation={citation} onOpen={onOpen} />
+            ))}
+          </figcaption>
+        </figure>
+      ))}
+    </div>
+  );
+}
+
+/** Where a quote stands, and whether it is known to answer. */
+function Source({ citation, onOpen }: { citation: Citation; onOpen: QuotationsProps["onOpen"] }) {
+  const page = pageWords(citation);
+  const standing = standingOf(citation, true);
+  const { filename } = citation;
+  if (standing === "exact" && page === "") {
+    return (
+      <PassageLink citation={citation} onOpen={onOpen}>
+        {t.ask.footnote.wordForWord(filename, page)}
+      </PassageLink>
+    );
+  }
+  return (
+    <>
+      <PassageLink citation={citation} onOpen={onOpen}>
+        {standing === "exact" || page === "" ? filename : `${filename}, ${page}`}
+      </PassageLink>
+      <Badge citation={citation} standing={standing} />
+    </>
+  );
+}
+
+interface PiecesProps {
+  segments: readonly Segment[];
+  Marked: "mark" | "strong";
+  renderMark: RenderMark;
+}
+
+function Pieces({ segments, Marked, renderMark }: PiecesProps) {
+  return segments.map((segment, at) => {
+    const key = `${at}`;
+    if (segment.kind === "mark") return <Fragment key={key}>{renderMark(segment)}</Fragment>;
+    return segment.marked ? <Marked key={key}>{segment.text}</Marked> : <Fragment key={key}>{segment.text}</Fragment>;
+  });
+}
+
+function citedIn(quote: readonly Segment[], citations: readonly Citation[]): Citation[] {
+  return quote.flatMap((one) => (one.kind === "mark" && one.citation !== null ? (citations[one.citation] ?? []) : []));
+}
