@@ -1,5 +1,6 @@
 """Formats passages for assistants: numbered text, and the same as structured data."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,7 +21,10 @@ class Quote(BaseModel):
     start: int = Field(description="First character in the document's canonical text (Unicode code points).")
     end: int = Field(description="One past the last character.")
     text: str = Field(description="Exactly those characters.")
-    verified: bool | None = Field(description="Whether it was found to support the sentence; null for what was found.")
+    verified: bool | None = Field(
+        description="Whether it was found to support its sentence and the question to be answered; null for what was "
+        "found by a search."
+    )
     url: str = Field(description="Where the passage can be read; needs the API key.")
 
 
@@ -34,7 +38,9 @@ class Answered(BaseModel):
     """An answer and its footnotes."""
 
     answered: bool = Field(description="Whether the documents answer the question.")
-    reason: str | None = Field(description="Why not, when not.")
+    reason: str | None = Field(
+        description="Why not, when not. `unsure`: the text quotes the nearest passages, which may not answer."
+    )
     text: str = Field(description="The answer with its markers.")
     citations: list[Quote] = Field(description="The passages that the markers name.")
     request_id: str = Field(description="Names the request in the ledger.")
@@ -81,6 +87,22 @@ def quote(body: dict[str, Any], *, number: int, base: str) -> Quote:
         verified=body.get("verified"),
         url=f"{base.rstrip('/')}/v1/documents/{body['document_id']}/content?{urlencode(where)}",
     )
+
+
+def cited(citations: Sequence[dict[str, Any]], *, base: str) -> list[Quote]:
+    """The passages of an answer's footnotes, each once for its number: a lead and its quote have the same footnote.
+
+    Args:
+        citations: Bodies of the API, in the order of their markers.
+        base: The server's address.
+    """
+    found: dict[tuple[Any, ...], Quote] = {}
+    for each in citations:
+        passage = quote(each, number=each["index"], base=base)
+        key = (passage.number, passage.document_id, passage.version, passage.start, passage.end)
+        if key not in found or passage.verified:
+            found[key] = passage
+    return list(found.values())
 
 
 def listed(quotes: list[Quote]) -> str:

@@ -117,6 +117,19 @@ async def test_an_answer_comes_with_its_citations_and_their_doubts():
     assert result.structured_content["request_id"] == "req_1"
 
 
+async def test_a_passage_that_a_lead_and_its_quote_cite_is_listed_once_in_plain_markdown():
+    text = "**Revenue** [1]\n\n> Revenue rose [1]\n>\n> It fell. [1]"
+    citations = [CITATION, CITATION | {"verified": True}, CITATION | {"start_char": 30, "end_char": 38}]
+    async with assistant(Footnote(ask=ANSWER | {"answer": text, "citations": citations})) as client:
+        result = await client.call_tool("ask", {"question": "Did it rise?"})
+
+    assert text_of(*result.content).startswith(f"{text}\n\n[1] report.pdf, page 4 (document doc_1")
+    assert [(one["start"], one["verified"]) for one in result.structured_content["citations"]] == [
+        (10, True),
+        (30, False),
+    ]
+
+
 async def test_a_passage_and_a_documents_text_can_be_read():
     footnote = Footnote()
     async with assistant(footnote) as client:
