@@ -31,6 +31,7 @@ requirement
 _NAMES = frozenset(_USUAL_NAMES.split())
 _WORD_ENDS = re.compile(r"[\s/()_-]+")
 _KIND_CHARS = 100  # a longer cell is prose; the patterns take quadratic time
+_LEAST_VOTES = 2
 _LEAST_UNIQUE = 0.5  # share of the names that differ from the others
 _MOST_BLANK = 0.25  # share of columns without a name, apart from the first
 _LEAST_DATA = 0.6  # share of a column's cells that are no words, for a column of data
@@ -76,7 +77,22 @@ def names_columns(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     names = [one_line(cell) for cell in first]
     if not below or not _may_be_names(names, below):
         return False
-    return sum(_vote(name, _column(below, at), alone=len(names) == 1) for at, name in enumerate(names) if name) > 0
+    votes = [_vote(name, _column(below, at), alone=len(names) == 1) for at, name in enumerate(names) if name]
+    return sum(votes) >= _LEAST_VOTES
+
+
+def holds_data(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether `first` has a number or date that is no year above other numbers, or a label with its value."""
+    names = [one_line(cell) for cell in first]
+    if len(names) > 1 and names[0].endswith(":") and names[1] and not names[1].endswith(":"):
+        return True
+    for at, name in enumerate(names):
+        kind = kind_of(name)
+        if kind is CellKind.DATE:
+            return True
+        if kind is CellKind.NUMBER and not (_YEAR.fullmatch(name) and not _has_years(_column(below, at))):
+            return True
+    return False
 
 
 def _may_be_names(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
@@ -86,33 +102,32 @@ def _may_be_names(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     blank = sum(not name for name in names[1:])
     if blank > _MOST_BLANK * len(names) or (len(names) == 1 and not names[0]):
         return False
-    if names[0].endswith(":") and not all(name.endswith(":") for name in names[1:] if name):
-        return False  # a label and its value
-    for at, name in enumerate(names):
-        kind = kind_of(name)
-        if kind is CellKind.NUMBER and not (_YEAR.fullmatch(name) and not _has_years(_column(below, at))):
-            return False
-        if kind is CellKind.DATE:
-            return False
-    return True
+    return not holds_data(names, below)
 
 
 def _vote(name: str, values: Sequence[str], *, alone: bool) -> int:
-    """What the cells below a name say: 2 or 1 for it, 0, or -2 against it."""
-    folded = [value.casefold() for value in values]
+    """What the cells below a name say: 2 or 1 for it, 0, or -2 against it. `alone`: there is no other column."""
     if not values:
         return 0
-    if name.casefold() in folded:
+    if name.casefold() in {value.casefold() for value in values}:
         return -2
-    data = sum(kind_of(value) is not CellKind.WORDS for value in values)
+    kinds = [kind_of(value) for value in values]
+    data = sum(kind is not CellKind.WORDS for kind in kinds)
     if data >= (_LEAST_DATA_ALONE if alone else _LEAST_DATA) * len(values):
-        return 0 if kind_of(name) is CellKind.CODE else 2
+        return 2 if kind_of(name) is not CellKind.CODE or CellKind.CODE not in kinds else 0
     if _is_usual(name) and 2 * sum(map(_is_usual, values)) < len(values):  # else it is a column of names itself
         return 2
-    short = len(name.split())
-    if sum(len(value.split()) for value in values) >= 2 * short * len(values) and short <= 3:
-        return 1
-    return 1 if len(values) > 2 and len(set(folded)) <= 0.75 * len(values) else 0
+    return 0 if alone else _likeness(name, values)
+
+
+def _likeness(name: str, values: Sequence[str]) -> int:
+    """What words say of the name above them: 2 where most repeat others, 1 where they are longer or some repeat."""
+    different, most = len({value.casefold() for value in values}), len(values)
+    if most > 2 and 2 * different <= most:
+        return 2
+    words = len(name.split())
+    longer = words <= 3 and most > 1 and sum(len(value.split()) for value in values) >= 2 * words * most
+    return int(longer or (most > 2 and 4 * different <= 3 * most))
 
 
 def _is_usual(name: str) -> bool:

@@ -31,8 +31,10 @@ from docling_core.types.doc.items.text import ListItem, SectionHeaderItem, TextI
 from docling_core.types.doc.labels import DocItemLabel, GroupLabel
 
 from ingestion.builder import TextBuilder, one_line
+from ingestion.column_names import holds_data
 from ingestion.errors import Malformed
-from ingestion.readers.csv import row_texts
+from ingestion.readers.sheet_grids import Grid, sheet_grids
+from ingestion.readers.table_rows import append_rows, append_table
 from ingestion.types import BlockKind, MediaType
 
 _LAYERS = frozenset({ContentLayer.BODY, ContentLayer.NOTES})
@@ -101,13 +103,15 @@ def page_title(document: DoclingDocument) -> str | None:
 def append_tree(document: DoclingDocument, builder: TextBuilder) -> None:
     """Append every block of the tree: body text and notes, not running headers and footers.
 
-    Slides and sheets are pages; a sheet's name is its heading.
+    Slides and sheets are pages; a sheet's name is its heading. The tables of a sheet have names of columns where their
+    content says so, those of other documents where docling does and no data is in the row.
 
     Raises:
         LimitExceeded: More text or pages than the limits allow.
     """
     pages = 0
     seen: set[str] = set()
+    grids: dict[str, Grid] = {}  # of the tables of sheets
     waiting: list[NodeItem] = [document.body]
     while waiting:  # not recursive: the tree of a hostile file may be very deep
         node = waiting.pop()
@@ -122,6 +126,11 @@ def append_tree(document: DoclingDocument, builder: TextBuilder) -> None:
                 builder.close_headings()
             if sheet:
                 builder.append(BlockKind.HEADING, sheet, level=1)
+                grids |= _sheet_tables(document, node)
+        if node.self_ref in grids and node.content_layer in _LAYERS:
+            append_table(grids[node.self_ref], builder)
+            waiting.extend(reversed(_notes(document, node)))
+            continue
         children = _append(document, node, builder) if node.content_layer in _LAYERS else _children(document, node)
         waiting.extend(reversed(children))
 
@@ -149,7 +158,7 @@ def _append(document: DoclingDocument, node: NodeItem, builder: TextBuilder) -> 
         return []
     if isinstance(node, TableItem):
         _append_rows(document, node.data, builder)
-        return [ref.resolve(document) for ref in (*node.captions, *node.footnotes)]
+        return _notes(document, node)
     if isinstance(node, PictureItem):
         chart = node.meta.tabular_chart if node.meta else None
         if chart:
@@ -176,21 +185,32 @@ def _append(document: DoclingDocument, node: NodeItem, builder: TextBuilder) -> 
 
 
 def _append_rows(document: DoclingDocument, table: TableData, builder: TextBuilder) -> None:
-    header: list[str] | None = None
-    rows: list[list[str]] = []
-    for cells in table.grid:  # computed on every access: once
-        # A cell that spans columns is in each of them; it is read once.
-        texts = [
-            "" if column and cell is cells[column - 1] else _cell_text(document, cell)
-            for column, cell in enumerate(cells)
-        ]
-        if header is None and not rows and table.num_rows > 1 and any(cell.column_header for cell in cells):
-            header = texts
-        else:
-            rows.append(texts)
-    lines = [*row_texts([header] if header else [], header=None), *row_texts(rows, header=header)]
-    for line in lines:
-        builder.append(BlockKind.TABLE_ROW, line)
+    rows = _grid(document, table)
+    marked = len(rows) > 1 and any(cell.column_header for cell in table.table_cells if not cell.start_row_offset_idx)
+    named = marked and not holds_data(rows[0], rows[1:])
+    append_rows(rows[named:], builder, names=rows[0] if named else None)
+
+
+def _grid(document: DoclingDocument, table: TableData) -> Grid:
+    """The texts of a table's cells; a cell that spans columns is in the first of them."""
+    grid = table.grid  # computed on every access: once
+    return [
+        ["" if at and cell is cells[at - 1] else _cell_text(document, cell) for at, cell in enumerate(cells)]
+        for cells in grid
+    ]
+
+
+def _sheet_tables(document: DoclingDocument, sheet: GroupItem) -> dict[str, Grid]:
+    """The rows of a sheet's tables by reference; none where a table is read as part of another."""
+    items = _children(document, sheet)
+    texts = {item.self_ref: _grid(document, item.data) for item in items if isinstance(item, TableItem)}
+    return texts | sheet_grids(items, texts)
+
+
+def _notes(document: DoclingDocument, node: NodeItem) -> list[NodeItem]:
+    """The captions and footnotes of a table."""
+    refs = (*node.captions, *node.footnotes) if isinstance(node, TableItem) else ()
+    return [ref.resolve(document) for ref in refs]
 
 
 def _cell_text(document: DoclingDocument, cell: object) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from striprtf.striprtf import rtf_to_text
 
 from ingestion.builder import TextBuilder, one_line
-from ingestion.readers.csv import is_header, row_texts
+from ingestion.readers.table_rows import append_table
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
 
 _ROW, _CELL, _ROW_END, _PARAGRAPH = "\ue000", "\ue001", "\ue002", "\ue003"
@@ -43,11 +43,11 @@ def read_rtf(path: Path, limits: ExtractionLimits) -> Extraction:
     for piece in rows:
         before, row = _row(piece, first=not table)
         if _OUR_MARKS.sub("", before).strip():
-            _append_table(table, builder)
+            append_table(table, builder)
             table = []
             _append_paragraphs(before, builder)
         table.append([one_line(_OUR_MARKS.sub(" ", cell)) for cell in row.split(_CELL)[:-1]])
-    _append_table(table, builder)
+    append_table(table, builder)
     _append_paragraphs(rest, builder)
     return builder.build(MediaType.RTF, declared=title[1] if title else None)
 
@@ -66,12 +66,6 @@ def _row(piece: str, *, first: bool) -> tuple[str, str]:
         return before, row
     start = piece.rfind("\n", 0, piece.find(_CELL)) + 1 if first and _CELL in piece else 0
     return piece[:start], piece[start:]
-
-
-def _append_table(rows: list[list[str]], builder: TextBuilder) -> None:
-    header = rows[0] if len(rows) > 1 and is_header(rows[0]) else None
-    for line in [*row_texts([header] if header else [], header=None), *row_texts(rows[bool(header) :], header=header)]:
-        builder.append(BlockKind.TABLE_ROW, line)
 
 
 def _append_paragraphs(text: str, builder: TextBuilder) -> None:

@@ -15,6 +15,7 @@ Rows = list[list[str]]
         (["Product", "Last Audit"], [["SKU-1", "2024-10-15"]]),
         (["#", "Title"], [["1", "The Hound of the Baskervilles"]]),
         (["", "2023", "2022"], [["Sales", "1,200", "1,100"], ["Costs", "$ 900", "(30)"]]),
+        (["Package no.:", "Doc. no.:", "Rev."], [["13156456", "144564", "A"]]),
         (["name", "note"], [["Doe, Jane", 'said "hi" and left']]),
         (["Employee", "Approver"], [["Ann", "Bo"], ["Cy", "Di"]]),
         (["название", "страна"], [["Москва", "Россия"], ["Казань", "Россия"], ["Самара", "Россия"]]),

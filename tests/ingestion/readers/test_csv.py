@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.readers.csv import is_header
 from ingestion.types import BlockKind, MediaType
 from tests.ingestion.readers.reading import blocks, read
 
@@ -51,18 +50,3 @@ def test_the_encoding_does_not_matter(tmp_path: Path) -> None:
     text = "название,страна\nМосква,Россия\nКазань,Россия\nСамара,Россия\n"
 
     assert rows(tmp_path, text.encode("cp1251"))[1] == "название: Москва | страна: Россия"
-
-
-@pytest.mark.parametrize(
-    ("row", "header"),
-    [
-        (["a", "b"], True),
-        (["a", ""], False),
-        (["a", "a"], False),
-        (["a", "12"], False),
-        (["a", "$ 1,200.50"], False),
-        (["a", "2024 total"], True),
-    ],
-)
-def test_a_header_names_every_column_once_and_in_words(row: list[str], header: bool) -> None:
-    assert is_header(row) is header
