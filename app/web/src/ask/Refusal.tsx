@@ -11,7 +11,7 @@ import { isElsewhere } from "./FootnoteMark";
 import type { OpenPassage } from "./places";
 import { pageWords, passageHref, placeIn } from "./places";
 import { isEverything, scopeBody } from "./scope";
-import type { Ending, Turn } from "./turn";
+import { type Ending, refusalNote, type Turn } from "./turn";
 
 const NEAREST = 3;
 
@@ -22,10 +22,12 @@ interface RefusalProps {
 }
 
 export function Refusal({ turn, onOpen, onEverywhere }: RefusalProps) {
+  const note = refusalNote(turn);
   return (
     <div className="ask-refusal">
       <p className="ask-refusal-title">{refusalTitle(turn.ending)}</p>
       <p>{why(turn.ending)}</p>
+      {note !== null && <p dir="auto">{note}</p>}
       <WhatElse turn={turn} onEverywhere={onEverywhere} />
       <Nearest turn={turn} onOpen={onOpen} />
     </div>

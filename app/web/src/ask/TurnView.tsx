@@ -13,7 +13,7 @@ import type { OpenPassage } from "./places";
 import { Refusal, Unsure } from "./Refusal";
 import { ScopeChips } from "./ScopeChips";
 import { isEverything } from "./scope";
-import { isRunning, isUnsure, type Turn } from "./turn";
+import { isRunning, isUnsure, searchedFor, type Turn } from "./turn";
 
 interface TurnViewProps {
   conversation: string | null;
@@ -43,6 +43,7 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEvery
   const words = t.ask.turn;
   const id = useId();
   const running = isRunning(turn);
+  const searched = searchedFor(turn);
   const unsure = isUnsure(turn) && turn.text !== "";
   const refused = turn.ending?.answered === false && turn.state === "done" && !unsure;
   return (
@@ -61,7 +62,7 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEvery
       </div>
       <div className="ask-answer" aria-busy={running}>
         <h3 className="visually-hidden">{words.answer}</h3>
-        {turn.ending?.standalone != null && <p className="quiet small">{words.understood(turn.ending.standalone)}</p>}
+        {searched !== null && <p className="quiet small">{words.searchedFor(searched)}</p>}
         {refused && <Refusal turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
         {unsure && <Unsure turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
         {!refused && !unsure && turn.text !== "" && <AnswerBody turn={turn} onOpen={onOpen} />}

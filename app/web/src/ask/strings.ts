@@ -67,7 +67,7 @@ export const ask = {
   turn: {
     you: "You asked",
     answer: "Answer",
-    understood: (question: string) => `Understood as: “${question}”`,
+    searchedFor: (question: string) => `Searched for: “${question}”`,
     only: "Looked only in:",
     starting: "Searching your documents…",
     reading: (number: number) => `Reading ${passages(number)}…`,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Problem } from "../api/http";
 import type { Turn as KeptTurn } from "../api/types";
 import { EVERYTHING } from "./scope";
-import { applied, isUnsure, keptTurn, mergedTurns, newTurn, type Turn } from "./turn";
+import { applied, isUnsure, keptTurn, mergedTurns, newTurn, refusalNote, searchedFor, type Turn } from "./turn";
 
 type Making = NonNullable<KeptTurn["making"]>;
 
@@ -63,6 +63,26 @@ test("one that was cancelled is stopped, one with an error has a problem", () =>
   expect(failed.state).toBe("failed");
   expect(failed.problem).toBeInstanceOf(Problem);
   expect((failed.problem as Problem).requestId).toBe("req_1");
+});
+
+test("what was searched for is told where it is not what was asked", () => {
+  const done = (standalone: string | null) => after([["done", { ...DONE, standalone_question: standalone }]]);
+  expect(searchedFor(done("How large are the ships?"))).toBe("How large are the ships?");
+  expect(searchedFor(done("Ships?"))).toBeNull();
+  expect(searchedFor(done(null))).toBeNull();
+  expect(searchedFor(newTurn("a", "Ships?", EVERYTHING))).toBeNull();
+});
+
+test("what is added to a refusal is its note, and an answer has none", () => {
+  const said = (text: string, done: object) =>
+    after([
+      ["delta", { text }],
+      ["done", { ...DONE, ...done }],
+    ]);
+  const refused = { answered: false, reason: "no_evidence" };
+  expect(refusalNote(said("Nein.\n\nAuf Englisch fragen.", refused))).toBe("Auf Englisch fragen.");
+  expect(refusalNote(said("Nein.", refused))).toBeNull();
+  expect(refusalNote(said("Ships.\n\nThey sail.", {}))).toBeNull();
 });
 
 function kept(request_id: string): KeptTurn {

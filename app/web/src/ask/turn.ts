@@ -63,6 +63,19 @@ export function isUnsure({ ending, state }: Turn): boolean {
   return state === "done" && ending?.answered === false && ending.reason === "unsure";
 }
 
+/** The question that was searched for, where it is not the one that was asked. */
+export function searchedFor(turn: Turn): string | null {
+  const standalone = turn.ending?.standalone ?? null;
+  return standalone === turn.question ? null : standalone;
+}
+
+/** What the server adds to a refusal, in the question's language; null where it adds nothing. */
+export function refusalNote(turn: Turn): string | null {
+  const refused = turn.ending?.reason === "no_evidence" || turn.ending?.reason === "not_in_sources";
+  const note = refused ? turn.text.split("\n\n").slice(1).join("\n\n") : "";
+  return note === "" ? null : note;
+}
+
 export function isRunning(turn: Turn): boolean {
   return turn.state === "searching" || turn.state === "writing";
 }

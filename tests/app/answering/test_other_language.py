@@ -1,0 +1,47 @@
+"""app.answering.other_language: it is said where a question and what was found for it differ in language."""
+
+import pytest
+
+from app.answering.language import LANGUAGES, language_of
+from app.answering.other_language import NOTES, OWN_NAMES, other_language
+from tests.app.answering.test_language import QUESTIONS
+from tests.retrieval.fakes import ranked
+
+ENGLISH = "The plant in Oslo was closed in May, and the staff of the plant moved to another town."
+GERMAN = "Das Werk in Oslo wurde im Mai geschlossen, und die Belegschaft zog in eine andere Stadt."
+UNCLEAR = "4,310 | 27 | ACME"
+
+
+@pytest.mark.parametrize("code", sorted(set(LANGUAGES) - {"en"}))
+def test_a_question_about_english_passages_is_told_so_in_its_own_language(code: str) -> None:
+    note = other_language(QUESTIONS[code], ranked(ENGLISH, ENGLISH))
+
+    assert note == NOTES[code].format(language="English")
+    assert language_of(NOTES[code].format(language="")) == code
+
+
+def test_an_english_question_is_told_the_language_of_the_passages() -> None:
+    assert "(Deutsch)" in other_language(QUESTIONS["en"], ranked(GERMAN, UNCLEAR))
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        (QUESTIONS["de"], (GERMAN,)),
+        (QUESTIONS["de"], (GERMAN, ENGLISH)),
+        (QUESTIONS["de"], (UNCLEAR,)),
+        (QUESTIONS["de"], ()),
+        ("4,310?", (ENGLISH,)),
+    ],
+)
+def test_nothing_is_said_where_the_languages_are_equal_mixed_or_unclear(question: str, texts: tuple[str, ...]) -> None:
+    assert other_language(question, ranked(*texts)) == ""
+
+
+def test_only_the_best_few_are_read() -> None:
+    assert other_language(QUESTIONS["de"], ranked(ENGLISH, ENGLISH, ENGLISH, GERMAN)) != ""
+
+
+def test_every_language_has_a_note_and_a_name() -> None:
+    assert NOTES.keys() == OWN_NAMES.keys() == LANGUAGES.keys()
+    assert all("{language}" in note for note in NOTES.values())
