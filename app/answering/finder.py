@@ -3,8 +3,9 @@
 A follow-up prefers the documents that the last answer cited (`Question.preferred`). They are searched by themselves,
 with the vector of the search in the whole scope, so no model is called twice. Where they hold evidence, passages of
 other documents stay only if they are clearly better evidence: by `MARGIN`, which near misses of the same form ("the
-pilot was injured" in another report) do not reach, and a question about another subject does. A bonus added to the
-fused score was not chosen: that score is relative to the other hits of a search, so no bonus fits all searches.
+pilot was injured" in another report) seldom reach. They fill at most half of the places, so a wrong preference costs
+little and a right one is never crowded out (docs/EXPERIMENTS.md has the figures). A bonus added to the fused score was
+not chosen: that score is relative to the other hits of a search, so no bonus fits all searches.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from retrieval.ports import Embedder, Reranker
 from retrieval.search import Search, passage, reranked
 from retrieval.types import Hit, SearchMode, SearchResult
 
-MARGIN = 0.1
+MARGIN = 0.2
 """How much more evidence, in [0, 1], a passage of another document must be than the best of a preferred one."""
 
 
@@ -97,8 +98,8 @@ class Finder:
         if not question.preferred or not result.hits:
             return result
         inside = self._in_preferred(question, result.hits, top_k=top_k)
-        hits = preferring(question.text, result.hits, inside, minimum=self._min_evidence)
-        return replace(result, hits=hits[:top_k])
+        hits = preferring(question.text, result.hits, inside, minimum=self._min_evidence, top_k=top_k)
+        return replace(result, hits=hits)
 
     def _in_preferred(self, question: Question, hits: Sequence[Hit], *, top_k: int) -> tuple[Hit, ...]:
         """The hits of the preferred documents in scope; where the question's vector is not cached, those in `hits`."""
@@ -152,16 +153,20 @@ class Finder:
         return reranked(hits, scores), tokens
 
 
-def preferring(question: str, hits: Sequence[Hit], inside: Sequence[Hit], *, minimum: float) -> tuple[Hit, ...]:
+def preferring(
+    question: str, hits: Sequence[Hit], inside: Sequence[Hit], *, minimum: float, top_k: int
+) -> tuple[Hit, ...]:
     """Hits that are clearly better evidence than the best hit `inside` preferred documents, then those inside.
 
-    `hits` unchanged where no hit inside has evidence of at least `minimum`.
+    At most `top_k` hits, half of them of other documents; `hits` unchanged where no hit inside has evidence of at least
+    `minimum`.
 
     Args:
         question: Rewritten to stand alone.
         hits: Of the whole scope, best first; some may be of preferred documents.
         inside: Of the preferred documents, best first.
         minimum: The least evidence score, in [0, 1].
+        top_k: At least 1; `hits` has no more.
     """
     best = evidence_score(question, inside)
     if not inside or best < minimum:
@@ -169,4 +174,4 @@ def preferring(question: str, hits: Sequence[Hit], inside: Sequence[Hit], *, min
     documents = {hit.chunk.document_id for hit in inside}
     others = [hit for hit in hits if hit.chunk.document_id not in documents]
     better = [hit for hit in others if evidence_score(question, [hit]) >= best + MARGIN]
-    return (*better, *inside)
+    return (*better[: top_k // 2], *inside)[:top_k]
