@@ -23,6 +23,7 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder, Found
 from app.answering.followup.model import Rewriter, Rewritten
 from app.answering.generator import Generator
+from app.answering.other_language import other_language
 from app.answering.outcome import Outcome
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
@@ -131,6 +132,7 @@ class Answerer:
             prompt=built.prompt,
             report=SourceReport.of(found.hits, context, summarised=built.summarised),
             budget=Budget(room.window, room.max_output, built.prompt.components.total),
+            note=other_language(question.text, found.hits),
             cost=PreparationCost(
                 started=started,
                 retrieve_ms=retrieving.seconds * 1000 - found.rerank_ms,

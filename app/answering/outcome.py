@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, replace
 
-from app.answering.abstention import Verdict, after_generation, without_generation
+from app.answering.abstention import REFUSED, Verdict, after_generation, without_generation
 from app.answering.answer import AbstentionReport, Answer, SourceReport, TokenUsage
 from app.answering.citation import Citation
 from app.answering.footnote_writer import FootnoteWriter
@@ -41,6 +41,8 @@ class Outcome:
             located=prepared.located,
             selection=self.selection,
         )
+        if prepared.note and verdict.reason in REFUSED:
+            verdict = replace(verdict, text=f"{verdict.text}\n\n{prepared.note}")
         if prepared.reply is not None and not question.dry_run:
             verdict = Verdict(None, AbstentionReport(), prepared.reply)
         citations: tuple[Citation, ...] = ()

@@ -40,7 +40,8 @@ class Prepared:
     `call` is None where no model generates: no evidence, a dry run, a span reader that found no answer, a reply,
     or an answer by quotes, which are in `selection`. `evidence` is the score of the hits. `abstention_threshold` is the
     probability of a refusal from which on the engine refuses; None leaves that to the model. `reply` is the answer to
-    a question that is not about content (`app.answering.catalogue_replies`).
+    a question that is not about content (`app.answering.catalogue_replies`). `note` follows a refusal that no model
+    wrote, "" for none (`app.answering.other_language`).
     """
 
     question: Question
@@ -56,6 +57,7 @@ class Prepared:
     call: RunningCall | None = None
     abstention_threshold: float | None = None
     reply: str | None = None
+    note: str = ""
 
     @classmethod
     def replied(cls, question: Question, reply: str, *, started: float) -> "Prepared":

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from app.answering.calls import CallNumber
 from app.answering.finder import Finder
+from app.answering.other_language import NOTES
 from app.answering.quoting.quoter import Quoter
 from app.answering.refusals import REFUSALS
 from app.api.application import create_app
@@ -147,8 +148,10 @@ def test_the_threshold_of_refusing_can_be_asked_for(client: TestClient) -> None:
 
 def test_a_refusal_is_in_the_questions_language(client: TestClient, unfound: TestClient) -> None:
     asked = "Welches Enzym spaltet die Laktose in der Milch?"
+    note = NOTES["de"].format(language="English")
 
-    assert ask(client, asked)["answer"] == REFUSALS["de"].refusal
+    assert ask(client, asked)["answer"] == f"{REFUSALS['de'].refusal}\n\n{note}"
+    assert json.loads(ask(client, asked, format="json")["answer"])["answer"].endswith(note)
     assert ask(unfound, asked)["answer"] == REFUSALS["de"].no_evidence
     assert json.loads(ask(unfound, asked, format="json")["answer"]) == {
         "answer": REFUSALS["de"].no_evidence,
