@@ -14,6 +14,7 @@ from ingestion.column_names import names_columns
 from ingestion.types import Block, BlockKind, Extraction, MediaType
 
 _BAR = re.compile(r"(?<!\\)\|")
+_PAIR = re.compile(r":\s+\S")  # a label and its value
 _CAPTION_CHARS = 200  # a longer paragraph above a table is prose
 _COLUMNS_CHARS = 600
 _NAME_CHARS = 80  # of the first cell of a row
@@ -96,8 +97,8 @@ def cells(row: str) -> list[str]:
 
 
 def _tables(extraction: Extraction) -> Iterator[Table]:
-    """Every run of neighbouring table rows."""
-    blocks = extraction.blocks
+    """Every run of neighbouring table rows; running lines of a page may be between them."""
+    blocks = [block for block in extraction.blocks if block.kind is not BlockKind.FURNITURE]
     at = 0
     while at < len(blocks):
         first = at
@@ -105,17 +106,17 @@ def _tables(extraction: Extraction) -> Iterator[Table]:
             at += 1
         if at > first:
             rows = blocks[first:at]
-            yield Table(tuple(rows), (*_caption(extraction, first), *_columns(extraction, rows)))
+            yield Table(tuple(rows), (*_caption(extraction, blocks[:first]), *_columns(extraction, rows)))
         at += 1
 
 
-def _caption(extraction: Extraction, first_row: int) -> list[Part]:
+def _caption(extraction: Extraction, above: Sequence[Block]) -> list[Part]:
     """The short lines directly above a table, up to its caption; without a caption the last of them alone.
 
     A heading above a table is no caption: it is in the heading path of the rows.
     """
     found: list[Part] = []
-    for block in reversed(extraction.blocks[max(0, first_row - _CAPTION_BLOCKS) : first_row]):
+    for block in reversed(above[-_CAPTION_BLOCKS:]):
         if block.kind not in {BlockKind.PARAGRAPH, BlockKind.CAPTION}:
             break
         if block.end_char - block.start_char > _CAPTION_CHARS:
@@ -132,6 +133,8 @@ def _columns(extraction: Extraction, rows: Sequence[Block]) -> list[Part]:
         return []
     texts = [extraction.text[row.start_char : row.end_char] for row in rows[: _LOOKED_AT + 1]]
     names, *below = map(cells, texts)
+    if any(_PAIR.search(name) for name in names):
+        return []
     named = {name.partition(":")[0] for name in names if name}
     if any(mark and name in named for name, mark, _ in (cell.partition(":") for cell in below[0])):
         return []

@@ -14,12 +14,11 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from ingestion.normalise import normalise
+from ingestion.readers.pdf_cells import Box, Row, row_of
 
 _ARABIC = re.compile("[\u0600-\u06ff]")
 _TURNED = re.compile("[\u0622\u0623\u0625\u0627]\u0644")  # an alef of any kind, then lam
 _GLUED = re.compile("(?<=[\u0621-\u064a])(?=[A-Za-z])|(?<=[A-Za-z])(?=[\u0621-\u064a])")
-
-Box = tuple[float, float, float, float]
 
 
 def mended(text: str, box: Callable[[int], Box]) -> str:
@@ -39,6 +38,8 @@ def mended(text: str, box: Callable[[int], Box]) -> str:
 
 _HYPHEN = "\ufffe"  # pdfium's sign for a hyphen at a line's end, after which it joins the lines
 _SPARSE = 0.8  # advance per character in heights above which a line has gaps: prose has about 0.45
+_PROSE = 0.5  # the same for a line without any: one of few wide letters
+_LABEL = re.compile(r"[:#☐☒☑✓] ")  # a form's line may be long and have gaps all the same
 _ROW_CHARS = 400  # a longer line is no row of a table
 _BOLD_CHARS = 120  # a longer line is no heading, so its weight is not asked for
 _FONT_NAME_BYTES = 64
@@ -49,9 +50,9 @@ class Line:
     """One printed line. Lengths are points of 1/72 inch, `bottom` and `top` grow upwards as in PDF.
 
     `size` is the height of its font's box. `hyphen` says that a word breaks at its end, `spaced`
-    that the file writes a blank there. `row` is a table's row, its cells joined by ` | `. `upright`
-    is false for text that runs up or down the page. `furniture` is a running line, such as a header, that is in the
-    text and not searched.
+    that the file writes a blank there. `row` is a row of a table or form, its cells joined by ` | `, the last of which
+    begins at `cell_left`. `upright` is false for text that runs up or down the page. `furniture` is a running line,
+    such as a header, that is in the text and not searched.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Line:
     bold: bool = False
     row: bool = False
     upright: bool = True
+    cell_left: float = 0.0
     furniture: bool = False
 
 
@@ -110,14 +112,25 @@ def _line(
     size = max(first[3] - first[1], last[3] - last[1])
     width = right - left
     upright = len(text) < 2 or top - bottom <= max(2.5 * size, width)
-    row = False
-    if upright and " " in text and len(text) <= _ROW_CHARS and width > _SPARSE * size * _columns(text):
-        text = _cells(textpage, text, span[0], size)
-        row = " | " in text
+    row = _row(textpage, text, span[0], rotation, size, width / max(size * _columns(text), 1)) if upright else None
     bold = len(text) <= _BOLD_CHARS and _is_bold(textpage, span[0]) and _is_bold(textpage, span[1])
     if not text.isascii():
         text = mended(text, lambda index: _box(textpage, span[0] + index, rotation))
-    return Line(text, left, bottom, right, top, size, hyphen, spaced, bold, row, upright)
+    text = row.text if row else text
+    cell_left = row.last_left if row else left
+    return Line(text, left, bottom, right, top, size, hyphen, spaced, bold, row is not None, upright, cell_left)
+
+
+def _row(
+    textpage: pypdfium2.PdfTextPage, text: str, first: int, rotation: int, size: float, advance: float
+) -> Row | None:
+    """The cells of a line from character `first` on, whose characters take `advance` heights each on average."""
+    if " " not in text or len(text) > _ROW_CHARS:
+        return None
+    sparse = advance > _SPARSE
+    if not sparse and (_ARABIC.search(text) or not (advance > _PROSE or _LABEL.search(text))):
+        return None
+    return row_of(text, lambda index: _box(textpage, first + index, rotation), size=size, sparse=sparse)
 
 
 def _box(textpage: pypdfium2.PdfTextPage, index: int, rotation: int) -> tuple[float, float, float, float]:
@@ -141,21 +154,6 @@ def _columns(text: str) -> int:
     return len(text) if text.isascii() else len(text) + sum(char >= "\u2e80" for char in text)
 
 
-def _cells(textpage: pypdfium2.PdfTextPage, text: str, first: int, size: float) -> str:
-    """`text` with ` | ` where a gap wider than a blank is between two words."""
-    words: list[str] = []
-    for at, char in enumerate(text):
-        if char == " " and at + 1 < len(text) and text[at + 1] != " ":
-            before = at - 1
-            while before > 0 and text[before] == " ":
-                before -= 1
-            gap = _box(textpage, first + at + 1, 0)[0] - _box(textpage, first + before, 0)[2]
-            words.append(" | " if gap > size else " ")
-        elif char != " ":
-            words.append(char)
-    return "".join(words)
-
-
 def _is_bold(textpage: pypdfium2.PdfTextPage, index: int) -> bool:
     name = (ctypes.c_char * _FONT_NAME_BYTES)()
     flags = ctypes.c_int()
@@ -171,12 +169,13 @@ def _joined(lines: list[Line]) -> list[Line]:
     result: list[Line] = []
     for line in lines:
         before = result[-1] if result else None
-        if before and before.upright and line.upright and not (before.hyphen or before.row or line.row):
+        if before and before.upright and line.upright and not before.hyphen:
             height = min(before.top - before.bottom, line.top - line.bottom)
             overlap = min(before.top, line.top) - max(before.bottom, line.bottom)
             gap = line.left - before.right
             size = max(before.size, line.size)
-            if overlap > 0.5 * height and -0.5 * size < gap < 1.5 * size:
+            most = 0.5 if before.row or line.row else 1.5  # a note number in a cell, but no cell of its own
+            if overlap > 0.5 * height and -0.5 * size < gap < most * size:
                 blank = " " if gap > 0.15 * size or before.spaced else ""
                 result[-1] = Line(
                     before.text + blank + line.text,
@@ -188,6 +187,8 @@ def _joined(lines: list[Line]) -> list[Line]:
                     line.hyphen,
                     line.spaced,
                     before.bold and line.bold,
+                    before.row or line.row,
+                    cell_left=line.cell_left if line.row else before.cell_left,
                 )
                 continue
         result.append(line)

@@ -18,6 +18,8 @@ _NUMBERED = re.compile(r"(?:\(\w{1,4}\)|\d{1,3}[.)]|[a-zA-Z]\))\s+\S")
 _CAPTION = re.compile(r"(?:Figure|Fig\.|Table|Abbildung|Abb\.|Tabelle|Exhibit|Chart)\s+\d", re.IGNORECASE)
 _SENTENCE_END = (".", "!", "?", ":", ";", "”", "。")
 _NO_HEADING_END = (".", ",", ";", ":", "-", "…")
+_LABEL = re.compile(r"[^\W\d_][\w /#&.()'’-]{1,40}:\s+\S")  # `Invoice No.: 12`: one in each of two lines is a form
+_PRICE = re.compile(r".{1,60}[$€£¥] ?[\d.,]+\)?$")
 _COMPOUND = re.compile(r"\w+-\w+")
 _LAST_WORD, _FIRST_WORD = re.compile(r"\w+$"), re.compile(r"^\w+")
 _WORD_CHARS = 40  # looked at before a hyphen
@@ -90,7 +92,7 @@ def _piece(lines: Sequence[Line], text: str, style: Style, named: Mapping[int, i
     first = lines[0]
     if id(first) in named:
         return Piece(BlockKind.HEADING, text, named[id(first)])
-    if first.furniture or first.row:
+    if first.furniture or (first.row and not (guess and _is_wide_heading(first, style))):
         return Piece(BlockKind.FURNITURE if first.furniture else BlockKind.TABLE_ROW, text)
     if guess and (level := _guessed_level(lines, text, style)):
         return Piece(BlockKind.HEADING, text, level)
@@ -99,6 +101,11 @@ def _piece(lines: Sequence[Line], text: str, style: Style, named: Mapping[int, i
     if _BULLET.match(text) or _NUMBERED.match(text):
         return Piece(BlockKind.LIST_ITEM, text)
     return Piece(BlockKind.PARAGRAPH, text)
+
+
+def _is_wide_heading(line: Line, style: Style) -> bool:
+    """Whether a line of two cells is set as large as headings are: a title and a date beside it."""
+    return line.text.count(" | ") == 1 and _rounded(line.size) in style.headings
 
 
 def _guessed_level(lines: Sequence[Line], text: str, style: Style) -> int:
@@ -137,8 +144,8 @@ def _begins(line: Line, above: Line, first: Line, edge: float, usual: float, nam
     if line.furniture or above.furniture:
         return True
     if named.get(id(line)) != named.get(id(above)) or line.row or above.row or line.bold != above.bold:
-        return not (line.bold != above.bold and above.hyphen)
-    if above.hyphen:
+        return not (line.bold != above.bold and above.hyphen) and not _is_rest_of_cell(line, above, first)
+    if above.hyphen or _is_rest_of_cell(line, above, first):
         return False
     resized = abs(line.size - above.size) > 0.12 * above.size
     if resized or _BULLET.match(line.text) or above.bottom - line.bottom > 1.25 * usual + 1:
@@ -148,10 +155,20 @@ def _begins(line: Line, above: Line, first: Line, edge: float, usual: float, nam
     word = line.text.split(maxsplit=1)[0]
     fits = (edge - above.right) > (len(word) + 2) * width / max(len(above.text), 1)
     numbered = _NUMBERED.match(line.text) and (ended or _NUMBERED.match(first.text))
-    if numbered or (fits and width > 0):
+    listed = any(pattern.match(line.text) and pattern.match(above.text) for pattern in (_LABEL, _PRICE))
+    if numbered or listed or (fits and width > 0):
         return True
     marked = _BULLET.match(above.text) or _NUMBERED.match(above.text)
     return ended and not marked and line.left > above.left + 0.8 * line.size
+
+
+def _is_rest_of_cell(line: Line, above: Line, first: Line) -> bool:
+    """Whether `line` goes on with the last cell of a row that begins with `first`, `above` being over `line`."""
+    if not first.row or line.row:
+        return False
+    indented = first.cell_left > first.left + first.size and abs(line.left - first.cell_left) < 0.3 * line.size
+    near = 0 < above.bottom - line.bottom < 1.4 * line.size and abs(line.size - first.size) < 0.12 * first.size
+    return indented and near and not _LABEL.match(line.text) and not line.text.endswith(":")
 
 
 def _joined(lines: Sequence[Line], compounds: Set[str]) -> str:
