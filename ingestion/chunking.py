@@ -101,7 +101,8 @@ class Chunker:
         """The spans of a section, which leave room for table headers where a table may be cut."""
         prefix, taken = self._prefix(section.heading_path)
         spans = list(self._split(text, starts, tables, section.start_char, section.end_char, taken))
-        if len(spans) > 1 and (headers := tables.within(section.start_char, section.end_char)):
+        cut = len(spans) > 1 or bool(tables.at(section.start_char))
+        if cut and (headers := tables.within(section.start_char, section.end_char)):
             room = max(self._lines(header)[1] for header in headers)
             spans = list(self._split(text, starts, tables, section.start_char, section.end_char, taken + room))
         return (_Planned(start, end, section.heading_path, prefix, taken) for start, end in spans)

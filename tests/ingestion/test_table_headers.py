@@ -7,7 +7,8 @@ import pytest
 from ingestion.builder import TextBuilder
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
-from ingestion.table_headers import TableHeaders, cells
+from ingestion.table_headers import TableHeaders
+from ingestion.tables import cells
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType, Passage
 from tests.ingestion.small_tokenizer import byte_level, token_count, word_piece
 
@@ -116,6 +117,48 @@ def test_tables_are_cut_between_rows_though_sentences_end_inside_them() -> None:
     for passage in chunks(extraction):
         assert passage.start_char in starts
         assert passage.end_char in ends
+
+
+def statement() -> Extraction:
+    """An income statement as it is read from a printed page."""
+    row, line = BlockKind.TABLE_ROW, BlockKind.PARAGRAPH
+    rows = [(row, f"Lakes | $ | {number},5{number} | $ | {number},1{number}") for number in range(10, 22)]
+    return report(
+        (line, "(In millions)"),
+        (row, "Three Months Ended | Nine Months Ended"),
+        (line, "June 25, 2022"),
+        (line, "June 26, 2021"),
+        (line, "Net sales:"),
+        *rows,
+        (line, "Operating expenses:"),
+        *rows,
+        (row, "Assets | Debts"),
+        (row, "Cash | 1,500"),
+        (line, "Signed by the auditors."),
+    )
+
+
+def test_a_printed_tables_names_take_several_lines_and_labels_stand_between_its_rows() -> None:
+    extraction = statement()
+    headers = TableHeaders(extraction)
+    names = "(In millions)\nThree Months Ended | Nine Months Ended\nJune 25, 2022 | June 26, 2021"
+    sales, expenses, *_ = (block for block in extraction.blocks if extraction.text[: block.end_char].endswith("s:"))
+    starts = [block.start_char for block in extraction.blocks]
+
+    assert headers.at(starts[6]) == f"{names}\nNet sales:"
+    assert headers.at(expenses.start_char) == names  # its own text has its label
+    assert headers.at(starts[-4]) == f"{names}\nOperating expenses:"
+    assert headers.at(starts[-2]) == "Assets | Debts"
+    assert headers.at(starts[-1]) == ""
+    assert headers.at(sales.start_char) == names
+
+
+def test_sections_that_begin_inside_a_printed_table_leave_room_for_its_names() -> None:
+    extraction = statement()
+
+    for passage in chunks(extraction, max_tokens=96):
+        assert token_count(word_piece(), passage.embedding_text) == passage.token_count <= 96
+        assert passage.table_header.split("\n")[-1] in passage.embedding_text
 
 
 def test_text_around_tables_has_no_table_header() -> None:
