@@ -1,17 +1,77 @@
 import { Fragment } from "react";
+import { type Cell, proseAndTables, type Table } from "./cells";
+import { codePoints } from "./codePoints";
 import { pieces } from "./pieces";
 import type { Span } from "./place";
 
-interface MarkedTextProps {
+interface Marks {
+  /** In the document. */
+  marks: readonly Span[];
+  /** What the marks are a part of, in the document. */
+  around?: Span | null;
+}
+
+interface MarkedTextProps extends Marks {
   text: string;
   /** Where the text begins in its document, in code points. */
   start: number;
-  /** In the document. */
-  marks: readonly Span[];
 }
 
-/** A text with what is marked in it. */
-export function MarkedText({ text, start, marks }: MarkedTextProps) {
+/** A text with what is marked in it; its tables are shown as tables. */
+export function MarkedText({ text, start, ...marks }: MarkedTextProps) {
+  return proseAndTables(text, start).map((part) =>
+    part.kind === "table" ? (
+      <Rows key={part.start} table={part} {...marks} />
+    ) : (
+      <Words key={part.start} cell={part} {...marks} />
+    ),
+  );
+}
+
+function Rows({ table, ...marks }: { table: Table } & Marks) {
+  return (
+    <table className="text-table">
+      {table.names !== null && (
+        <thead>
+          <tr>
+            {table.names.map((name, at) => (
+              <th key={name?.start ?? -at} scope="col">
+                {name !== null && <Words cell={name} {...marks} />}
+              </th>
+            ))}
+          </tr>
+        </thead>
+      )}
+      <tbody>
+        {table.rows.map((row, number) => (
+          <tr key={row[0]?.start ?? -number}>
+            {row.map((cell, at) => (
+              <td key={cell?.start ?? -at}>{cell !== null && <Words cell={cell} {...marks} />}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Words({ cell, marks, around = null }: { cell: Cell } & Marks) {
+  let at = cell.start;
+  return pieces(cell.text, cell.start, around === null ? [] : [around]).map((piece) => {
+    const start = at;
+    at += codePoints(piece.text);
+    const words = <Marked key={start} text={piece.text} start={start} marks={marks} />;
+    return piece.marked ? (
+      <span key={start} className="text-around">
+        {words}
+      </span>
+    ) : (
+      words
+    );
+  });
+}
+
+function Marked({ text, start, marks }: { text: string; start: number; marks: readonly Span[] }) {
   let at = 0;
   return pieces(text, start, marks).map((piece) => {
     const key = at;

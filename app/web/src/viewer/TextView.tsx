@@ -35,24 +35,23 @@ export function TextView({ id, version, span, marks }: TextViewProps) {
   }
   if (last.total === 0) return <p className="centred quiet">{t.viewer.noText}</p>;
   const whole = slices.map((slice) => slice.text).join("");
-  const [before, marked, after] =
-    span === null ? [whole, "", ""] : parted(whole, span.start - first.start, span.end - first.start);
+  const inside = span !== null && parted(whole, span.start - first.start, span.end - first.start)[1] !== "";
+  const around = inside && marks.length > 0 ? span : null;
   return (
     <>
-      {span !== null && marked === "" && <p className="problem">{t.viewer.outside}</p>}
+      {span !== null && !inside && <p className="problem">{t.viewer.outside}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       <section ref={room} className="text-view" tabIndex={0} aria-label={t.viewer.asText}>
         <More wanted={text.hasPreviousPage} busy={text.isFetchingPreviousPage} onMore={() => text.fetchPreviousPage()}>
           {t.viewer.above}
         </More>
         <div className="text-body" dir="auto">
-          {before}
-          {span !== null && marked !== "" && (
-            <span className={marks.length > 0 ? "text-around" : undefined}>
-              <MarkedText text={marked} start={span.start} marks={marks.length > 0 ? marks : [span]} />
-            </span>
-          )}
-          {after}
+          <MarkedText
+            text={whole}
+            start={first.start}
+            marks={!inside || marks.length > 0 ? marks : [span]}
+            around={around}
+          />
         </div>
         <More wanted={text.hasNextPage} busy={text.isFetchingNextPage} onMore={() => text.fetchNextPage()}>
           {t.viewer.below}

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { proseAndTables, type Table } from "./cells";
+
+function tableOf(text: string, start = 0): Table {
+  const [found] = proseAndTables(text, start).filter((part) => part.kind === "table");
+  if (found === undefined) throw new Error("there is no table");
+  return found;
+}
+
+function words(table: Table): (string | null)[][] {
+  return table.rows.map((row) => row.map((cell) => cell?.text ?? null));
+}
+
+describe("prose and tables", () => {
+  it("leaves prose as it is", () => {
+    const text = "One line.\n\nAnother | with a bar.\nA third.";
+    expect(proseAndTables(text, 7)).toEqual([{ kind: "prose", text, start: 7 }]);
+    expect(proseAndTables("", 0)).toEqual([{ kind: "prose", text: "", start: 0 }]);
+  });
+
+  it("finds rows between prose", () => {
+    const parts = proseAndTables("Above.\nOslo | 700\nBergen | 290\nBelow.", 100);
+    expect(parts.map((part) => part.kind)).toEqual(["prose", "table", "prose"]);
+    expect(parts.map((part) => part.start)).toEqual([100, 107, 131]);
+    expect(words(tableOf("Oslo | 700\nBergen | 290"))).toEqual([
+      ["Oslo", "700"],
+      ["Bergen", "290"],
+    ]);
+  });
+
+  it("puts the names that rows repeat above their columns, and values below them", () => {
+    const table = tableOf("city | people | area\ncity: Oslo | area: 454\ncity: Bergen | people: 290 | area: 465");
+    expect(table.names?.map((cell) => cell?.text)).toEqual(["city", "people", "area"]);
+    expect(words(table)).toEqual([
+      ["Oslo", null, "454"],
+      ["Bergen", "290", "465"],
+    ]);
+  });
+
+  it("reads Markdown's rows without the line below the names", () => {
+    const table = tableOf("| Who | Where |\n|:---|---:|\n| Ann \\| Bo | |");
+    expect(table.names?.map((cell) => cell?.text)).toEqual(["Who", "Where"]);
+    expect(words(table)).toEqual([["Ann \\| Bo", ""]]);
+  });
+
+  it("knows where each cell begins, in code points", () => {
+    const text = "🚢 ship | 🌍 place\n🚢 ship: Röst | 🌍 place: Å";
+    const [row] = tableOf(text, 1_000).rows;
+    const points = [...text];
+    for (const cell of row ?? []) {
+      expect(points.slice((cell?.start ?? 0) - 1_000).join("")).toMatch(new RegExp(`^${cell?.text}`));
+    }
+    expect(row?.map((cell) => cell?.text)).toEqual(["Röst", "Å"]);
+  });
+});
