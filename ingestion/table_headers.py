@@ -37,8 +37,8 @@ class TableHeaders:
         table = self._tables[index]
         lines = [part.text for part in table.parts if part.end_char <= start]
         following = table.rows[bisect_right(table.rows, start, key=lambda row: row.end_char)]
-        label = [label for label in table.labels if label.end_char <= following.start_char][-1:]
-        lines += [part.text for part in label if part.end_char <= start]
+        above = bisect_right(table.labels, following.start_char, key=lambda label: label.end_char)
+        lines += [label.text for label in table.labels[max(0, above - 1) : above] if label.end_char <= start]
         if row := self.row_around(start):
             name = self._name(row)
             lines += [name] if name and start >= row.start_char + len(name) else []

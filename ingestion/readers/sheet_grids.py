@@ -6,7 +6,7 @@ the whole table is read row by row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docling_core.types.doc.items.node import NodeItem
 from docling_core.types.doc.items.table.table import TableItem
@@ -20,6 +20,7 @@ Grid = list[list[str]]
 
 _GAP = 1  # blank rows or columns between the parts of a table
 _LABEL_GAP = 4  # blank columns between labels and their values
+_TITLE_CELLS = 100  # a part of more is no row of titles
 _TITLE_ROWS = 6  # how far above a table its titles begin
 _MOST_PARTS = 300  # the parts of a sheet are compared in pairs
 _WORD = {CellKind.WORDS, CellKind.BLANK}
@@ -27,35 +28,28 @@ _WORD = {CellKind.WORDS, CellKind.BLANK}
 
 @dataclass(slots=True)
 class Region:
-    """Filled cells by row and column of the sheet, from 0, and the items of docling's tree that they are from."""
+    """Filled cells by row and column of the sheet, from 0, and the items of docling's tree that they are from.
+
+    The rows are `top` to `bottom`, the columns `left` to `right`, all included.
+    """
 
     cells: dict[tuple[int, int], str]
     refs: list[str]
+    top: int = field(init=False)
+    bottom: int = field(init=False)
+    left: int = field(init=False)
+    right: int = field(init=False)
 
-    @property
-    def top(self) -> int:
-        """The first row."""
-        return min(row for row, _ in self.cells)
-
-    @property
-    def bottom(self) -> int:
-        """The last row."""
-        return max(row for row, _ in self.cells)
-
-    @property
-    def left(self) -> int:
-        """The first column."""
-        return min(column for _, column in self.cells)
-
-    @property
-    def right(self) -> int:
-        """The last column."""
-        return max(column for _, column in self.cells)
+    def __post_init__(self) -> None:
+        rows, columns = {row for row, _ in self.cells}, {column for _, column in self.cells}
+        self.top, self.bottom, self.left, self.right = min(rows), max(rows), min(columns), max(columns)
 
     def take(self, other: "Region") -> None:
         """Add the cells of `other`, which is no region of its own any more."""
         self.cells |= other.cells
         self.refs += other.refs
+        self.top, self.bottom = min(self.top, other.top), max(self.bottom, other.bottom)
+        self.left, self.right = min(self.left, other.left), max(self.right, other.right)
 
     def grid(self) -> Grid:
         """The rows and columns that have a cell, in order; missing cells are empty."""
@@ -129,12 +123,13 @@ def _below_joined(regions: Sequence[Region]) -> list[Region]:
 def _above_joined(regions: Sequence[Region]) -> list[Region]:
     """Joins titles and column names with the table below that has neither."""
     taken: set[int] = set()
+    titles_of_all = [region for region in regions if len(region.cells) <= _TITLE_CELLS and _is_title(region)]
     for table in regions:
         if not _has_numbers(table) or parts_of(table.grid()).names is not None:
             continue
         top = table.top
         titles: list[Region] = []
-        pieces = [region for region in regions if region is not table and id(region) not in taken and _is_title(region)]
+        pieces = [region for region in titles_of_all if region is not table and id(region) not in taken]
         for piece in sorted(pieces, key=lambda region: -region.bottom):
             reach = min((title.top for title in titles), default=top)
             near = 0 < reach - piece.bottom <= _GAP + 1 or (titles and reach <= piece.bottom < top)
@@ -143,12 +138,13 @@ def _above_joined(regions: Sequence[Region]) -> list[Region]:
                 titles.append(piece)
         if not titles:
             continue
-        whole = Region({}, [])
-        for part in (*titles, table):
-            whole.take(part)
+        whole = Region(dict(table.cells), list(table.refs))
+        for title in titles:
+            whole.take(title)
         if parts_of(whole.grid()).names is not None:
             taken |= set(map(id, titles))
-            table.cells, table.refs = whole.cells, whole.refs
+            for title in titles:
+                table.take(title)
     return [region for region in regions if id(region) not in taken]
 
 
