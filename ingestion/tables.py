@@ -114,7 +114,7 @@ def _printed(text: str, blocks: Sequence[Block], first: int) -> Table | None:
     labels: list[Block] = []
     between: list[Block] = []
     numbers = 0  # in the last row of data
-    for block in blocks[first:]:
+    for block in map(blocks.__getitem__, range(first, len(blocks))):  # no copy: there may be many tables
         if block.kind is BlockKind.TABLE_ROW:
             found = _numbers(text, block)
             if numbers and (not found or (between and found != numbers)):

@@ -1,5 +1,6 @@
 """ingestion.table_headers: a chunk that begins inside a table knows the table's caption and column names."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,12 @@ def test_the_header_of_a_markdown_table_is_its_first_row(tmp_path: Path) -> None
 def test_cells_are_read_with_and_without_outer_bars() -> None:
     assert cells("a | b") == cells("| a | b |") == ["a", "b"]
     assert cells(r"| a \| b | c |") == [r"a \| b", "c"]
+
+
+def test_many_rows_without_numbers_take_a_moment() -> None:
+    extraction = report(*[(BlockKind.TABLE_ROW, "a b | c d"), (BlockKind.PARAGRAPH, "label:")] * 20_000)
+
+    started = time.process_time()
+    TableHeaders(extraction)
+
+    assert time.process_time() - started < 5
