@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrieval.key_set import KeySet
-from retrieval.types import Chunk, EmbedderInfo, Judgement, Pointer, Scope
+from retrieval.types import Chunk, EmbedderInfo, Judgement, Pointer, Scope, Span
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -184,6 +184,21 @@ class SpanReader(Protocol):
 
     def read(self, question: str, passages: Sequence[str]) -> list[Pointer | None]:
         """The likeliest answer in each passage, in the order of `passages`; None where there is no text to read."""
+        ...
+
+    def mark(
+        self, question: str, passages: Sequence[str], pieces: Sequence[Sequence[Span]]
+    ) -> list[list[Pointer | None]]:
+        """The likeliest answer within each piece of each passage; it reads what `read` reads.
+
+        Args:
+            question: As it was asked.
+            passages: The texts.
+            pieces: For each passage, spans of its characters that an answer must not cross.
+
+        Returns:
+            For each passage one pointer for each piece, in their order; None for a piece without text.
+        """
         ...
 
 

@@ -1,6 +1,7 @@
 """The span reader's model, its configuration and the calibration of its scores."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from retrieval.types import Span
 
 READER_FILES = ("model.safetensors",)  # the weights that training changed; the others are the base's
 
@@ -157,6 +160,40 @@ def windows_of(tokenizer: Any, question: str, passage: str) -> list[Window]:
         if end == len(encoded.ids):
             break
         at = end - OVERLAP_TOKENS
+    return found
+
+
+def best_spans(
+    starts: Tensor, ends: Tensor, window: Window, pieces: Sequence[Span]
+) -> list[tuple[int, int, float] | None]:
+    """The likeliest answer within each piece of a passage, as one window shows it.
+
+    Args:
+        starts: [tokens] of the window; place 0 is "no answer".
+        ends: [tokens].
+        window: Tells which characters of the passage a token has.
+        pieces: Spans of the passage's characters.
+
+    Returns:
+        For each piece its first and last place in the window and the difference of the log-odds: above 0 an answer is
+        likelier than none. None where the window shows no token of the piece.
+    """
+    none = float(starts[0] + ends[0])
+    sums = starts[:, None] + ends[None, :]
+    allowed = torch.ones_like(sums, dtype=torch.bool).triu().tril(MOST_ANSWER_TOKENS - 1)
+    sums = sums.masked_fill(~allowed, 4 * _FORBIDDEN)
+    begins = [start for start, _ in window.offsets]
+    stops = [end for _, end in window.offsets]
+    found: list[tuple[int, int, float] | None] = []
+    for piece in pieces:
+        first = bisect_left(begins, piece.start_char) + window.first
+        end = bisect_right(stops, piece.end_char) + window.first
+        if first >= end:
+            found.append(None)
+            continue
+        inside = sums[first:end, first:end]
+        start, stop = divmod(int(inside.argmax()), end - first)
+        found.append((first + start, first + stop, float(inside[start, stop]) - none))
     return found
 
 

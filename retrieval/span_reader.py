@@ -19,10 +19,10 @@ from retrieval.span_model import (
     Calibration,
     SpanModel,
     Window,
-    best_span,
+    best_spans,
     windows_of,
 )
-from retrieval.types import Pointer
+from retrieval.types import Pointer, Span
 from retrieval.weights import digest, fastest_dtype, loading
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
@@ -157,29 +157,40 @@ class EncoderSpanReader:
         Raises:
             ReaderUnavailable: The model gave something that is no number (half precision overflows).
         """
+        whole = [[Span(0, len(passage))] for passage in passages]
+        return [pointers[0] for pointers in self.mark(question, passages, whole)]
+
+    def mark(
+        self, question: str, passages: Sequence[str], pieces: Sequence[Sequence[Span]]
+    ) -> list[list[Pointer | None]]:
+        """The likeliest answer within each piece of each passage; a piece in several windows has its best one's.
+
+        Raises:
+            ReaderUnavailable: The model gave something that is no number (half precision overflows).
+        """
         owners: list[int] = []
         windows: list[Window] = []
         for at, passage in enumerate(passages):
             for window in self._windows(question, passage):
                 owners.append(at)
                 windows.append(window)
-        spans: list[tuple[int, int, float] | None] = [None] * len(windows)
+        best: list[list[Pointer | None]] = [[None] * len(of_passage) for of_passage in pieces]
         for batch in _batches([len(window.ids) for window in windows], most=self._batch_tokens):
             starts, ends = self._scores([windows[place] for place in batch])
             for row, place in enumerate(batch):
+                window, of_passage = windows[place], best[owners[place]]
                 # Padding cannot win, so there is no need to look at it.
-                size = len(windows[place].ids)
-                spans[place] = best_span(starts[row, :size], ends[row, :size])
-        best: dict[int, tuple[float, int, int]] = {}
-        for at, window, span in zip(owners, windows, spans, strict=True):
-            assert span is not None, "every window is in a batch"
-            first, last, margin = span
-            if at not in best or margin > best[at][0]:
-                best[at] = (margin, window.offsets[first - window.first][0], window.offsets[last - window.first][1])
-        return [self._pointer(*best[at]) if at in best else None for at in range(len(passages))]
+                size = len(window.ids)
+                spans = best_spans(starts[row, :size], ends[row, :size], window, pieces[owners[place]])
+                for number, span in enumerate(spans):
+                    before = of_passage[number]
+                    if span is not None and (before is None or span[2] > before.margin):
+                        of_passage[number] = self._pointer(window, *span)
+        return best
 
-    def _pointer(self, margin: float, start: int, end: int) -> Pointer:
-        return Pointer(start, end, self._calibration.probability(margin))
+    def _pointer(self, window: Window, first: int, last: int, margin: float) -> Pointer:
+        start, end = window.offsets[first - window.first][0], window.offsets[last - window.first][1]
+        return Pointer(start, end, self._calibration.probability(margin), margin)
 
     def _windows(self, question: str, passage: str) -> list[Window]:
         return windows_of(self._tokenizer, question, passage)

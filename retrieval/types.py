@@ -180,12 +180,14 @@ class Context:
 class Pointer:
     """The span of a passage that answers a question, if any: its characters `start` to `end`.
 
-    `probability` in [0, 1] is that the passage holds an answer at all.
+    `probability` in [0, 1] is that the passage holds an answer at all. `margin` is the log-odds of these words against
+    "no answer", as the model gives it.
     """
 
     start: int
     end: int
     probability: float
+    margin: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@
    the question (`evidence_score`). Below `FOOTNOTE_MIN_EVIDENCE` no source is shown. Unless the question asks for an
    answer anyway (`on_no_evidence`), nothing is generated: stage "retrieval", reason "no_evidence",
    `refusals.no_evidence`.
-2. **The span reader**, before generation (`refused_before_generation`). Score: one minus the probability of the
-   likeliest words that `locator` found. From `abstention_threshold` on, by default the reader's own, nothing is
-   generated: stage "reader", reason "not_in_sources", `refusals.refusal`.
+2. **The quotes**, before generation (`refused_before_generation`, `without_generation`). Score: one minus the
+   probability of the likeliest quote (`quoting.selection`). Where quotes are the answer there are three outcomes:
+   answered; unsure, with the nearest passages: stage "reader", reason "unsure", `refusals.unsure`; and refused:
+   stage "reader", reason "not_in_sources", `refusals.refusal`. Where a language model answers, it is called unless
+   the question is refused here. `abstention_threshold` replaces `quoting.selection.ANSWERED`.
 3. **The first token**, while a model generates (`watched_refusal`; `generation/abstention.py` decides). Score: the
    model's probability of beginning the refusal. From `abstention_threshold` on the model must refuse, below it must
-   not; without a threshold it chooses. Where quotes are the answer, the score is one minus the best sentence's and the
-   threshold by default one minus `quoting.selection.THRESHOLD`. Stage "model", reason "not_in_sources".
+   not; without a threshold it chooses. Stage "model", reason "not_in_sources".
 4. **The finished answer** (`after_generation`). An answer whose text is a refusal (`refusals.refuses`) is one: stage
    "model", reason "not_in_sources". A strict answer of which nothing was verified is withheld: stage "verifier",
    reason "not_verified". Any other answer of which nothing was verified is shown, followed by quotes where
@@ -33,10 +34,9 @@ from app.answering.answer import AbstentionReport, Stage
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA
 from app.answering.language import is_english
-from app.answering.locator import Located
 from app.answering.question import Limits, Question
 from app.answering.quoting.selection import Selection
-from app.answering.refusals import REFUSAL, no_evidence, refusal, refuses
+from app.answering.refusals import REFUSAL, no_evidence, refusal, refuses, unsure
 from generation.ports import Tokenizer
 from generation.types import Abstention, Completion, FinishReason
 from retrieval.memo import remembered
@@ -51,7 +51,7 @@ _WORDS_ALONE = 0.45
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 REFUSED = frozenset({"no_evidence", "not_in_sources", "not_verified"})
-"""The reasons (`Answer.reason`) of refusals; the others are of dry runs and failures."""
+"""The reasons (`Answer.reason`) of refusals; the others: "unsure", whose text quotes, dry runs and failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class Verdict:
     """Whether an answer is given, and where it was refused.
 
     Attributes:
-        reason: `Answer.reason`: "no_evidence", "not_in_sources", "not_verified" or "dry_run"; None for an answer.
+        reason: `Answer.reason`: "no_evidence", "not_in_sources", "not_verified", "unsure" or "dry_run"; None for an
+            answer.
         report: The deciding stage with its score and threshold.
         text: The refusal or reply to show where nothing was generated; "" for quotes, a dry run and generated text.
     """
@@ -111,25 +112,21 @@ def _content_terms(text: str) -> frozenset[str]:
     return frozenset(words) | {re.sub(r"[,:](?=\d{3}\b)", "", number) for number in _NUMBER.findall(text)}
 
 
-# Stages 1 and 2, the span reader: whether the engine is called.
+# Stages 1 and 2: whether the engine is called.
 
 
-def refused_before_generation(question: Question, context: Context, located: Located | None) -> bool:
-    """Whether a question is refused without sources, or because the span reader found no answer in them.
+def refused_before_generation(question: Question, context: Context, selection: Selection | None) -> bool:
+    """Whether a question is refused without sources, or because nothing in them is likely to answer it.
 
-    A question that allows answers without evidence is not refused; nor, by the span reader, one that asks for JSON by
+    A question that allows answers without evidence is not refused; nor, in stage 2, one that asks for JSON by
     a schema of its own, which a refusal would not satisfy.
     """
     if question.on_no_evidence == "answer":
         return False
     if not context.sources:
         return True
-    return _reader_refuses(located) and question.json_schema in {None, ANSWER_SCHEMA}
-
-
-def _reader_refuses(located: Located | None) -> bool:
-    """Whether the span reader decides, and found no span that reaches its threshold."""
-    return located is not None and located.decides and not located.likely
+    refused = selection is not None and selection.decides and selection.outcome == "refused"
+    return refused and question.json_schema in {None, ANSWER_SCHEMA}
 
 
 # Stage 3: the first token.
@@ -146,12 +143,7 @@ def watched_refusal(question: Question, context: Context, *, tokenizer: Tokenize
 
 
 def without_generation(
-    question: Question,
-    *,
-    evidence: AbstentionReport,
-    context: Context,
-    located: Located | None,
-    selection: Selection | None,
+    question: Question, *, evidence: AbstentionReport, context: Context, selection: Selection | None
 ) -> Verdict:
     """The verdict where no model was called: a dry run, a refusal, or an answer by quotes.
 
@@ -159,20 +151,18 @@ def without_generation(
         question: As it was asked.
         evidence: The report of stage 1.
         context: The sources presented, none where stage 1 refused.
-        located: The span reader's findings, None where it did not read.
-        selection: The selected quotes, None where a language model answers.
+        selection: The selected quotes, None where nothing was selected.
     """
     stage: Stage | None = None if context.sources else "retrieval"
     if question.dry_run:
         return Verdict("dry_run", replace(evidence, stage=stage))
     if selection is not None:
-        stage = None if selection.quotes else "model"
-        report = AbstentionReport(stage, score=1 - selection.score, threshold=1 - selection.threshold)
-        if selection.quotes:
-            return Verdict(None, report)
-        return Verdict("not_in_sources", report, refusal(question.text))
-    if located is not None and _reader_refuses(located):
-        report = AbstentionReport("reader", score=1 - located.probability, threshold=1 - located.threshold)
+        score, threshold = 1 - selection.score, 1 - selection.threshold
+        if selection.outcome == "answered":
+            return Verdict(None, AbstentionReport(None, score=score, threshold=threshold))
+        report = AbstentionReport("reader", score=score, threshold=threshold)
+        if selection.outcome == "unsure":
+            return Verdict("unsure", report, unsure(question.text))
         return Verdict("not_in_sources", report, refusal(question.text))
     return Verdict("no_evidence", replace(evidence, stage=stage), no_evidence(question.text))
 
@@ -182,7 +172,7 @@ def after_generation(
     completion: Completion,
     *,
     context: Context,
-    located: Located | None,
+    selection: Selection | None,
     threshold: float | None,
     failed: bool,
 ) -> Verdict:
@@ -192,7 +182,7 @@ def after_generation(
         writer: Has written the whole answer.
         completion: How generation ended.
         context: The sources presented; without any, a model answers from its training and cannot refuse.
-        located: The span reader's findings, None where it did not read.
+        selection: The quotes in the sources, None where nothing was selected.
         threshold: The first token's, None where the model chose.
         failed: Whether generation failed; then no stage is reported.
     """
@@ -204,17 +194,17 @@ def after_generation(
         reason, stage = "not_in_sources", "model"
     report = AbstentionReport(
         None if failed else stage,
-        score=_doubt(completion.abstention, located),
+        score=_doubt(completion.abstention, selection),
         threshold=threshold if completion.abstention is not None else None,
     )
     return Verdict(reason, report)
 
 
-def _doubt(refusing: float | None, located: Located | None) -> float | None:
-    """The probability that the sources hold no answer: the greater of the model's and the span reader's."""
-    if refusing is None or located is None or not located.decides:
+def _doubt(refusing: float | None, selection: Selection | None) -> float | None:
+    """The probability that the sources hold no answer: the greater of the model's and the selection's."""
+    if refusing is None or selection is None or not selection.decides:
         return refusing
-    return max(refusing, 1 - located.probability)
+    return max(refusing, 1 - selection.score)
 
 
 def is_unconfirmed(question: Question, context: Context, writer: FootnoteWriter, completion: Completion) -> bool:

@@ -99,6 +99,29 @@ class Budget:
         return self.context_window - self.reserved_output - self.prompt_tokens
 
 
+@dataclass(frozen=True, slots=True)
+class QuotedSpan:
+    """Characters `[start_char, end_char)` of the answer that are quoted word for word from a document.
+
+    Attributes:
+        start_char: The first character.
+        end_char: The end.
+        answers: The probability in [0, 1] that the quote answers the question; None in answers stored before it was
+            estimated.
+        highlights: The characters of the answer, inside the span, that answer.
+    """
+
+    start_char: int
+    end_char: int
+    answers: float | None = None
+    highlights: tuple[Span, ...] = ()
+
+    def moved(self, by: int) -> "QuotedSpan":
+        """The span `by` characters further on."""
+        marked = tuple(Span(one.start_char + by, one.end_char + by) for one in self.highlights)
+        return QuotedSpan(self.start_char + by, self.end_char + by, self.answers, marked)
+
+
 Stage = Literal["retrieval", "reader", "model", "verifier"]
 
 _ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value}
@@ -110,7 +133,7 @@ class AbstentionReport:
 
     `stage` is None without a refusal. In stage "retrieval" `score` is the amount of
     evidence, which must reach `threshold`. Else it is the probability that the sources hold no answer, by the
-    span reader or by the model, which must be below `threshold`. `score` is None where none is known (a remote
+    selection of quotes or by the model, which must be below `threshold`. `score` is None where none is known (a remote
     model), `threshold` where the model decides.
     """
 
@@ -125,7 +148,9 @@ class Answer:
 
     `standalone_question` is the rewritten question, None where no rewriting was needed.
     `logprobs` are of every generated token, where they were requested. `quoted` are the spans that Footnote
-    quoted from the sources without a model.
+    quoted from the sources without a model, likeliest first. `answers` is the probability in [0, 1] that the question
+    is answered, None where nothing estimated it. `lead` are the words at the beginning that answer it, without their
+    marker, where a few words do.
     """
 
     id: str
@@ -145,7 +170,9 @@ class Answer:
     conversation_id: str | None = None
     standalone_question: str | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
-    quoted: tuple[Span, ...] = ()
+    quoted: tuple[QuotedSpan, ...] = ()
+    answers: float | None = None
+    lead: Span | None = None
 
     @property
     def whole(self) -> bool:

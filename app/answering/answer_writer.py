@@ -6,17 +6,13 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from app.answering.abstention import is_unconfirmed
-from app.answering.calls import CallNumber
 from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
-from app.answering.quoting.quoter import Quoter
-from app.answering.quoting.rendering import block_quotation
-from app.answering.quoting.selection import Selection
+from app.answering.quoting.rendering import quotation
 from app.answering.refusals import refusal
 from app.answering.verification.metered_models import MeteredModels, Verification
 from app.answering.verification.verifier import Verifier
-from app.errors import BudgetExceeded, StoreUnavailable
 from app.telemetry.stations import station
 from generation.types import Completion
 from retrieval.memo import Memo
@@ -25,7 +21,7 @@ Memory = Callable[[], AbstractContextManager[None]]
 
 
 class AnswerWriter:
-    """Writes one answer. `footnotes` holds its text and citations, `selection` the quotes that follow it.
+    """Writes one answer. `footnotes` holds its text and citations.
 
     >>> writer = begin(prepared, verification=verification, memo=memo)
     >>> shown = await writer.write("Revenue rose by 8 % [1].")
@@ -42,7 +38,6 @@ class AnswerWriter:
     ) -> None:
         """`memory` opens the cache of computations on texts; `models` verify, and count the tokens they read."""
         self.footnotes = footnotes
-        self.selection: Selection | None = None
         self._memory = memory
         self._form = form
         self._models = models
@@ -60,35 +55,19 @@ class AnswerWriter:
         """Close the answer: return the text that was held back."""
         return await self._written(self._form.finish(), last=True)
 
-    async def quote(self, quoter: Quoter, prepared: Prepared, completion: Completion, *, pending: str) -> str:
+    def quote(self, prepared: Prepared, completion: Completion, *, pending: str) -> str:
         """The last text to show: `pending`, which `finish` returned, followed by quotes where nothing is verified.
 
-        An answer that was withheld is replaced by the quotes (docs/adr/0067). Where the span reader found an answer
-        before generation, nothing more is read.
+        An answer that was withheld is replaced by the quotes (docs/adr/0067), which were selected before generation.
         """
-        question, call = prepared.question, CallNumber.QUOTE_AFTER_ANSWER
-        if call not in quoter.calls:
+        question, selection = prepared.question, prepared.selection
+        withheld = self.footnotes.withheld
+        if selection is None or not selection.quotes:
             return pending
-
-        def quote() -> str:
-            with self._memory():
-                withheld = self.footnotes.withheld
-                if not is_unconfirmed(question, prepared.context, self.footnotes, completion):
-                    return pending
-                try:
-                    selection = quoter.select(question, prepared.context, prepared.located, call=call)
-                except (BudgetExceeded, StoreUnavailable):
-                    return pending  # the answer is kept without quotes
-                if not selection.quotes:
-                    return pending
-                self.selection = selection
-                # Separate quotes are in order of probability; quotes that are the answer are in reading order.
-                found = block_quotation(selection.likeliest_first, form=question.format, pages=prepared.pages)
-                text = self.footnotes.quote(*found)
-            return text if withheld else pending + text
-
-        with station("quote"):
-            return await asyncio.to_thread(quote)
+        if not is_unconfirmed(question, prepared.context, self.footnotes, completion):
+            return pending
+        text = self.footnotes.quote(quotation(selection.quotes, form=question.format, pages=prepared.pages))
+        return text if withheld else pending + text
 
     async def _written(self, text: str, *, last: bool) -> str:
         """Feed the footnote writer, in a worker thread where a sentence may end and be verified."""

@@ -1,5 +1,6 @@
-"""The answering use case: find → compress → prompt → reserve → generate → cite.
+"""The answering use case: find → compress → select quotes → prompt → reserve → generate → cite.
 
+Where quotes are the answer (`QuotesAs`), it ends with their selection, and no language model is called.
 `prepare` does everything that can be refused: it raises before a byte is streamed. `stream` then yields the events of
 the answer. The engine's observer settles the ledger, even if the client leaves (`app.answering.calls.Settler`).
 """
@@ -14,7 +15,7 @@ from functools import partial
 from app.answering.abstention import refused_before_generation, with_evidence
 from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin
-from app.answering.calls import CallNumber, Calls
+from app.answering.calls import Calls
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.citation import page_tables
 from app.answering.closing import RECORDING_SECONDS, Closing
@@ -27,7 +28,7 @@ from app.answering.other_language import other_language
 from app.answering.outcome import Outcome
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
-from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotable
 from app.answering.running import RunningAnswers
 from app.answering.verification.metered_models import Verification
 from app.db.contents import ContentRepository
@@ -55,7 +56,7 @@ class Answerer:
         contents: ContentRepository,
         closing: Closing,
         min_evidence: float,
-        quoter: Quoter | None = None,
+        quotes: QuotesAs = QuotesAs.NOTHING,
         conversations: Conversations | None = None,
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
@@ -63,10 +64,10 @@ class Answerer:
     ) -> None:
         """Configure the optional parts.
 
-        A quoter makes its `calls`: it answers in the engine's place, or quotes behind answers of which nothing is
-        verified. Without a rewriter follow-ups are rewritten by rules; without conversations there are none. Without
-        verification by models answers are verified by words alone. `min_evidence` is the least evidence score of
-        sources that are shown to the model. Without `replies` small talk is searched for like every question.
+        `quotes` says what selected quotes are shown as. Without a rewriter follow-ups are rewritten by rules; without
+        conversations there are none. Without verification by models answers are verified by words alone.
+        `min_evidence` is the least evidence score of sources that are shown to the model. Without `replies` small
+        talk is searched for like every question.
         """
         self.running = RunningAnswers()
         self._finder = finder
@@ -75,8 +76,7 @@ class Answerer:
         self._contents = contents
         self._closing = closing
         self._min_evidence = min_evidence
-        self._quoter = quoter
-        self._extractive = quoter is not None and CallNumber.ANSWER in quoter.calls
+        self._quotes = quotes
         self._conversations = conversations
         self._rewriter = rewriter
         self._verification = verification
@@ -112,22 +112,25 @@ class Answerer:
         question.require_time()
         if self._replies is not None and (reply := self._replies.reply(question)) is not None:
             return Prepared.replied(self._rewritten(question).question, reply, started=started)
-        if self._quoter is not None and self._extractive:
-            self._quoter.check(question)
-        self._generator.require_room()
+        by_quotes = self._answered_by_quotes(question)
+        if not by_quotes:
+            self._generator.require_room()
         with station("retrieve") as retrieving:
             rewritten = self._rewritten(question)
             question = rewritten.question
-            room = self._contexts.room(question)
+            room = self._contexts.room(question, prompted=not by_quotes)
             found = self._finder.find(question)
 
         hits, evidence = with_evidence(question.text, found.hits, minimum=self._min_evidence)
-        built = self._contexts.build(question, hits, room=room, running=partial(self.running.preparing, question))
+        built = self._contexts.build(
+            question, hits, room=room, running=partial(self.running.preparing, question), prompted=not by_quotes
+        )
         context = built.context
         prepared = Prepared(
             question=question,
             evidence=evidence,
-            located=built.located,
+            selection=built.selection,
+            by_quotes=by_quotes,
             context=context,
             prompt=built.prompt,
             report=SourceReport.of(found.hits, context, summarised=built.summarised),
@@ -143,12 +146,11 @@ class Answerer:
                 rewrite_tokens=rewritten.tokens,
             ),
         )
-        if question.dry_run or refused_before_generation(question, context, built.located):
+        if question.dry_run or (not by_quotes and refused_before_generation(question, context, built.selection)):
             return prepared
         prepared = replace(prepared, pages=page_tables(self._contents, context, tenant_id=question.principal.tenant_id))
-        if self._quoter is not None and self._extractive:
-            selection = self._quoter.select(question, context, built.located, call=CallNumber.ANSWER)
-            return replace(prepared, selection=selection)
+        if by_quotes:
+            return prepared
         if self.running.is_abandoned(question):
             return prepared  # the client left during the search: no answer is generated
         prepared = self._begin(prepared)
@@ -191,7 +193,7 @@ class Answerer:
         outcome = Outcome(prepared=prepared, model=self._generator.model)
         unreported: tuple[TokenLogprob, ...] = ()
         if prepared.call is None:
-            answer = replace(outcome, selection=prepared.selection).ungenerated()
+            answer = outcome.ungenerated()
             shown = answer.text
         else:
             writer = begin(prepared, verification=self._verification, memo=self._memo)
@@ -210,11 +212,11 @@ class Answerer:
             finally:
                 self.running.release(prepared)
             assert completion is not None, "a stream ends with its completion"
-            if self._quoter is not None:
-                shown = await writer.quote(self._quoter, prepared, completion, pending=shown)
-            answer = replace(
-                outcome, completion=completion, selection=writer.selection, verify_tokens=writer.verify_tokens
-            ).generated(writer.footnotes)
+            if self._quotes in {QuotesAs.AFTER_UNVERIFIED, QuotesAs.FIRST}:
+                shown = writer.quote(prepared, completion, pending=shown)
+            answer = replace(outcome, completion=completion, verify_tokens=writer.verify_tokens).generated(
+                writer.footnotes
+            )
         answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)
         if shown or unreported:
@@ -229,6 +231,17 @@ class Answerer:
                 if isinstance(event, Answer):
                     return event
         raise AssertionError("an answer's stream ends with the answer")
+
+    def _answered_by_quotes(self, question: Question) -> bool:
+        """Whether quotes answer a question; where a language model is served too, it answers what they cannot.
+
+        Raises:
+            InvalidRequest, UnsupportedParameter: Quotes cannot answer, and no language model is served.
+        """
+        if self._quotes is QuotesAs.ONLY:
+            require_quotable(question)
+            return True
+        return self._quotes is QuotesAs.FIRST and is_quotable(question)
 
     def _begin(self, prepared: Prepared) -> Prepared:
         """`prepared` with its generation begun and registered."""

@@ -27,8 +27,7 @@ class CallNumber(IntEnum):
     ANSWER = 2
     RERANK = 3
     FIRST_SUMMARY = 4
-    QUOTE_AFTER_ANSWER = 97
-    FIND_SENTENCES = 98
+    FIND_QUOTES = 98
     READ = 99
     FIRST_VERIFICATION = 100
 

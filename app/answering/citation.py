@@ -1,7 +1,7 @@
 """A footnote of an answer: its marker, and the exact passage of a document that it opens."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.answering.verification.support import THRESHOLD
@@ -11,6 +11,9 @@ from retrieval.types import Chunk, Context, Source, Span
 
 Pages = Mapping[tuple[str, int], Sequence[Page]]
 """Page tables by (document id, version), needed where a chunk crosses a page boundary."""
+
+CONFIRMED = 0.92
+"""Least probability that the question is answered with which a supported sentence counts as verified."""
 
 Origin = Literal["model", "attributed"]
 """The author of a marker: the model, or Footnote after finding support."""
@@ -22,7 +25,8 @@ class Citation:
 
     `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
     the document version's canonical text, and `cited_text` is exactly that slice. It is `verified`
-    where `support`, in [0, 1], reaches the threshold.
+    where `support`, in [0, 1], reaches its threshold, and so does `answers`, the probability in [0, 1] that the
+    question is answered; None where nothing estimates that.
     """
 
     index: int
@@ -40,10 +44,19 @@ class Citation:
     verified: bool
     support: float
     origin: Origin
+    answers: float | None = None
 
     @classmethod
     def of(
-        cls, source: Source, passage: Span, *, marker: Span, support: float, origin: Origin, pages: Pages
+        cls,
+        source: Source,
+        passage: Span,
+        *,
+        marker: Span,
+        support: float,
+        origin: Origin,
+        pages: Pages,
+        answers: float | None = None,
     ) -> "Citation":
         """The footnote at `marker` that opens `passage`.
 
@@ -55,6 +68,7 @@ class Citation:
             origin: The author of the marker.
             pages: Without the document's table a passage of a chunk that crosses pages carries the
                 chunk's whole page range.
+            answers: The probability in [0, 1] that the question is answered, if it was estimated.
         """
         chunk = source.hit.chunk
         page_start, page_end = _page_range(chunk, passage, pages)
@@ -71,10 +85,20 @@ class Citation:
             start_char=passage.start_char,
             end_char=passage.end_char,
             cited_text=chunk.text[passage.start_char - chunk.start_char : passage.end_char - chunk.start_char],
-            verified=support >= THRESHOLD,
+            verified=_verified(support, answers),
             support=support,
             origin=origin,
+            answers=answers,
         )
+
+    def judged(self, answers: float | None) -> "Citation":
+        """The same footnote of an answer that answers the question with this probability."""
+        return replace(self, answers=answers, verified=_verified(self.support, answers))
+
+
+def _verified(support: float, answers: float | None) -> bool:
+    """Whether a passage supports its sentence, and the question is almost certainly answered."""
+    return support >= THRESHOLD and (answers is None or answers >= CONFIRMED)
 
 
 def _page_range(chunk: Chunk, passage: Span, pages: Pages) -> tuple[int | None, int | None]:

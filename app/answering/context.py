@@ -5,12 +5,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from app.answering.abstention import threshold_for
-from app.answering.calls import CallNumber, Calls
-from app.answering.language import answer_in, is_english
-from app.answering.locator import AnswerSpan, Located, Locator
+from app.answering.calls import Calls
+from app.answering.language import answer_in
 from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
 from app.answering.question import Limits, Question
+from app.answering.question_kind import asks_for_words
 from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.selection import Selection
 from app.answering.summaries import Summarised, Summariser
 from app.answering.wording import Wording
 from app.telemetry.stations import station
@@ -19,7 +20,7 @@ from generation.prefix import order_for_reuse
 from retrieval.compress import Order, compress, edges_first
 from retrieval.footnote_numbers import header_of, number_at
 from retrieval.highlights import Highlight, highlights, pointer_to
-from retrieval.types import Context, Hit, Source
+from retrieval.types import Context, Hit, Source, Span
 
 _WHOLE_BLOCK = 64  # tokens; no cache has larger blocks
 
@@ -70,21 +71,21 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
-    """The sources that fit, the prompt that shows them, and the spans where a reader found an answer.
+    """The sources that fit, the prompt that shows them, and the quotes in them that may answer.
 
     `cancelled` says that the client left while summaries were generated.
     """
 
     context: Context
     prompt: Prompt
-    located: Located | None = None
+    selection: Selection | None = None
     summarised: tuple[str, ...] = ()
     summary_tokens: int = 0
     cancelled: bool = False
 
 
 class ContextBuilder:
-    """Builds the sources and prompt of a generator; where quotes are the answer there is no prompt."""
+    """Builds the sources of an answer, selects quotes from them, and builds the prompt of a generator."""
 
     def __init__(
         self,
@@ -94,29 +95,27 @@ class ContextBuilder:
         limits: Limits,
         wording: Wording,
         summariser: Summariser | None,
-        locator: Locator | None,
         quoter: Quoter | None,
     ) -> None:
-        """Without a summariser hits that do not fit are dropped; without a locator words select highlights.
-
-        A quoter with the call FIND_SENTENCES points at sentences where a few words cannot answer a question.
-        """
+        """Without a summariser hits that do not fit are dropped; without a quoter words select highlights."""
         self._engine = engine
         self._tokenizer = tokenizer
         self._limits = limits
         self._wording = wording
         self._summariser = summariser
-        self._locator = locator
-        self._guide = quoter if quoter is not None and CallNumber.FIND_SENTENCES in quoter.calls else None
-        self._quotes = quoter is not None and CallNumber.ANSWER in quoter.calls
+        self._quoter = quoter
 
-    def room(self, question: Question) -> Room:
+    def room(self, question: Question, *, prompted: bool = True) -> Room:
         """The tokens that a question leaves for sources.
+
+        Args:
+            question: The question, rewritten to stand alone.
+            prompted: Whether a language model will read them; quotes need no room but the sources' own.
 
         Raises:
             ContextLengthExceeded: There is no room for any context.
         """
-        if self._quotes:
+        if not prompted:
             room = question.max_context_tokens or self._limits.max_context_tokens
             return Room(room, 0, room, ())
         empty = self._prompt(question, context=_EMPTY, grounded=True)
@@ -126,36 +125,60 @@ class ContextBuilder:
         max_output, context = self._limits.room(question, window=window, fixed=fixed)
         return Room(window, max_output, context, empty.head)
 
-    def build(self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running) -> BuiltContext:
-        """The context of those hits that fit, and its prompt.
+    def build(
+        self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running, prompted: bool = True
+    ) -> BuiltContext:
+        """The context of those hits that fit, its quotes, and its prompt.
 
         Args:
             question: The question, rewritten to stand alone.
             hits: Best first; none where nothing that was found is evidence.
             room: The result of `room` for the question.
             running: Registers the summariser's calls while they run.
+            prompted: Whether a language model will read the sources; otherwise the prompt is empty.
+
+        Raises:
+            BudgetExceeded, StoreUnavailable, StorageFull: A model's call was not reserved, and not made.
         """
         again = min(self._limits.highlight_tokens, room.context // _HIGHLIGHTED)
         found = Summarised(_EMPTY)
         if hits:
             with station("compress"):
-                found = self._fitted(question, hits, budget=room.context - again, head=room.head, running=running)
+                found = self._fitted(
+                    question,
+                    hits,
+                    budget=room.context - again if prompted else room.context,
+                    head=room.head,
+                    running=running,
+                    prompted=prompted,
+                )
         grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
         with station("read"):
-            located = self._located(question, found)
-        with station("prompt"):
-            prompt = self._prompt(question, context=found.context, grounded=grounded, again=again, located=located)
+            selection = self._selection(question, found, prompted=prompted)
+        prompt = Prompt(())
+        if prompted:
+            with station("prompt"):
+                prompt = self._prompt(
+                    question, context=found.context, grounded=grounded, again=again, selection=selection
+                )
         return BuiltContext(
             context=found.context,
             prompt=prompt,
-            located=located,
+            selection=selection,
             summarised=found.chunk_ids,
             summary_tokens=found.tokens,
             cancelled=found.cancelled,
         )
 
     def _fitted(
-        self, question: Question, hits: tuple[Hit, ...], *, budget: int, head: tuple[int, ...], running: Running
+        self,
+        question: Question,
+        hits: tuple[Hit, ...],
+        *,
+        budget: int,
+        head: tuple[int, ...],
+        running: Running,
+        prompted: bool,
     ) -> Summarised:
         """The sources that fit, in the order with most of them cached; with a summariser also summaries of the rest."""
         salt = question.principal.tenant_id
@@ -164,7 +187,7 @@ class ContextBuilder:
             return self._tokenizer.count(quoted(text))
 
         order: Order = _best_first
-        if not self._quotes:
+        if prompted:
             order = reading_order(
                 self._tokenizer, head=head, cached=lambda prompt: self._engine.cached_tokens(prompt, salt=salt)
             )
@@ -172,22 +195,19 @@ class ContextBuilder:
         def fit(budget: int) -> Context:
             return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
 
-        if self._summariser is None or question.dry_run:  # a dry run generates nothing
+        if self._summariser is None or question.dry_run or not prompted:  # nothing is generated
             return Summarised(fit(budget))
         calls = Calls(question)
         with running(calls):
             return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
 
-    def _located(self, question: Question, found: Summarised) -> Located | None:
-        """The spans that answer; None where some sources are summaries, whose words are in no document."""
-        if self._locator is None or found.chunk_ids or found.cancelled:
+    def _selection(self, question: Question, found: Summarised, *, prompted: bool) -> Selection | None:
+        """The quotes in the sources; None where some sources are summaries, whose words are in no document."""
+        if self._quoter is None or not found.context.sources or found.chunk_ids or found.cancelled:
             return None
-        sources = found.context.sources
-        located = self._locator.locate(question, sources, abstention=threshold_for(question, self._limits))
-        if located is None and self._guide is not None and sources and is_english(question.text):
-            selection = self._guide.select(question, found.context, None, call=CallNumber.FIND_SENTENCES)
-            return selection.as_pointers()
-        return located
+        if question.dry_run and not prompted:
+            return None  # the quotes would be the answer, which a dry run does not give
+        return self._quoter.select(question, found.context, abstention=threshold_for(question, self._limits))
 
     def _prompt(
         self,
@@ -196,14 +216,12 @@ class ContextBuilder:
         context: Context,
         grounded: bool,
         again: int = 0,
-        located: Located | None = None,
+        selection: Selection | None = None,
     ) -> Prompt:
-        if self._quotes:
-            return Prompt(())
         count = self._tokenizer.count
         pointers: list[Highlight] = []
-        for span in _pointed(located):
-            pointer = pointer_to(span.source.number, span.source.hit.chunk.document_id, span.span, span.text)
+        for source, span, text in _pointed(question, selection):
+            pointer = pointer_to(source.number, source.hit.chunk.document_id, span, text)
             if (tokens := count(pointer.line)) <= again:
                 again -= tokens
                 pointers.append(pointer)
@@ -232,8 +250,13 @@ def _best_first(sources: Sequence[Source]) -> list[int]:
     return list(range(len(sources)))
 
 
-def _pointed(located: Located | None) -> Sequence[AnswerSpan]:
-    """The pointers in the prompt: the likeliest words, or several sentences where words do not decide."""
-    if located is None:
+def _pointed(question: Question, selection: Selection | None) -> Sequence[tuple[Source, Span, str]]:
+    """The pointers in the prompt: the likeliest words where words answer, else the likeliest quotes."""
+    if selection is None or not selection.decides or not selection.quotes:
         return ()
-    return located.likely[: 1 if located.decides else _SENTENCES]
+    best = selection.quotes[0]
+    if asks_for_words(question.text):
+        if selection.outcome != "answered" or best.highlight is None:
+            return ()
+        return ((best.source, best.highlight, best.words),)
+    return tuple((quote.source, quote.span, quote.text) for quote in selection.quotes[:_SENTENCES])

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from pydantic import TypeAdapter
 
-from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
+from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport, TokenUsage
 from app.answering.followup.continuation import goes_on
 from app.answering.followup.rules import Exchange, stand_alone
 from app.answering.prompt import Message
@@ -33,7 +33,9 @@ class AnswerRecord:
     usage: TokenUsage
     budget: Budget
     timings_ms: Mapping[str, float | None]
-    quoted: tuple[Span, ...] = ()  # answers stored before this field existed have none
+    quoted: tuple[QuotedSpan, ...] = ()  # answers stored before these fields existed have none
+    answers: float | None = None
+    lead: Span | None = None
 
     @classmethod
     def of(cls, answer: Answer) -> "AnswerRecord":

@@ -10,7 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from app.answering.answer import QuotedSpan
 from app.answering.citation import Citation, Origin, Pages
+from app.answering.quoting.rendering import Quotation
 from app.answering.refusals import refuses
 from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Evidence, Verifier
@@ -78,7 +80,7 @@ class FootnoteWriter:
         self._ended = False
         self.citations: list[Citation] = []
         self.uncited: list[Span] = []
-        self.quoted: list[Span] = []
+        self.quoted: list[QuotedSpan] = []
 
     @property
     def answer(self) -> str:
@@ -121,12 +123,8 @@ class FootnoteWriter:
                 self._written = self._refusal
         return self._show(len(self._written))
 
-    def quote(self, text: str, citations: Sequence[Citation]) -> str:
-        """Add `text`, quoted from the sources, behind the answer or in place of a withheld one. Call it after `finish`.
-
-        Args:
-            text: Not empty.
-            citations: The citations in `text`, with offsets from its beginning.
+    def quote(self, found: Quotation) -> str:
+        """Add a quotation behind the answer or in place of a withheld one. Call it after `finish`.
 
         Returns:
             The text to show.
@@ -136,11 +134,11 @@ class FootnoteWriter:
         if self._written:
             self._written += "\n\n"
         at = len(self._written)
-        self._written += text
+        self._written += found.text
         self._kept = len(self._written)
-        self.quoted.append(Span(at, len(self._written)))
+        self.quoted += [one.moved(at) for one in found.quoted]
         self.citations += [
-            replace(one, answer_start=at + one.answer_start, answer_end=at + one.answer_end) for one in citations
+            replace(one, answer_start=at + one.answer_start, answer_end=at + one.answer_end) for one in found.citations
         ]
         return self._show(len(self._written))
 

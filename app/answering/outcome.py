@@ -1,6 +1,7 @@
 """The outcome of a prepared question, generated or not, and the answer that reports it."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.abstention import REFUSED, Verdict, after_generation, without_generation
@@ -9,8 +10,8 @@ from app.answering.citation import Citation
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA, json_answer
 from app.answering.prepared import Prepared
-from app.answering.quoting.rendering import quotation
-from app.answering.quoting.selection import Selection
+from app.answering.quoting.rendering import Quotation, quotation, unconfirmed
+from app.answering.quoting.selection import leads
 from app.errors import DeadlinePassed
 from app.types import Components
 from generation.types import Completion, FinishReason
@@ -21,14 +22,12 @@ from retrieval.types import Span
 class Outcome:
     """How a prepared question ended. `completion` is None where no model generated.
 
-    `selection` holds the quotes that are the answer or follow it. `verify_tokens` were read to verify it. `model` is
-    the name that the answer reports.
+    `verify_tokens` were read to verify it. `model` is the name that the answer reports.
     """
 
     prepared: Prepared
     model: str
     completion: Completion | None = None
-    selection: Selection | None = None
     verify_tokens: int = 0
 
     def ungenerated(self) -> Answer:
@@ -38,32 +37,43 @@ class Outcome:
             question,
             evidence=prepared.evidence,
             context=prepared.context,
-            located=prepared.located,
-            selection=self.selection,
+            selection=prepared.selection,
         )
         if prepared.note and verdict.reason in REFUSED:
             verdict = replace(verdict, text=f"{verdict.text}\n\n{prepared.note}")
+        if prepared.note and verdict.reason == "unsure":
+            verdict = replace(verdict, text=f"{prepared.note}\n\n{verdict.text}")
         if prepared.reply is not None and not question.dry_run:
             verdict = Verdict(None, AbstentionReport(), prepared.reply)
-        citations: tuple[Citation, ...] = ()
         text = json_answer(verdict.text) if verdict.text and question.json_schema == ANSWER_SCHEMA else verdict.text
-        if self.selection is not None and self.selection.quotes:
-            text, citations = quotation(self.selection.quotes, form=question.format, pages=prepared.pages)
+        found = Quotation(text, ())
+        if prepared.quotes:
+            assert prepared.selection is not None, "it has the quotes"
+            found = quotation(
+                prepared.selection.quotes,
+                form=question.format,
+                pages=prepared.pages,
+                lead=leads(question.text, prepared.selection),
+                opening=verdict.text,
+            )
+            found = found if verdict.reason is None else unconfirmed(found)
         return Answer(
             id=question.request_id,
             model=self.model,
             answered=verdict.reason is None,
             reason=verdict.reason,
-            text=text,
+            text=found.text,
             finish_reason="stop",
-            citations=citations,
+            citations=found.citations,
             uncited=(),
-            sources=self._report(citations),
+            sources=self._report(found.citations),
             usage=self._usage(prepared.prompt.components if question.dry_run else Components()),
             budget=prepared.budget,
             timings_ms=self._timings(),
             abstention=verdict.report,
-            quoted=(Span(0, len(text)),) if citations and question.format != "json" else (),
+            quoted=found.quoted,
+            answers=self._answers(),
+            lead=found.lead,
         )
 
     def generated(self, footnotes: FootnoteWriter) -> Answer:
@@ -75,10 +85,14 @@ class Outcome:
             footnotes,
             completion,
             context=prepared.context,
-            located=prepared.located,
+            selection=prepared.selection,
             threshold=prepared.abstention_threshold,
             failed=error is not None,
         )
+        citations = tuple(footnotes.citations)
+        answers = self._answers(citations)
+        if answers is not None:
+            citations = tuple(one.judged(max(answers, one.answers or 0.0)) for one in citations)
         return Answer(
             id=prepared.question.request_id,
             model=self.model,
@@ -86,10 +100,10 @@ class Outcome:
             reason="error" if error else verdict.reason,
             text=footnotes.answer,
             finish_reason=completion.finish_reason.value,
-            citations=tuple(footnotes.citations),
+            citations=citations,
             uncited=() if verdict.reason else tuple(footnotes.uncited),
             quoted=tuple(footnotes.quoted),
-            sources=self._report(tuple(footnotes.citations)),
+            sources=self._report(citations),
             # As the ledger's row has it: a prompt that was never read cost nothing.
             usage=self._usage(prepared.prompt.components if completion.prompt_tokens else Components()),
             budget=prepared.budget,
@@ -97,7 +111,17 @@ class Outcome:
             error=error,
             logprobs=completion.logprobs,
             abstention=verdict.report,
+            answers=answers,
         )
+
+    def _answers(self, citations: Sequence[Citation] | None = None) -> float | None:
+        """The probability that the question is answered: by the best quote, or by the passages that are cited."""
+        selection = self.prepared.selection
+        if selection is None:
+            return None
+        if citations is None:
+            return selection.score
+        return selection.answers([(one.index, Span(one.start_char, one.end_char)) for one in citations])
 
     def _report(self, citations: tuple[Citation, ...]) -> SourceReport:
         """The sources, with those that are cited."""
@@ -117,8 +141,8 @@ class Outcome:
             summary_tokens=cost.summary_tokens,
             rewrite_tokens=cost.rewrite_tokens,
             verify_tokens=self.verify_tokens,
-            extract_tokens=self.selection.tokens if self.selection is not None else 0,
-            locate_tokens=prepared.located.tokens if prepared.located is not None else 0,
+            extract_tokens=prepared.selection.tokens if prepared.selection is not None else 0,
+            locate_tokens=prepared.selection.read_tokens if prepared.selection is not None else 0,
         )
 
     def _timings(self) -> dict[str, float | None]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from app.answering.answer import AbstentionReport, Budget, SourceReport
 from app.answering.calls import RunningCall
-from app.answering.locator import Located
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.selection import Selection
@@ -37,11 +36,12 @@ class PreparationCost:
 class Prepared:
     """A question that was accepted, with all that its answer is made from.
 
-    `call` is None where no model generates: no evidence, a dry run, a span reader that found no answer, a reply,
-    or an answer by quotes, which are in `selection`. `evidence` is the score of the hits. `abstention_threshold` is the
-    probability of a refusal from which on the engine refuses; None leaves that to the model. `reply` is the answer to
-    a question that is not about content (`app.answering.catalogue_replies`). `note` follows a refusal that no model
-    wrote, "" for none (`app.answering.other_language`).
+    `call` is None where no model generates: no evidence, a dry run, sources that hold no answer, or an answer by
+    quotes (`by_quotes`). `selection` are the quotes and the probability that the question is answered; None where
+    nothing was selected. `evidence` is the score of the hits. `abstention_threshold` is the probability of a refusal
+    from which on the engine refuses; None leaves that to the model. `reply` is the answer to a question that
+    is not about content (`app.answering.catalogue_replies`). `note` follows a refusal that no model wrote, "" for
+    none (`app.answering.other_language`).
     """
 
     question: Question
@@ -51,9 +51,9 @@ class Prepared:
     budget: Budget
     cost: PreparationCost
     evidence: AbstentionReport = field(default_factory=AbstentionReport)
-    located: Located | None = None
     pages: Mapping[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
     selection: Selection | None = None
+    by_quotes: bool = False
     call: RunningCall | None = None
     abstention_threshold: float | None = None
     reply: str | None = None
@@ -81,7 +81,7 @@ class Prepared:
     @property
     def quotes(self) -> bool:
         """Whether the answer consists of quotes, without a language model."""
-        return self.selection is not None and bool(self.selection.quotes)
+        return self.by_quotes and self.selection is not None and bool(self.selection.quotes)
 
     def close(self) -> None:
         """Stop generating, as the client's abort, or as the server's where the deadline has passed."""
@@ -100,6 +100,5 @@ class Prepared:
             question=self.question.again(choice),
             cost=self.cost.shared(),
             call=None,
-            selection=replace(self.selection, tokens=0) if self.selection is not None else None,
-            located=replace(self.located, tokens=0) if self.located is not None else None,
+            selection=self.selection.again() if self.selection is not None else None,
         )

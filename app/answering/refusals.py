@@ -66,6 +66,34 @@ def refusal(question: str) -> str:
     return REFUSALS[language_of(question) or ENGLISH].refusal
 
 
+UNSURE = {
+    ENGLISH: "The documents do not clearly answer this. These passages are the nearest:",
+    "ar": "لا تجيب المستندات عن هذا بوضوح. هذه أقرب المقاطع:",
+    "de": "Die Dokumente beantworten das nicht eindeutig. Diese Stellen kommen dem am nächsten:",
+    "el": "Τα έγγραφα δεν απαντούν ξεκάθαρα σε αυτό. Αυτά είναι τα πλησιέστερα αποσπάσματα:",
+    "es": "Los documentos no responden claramente a esto. Estos son los pasajes más cercanos:",
+    "fr": "Les documents n'y répondent pas clairement. Voici les passages les plus proches :",
+    "hi": "दस्तावेज़ इसका स्पष्ट उत्तर नहीं देते। ये सबसे निकट के अंश हैं:",
+    "it": "I documenti non rispondono chiaramente a questa domanda. Questi sono i passaggi più vicini:",
+    "ja": "文書からは明確な答えが得られません。最も近い箇所は次のとおりです：",
+    "ko": "문서가 이 질문에 명확히 답하지 않습니다. 가장 가까운 구절은 다음과 같습니다:",
+    "nl": "De documenten beantwoorden dit niet duidelijk. Deze passages komen het dichtst in de buurt:",
+    "pt": "Os documentos não respondem claramente a isto. Estas são as passagens mais próximas:",
+    "ro": "Documentele nu răspund clar la aceasta. Acestea sunt cele mai apropiate pasaje:",
+    "ru": "Документы не дают на это ясного ответа. Вот ближайшие отрывки:",
+    "th": "เอกสารไม่ได้ตอบเรื่องนี้อย่างชัดเจน ข้อความที่ใกล้เคียงที่สุดมีดังนี้:",
+    "tr": "Belgeler buna açık bir yanıt vermiyor. En yakın bölümler şunlar:",
+    "vi": "Các tài liệu không trả lời rõ điều này. Đây là những đoạn gần nhất:",
+    "zh": "文档没有明确回答这个问题。以下是最接近的段落：",
+}
+"""The sentence above passages that may not answer, in each of `language.LANGUAGES`, by its code."""
+
+
+def unsure(question: str) -> str:
+    """The sentence above the nearest passages, in the question's language; English where that is not clear."""
+    return UNSURE[language_of(question) or ENGLISH]
+
+
 def refuses(answer: str, *, cited: bool) -> bool:
     """Whether an answer is a refusal, in whichever language and however it is typed.
 

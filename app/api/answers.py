@@ -18,7 +18,15 @@ from app.answering.question import Question
 from app.api.dependencies import AnswerDeadline, CorpusDep, ModelsDep, PrincipalDep, RequestId, SettingsDep, scope_for
 from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
-from app.api.schemas.answers import AbstentionBody, AnswerBody, AskRequest, CitationBody, SourcesBody
+from app.api.schemas.answers import (
+    AbstentionBody,
+    AnswerBody,
+    AskRequest,
+    CitationBody,
+    QuotedSpanBody,
+    SourcesBody,
+    SpanBody,
+)
 from app.api.schemas.shape import ResponseBody, problems
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest
@@ -147,7 +155,9 @@ def _last(answer: Answer) -> bytes:
     body["conversation_id"], body["standalone_question"] = answer.conversation_id, answer.standalone_question
     body["abstention"] = AbstentionBody.of(answer.abstention).model_dump()
     body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
-    body["quoted_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.quoted]
+    body["quoted_spans"] = [QuotedSpanBody.of(span).model_dump() for span in answer.quoted]
+    body["answers"] = answer.answers
+    body["lead"] = None if answer.lead is None else SpanBody.of(answer.lead).model_dump()
     body["timings_ms"] = dict(answer.timings_ms)
     return sse("done", json.dumps(body))
 

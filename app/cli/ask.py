@@ -83,7 +83,12 @@ def _events(client: Client, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _footnotes(console: Console, citations: list[dict[str, Any]], done: dict[str, Any]) -> None:
+    shown: set[tuple[str, int, int]] = set()
     for citation, doubt in footnotes(citations, done):
+        passage = (citation["document_id"], citation["start_char"], citation["end_char"])
+        if passage in shown:
+            continue  # the lead and its quote open the same passage
+        shown.add(passage)
         page = f", page {citation['page_start']}" if citation["page_start"] is not None else ""
         said = f"  ({doubt})" if doubt else ""
         quoted = " ".join(citation["cited_text"].split())

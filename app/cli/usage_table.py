@@ -21,6 +21,7 @@ NUMBERS: Mapping[str, Mapping[str, str]] = {
     },
     "embeddings": {"requests": "num_model_requests", "input": "input_tokens", "unpriced": "num_unpriced"},
     "rerank": {"requests": "num_model_requests", "input": "input_tokens", "unpriced": "num_unpriced"},
+    "judge": {"requests": "num_model_requests", "input": "input_tokens", "unpriced": "num_unpriced"},
     "costs": {"tokens": "quantity", "unpriced": "num_unpriced"},
 }
 """The columns of each report, by their heading, and what they show of a result."""

@@ -221,7 +221,7 @@ class AnswerMeasurement:
         }
         floor: Mapping[str, float] = {}
         if self._floor is not None:
-            floor = self._scores(case, said_by(self._floor, case.question.text, prepared.context, prepared.located))
+            floor = self._scores(case, said_by(self._floor, case.question.text, prepared.context))
         documents = len({source.hit.chunk.document_id for source in sources})
         return _Outcome(answer, scores, floor, documents)
 

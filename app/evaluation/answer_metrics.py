@@ -24,13 +24,15 @@ def answer_scores(
 ) -> dict[str, float]:
     """The scores of an answerable question that apply, each in [0, 1].
 
-    Always `false_refusal`; word scores where there are gold answers (a refusal scores 0); when answered,
-    `verified` (any citation is); when answered and there are judgments, `citation_recall` (any citation is of
-    a relevant document) and, with citations, `citation_precision` (share of the citations that are); when
-    answered and there is a gold document or answer to go by, `right_recall` (any citation is right: of a
-    relevant document, or its passage holds a gold answer) and, with citations, `right_precision`. With
-    citations also `citation_answer` (share whose passage holds a gold answer) where there are gold answers,
-    and `citation_span` (share that overlap a gold span) where there are spans.
+    Always `false_refusal` (also where the nearest passages are shown) and `unsure` (those alone); word scores where
+    there are gold answers (a refusal scores 0), `first_contains` being `contains` of the lead or first quote. When
+    answered, `verified` (any citation is) and, of those that are, `verified_wrong` (no gold answer is in the words;
+    without gold answers: the first citation is of no relevant document). When answered and there are judgments,
+    `citation_recall` (any citation is of a relevant document) and, with citations, `citation_precision` (share of
+    the citations that are); when answered and there is a gold document or answer to go by, `right_recall` (any citation
+    is right: of a relevant document, or its passage holds a gold answer) and, with citations, `right_precision`.
+    With citations also `citation_answer` (share whose passage holds a gold answer) where there are gold answers, and
+    `citation_span` (share that overlap a gold span) where there are spans.
 
     Args:
         said: The answer's text.
@@ -39,19 +41,23 @@ def answer_scores(
         spans: Gold spans located in the canonical texts.
         external_ids: The question set's document ids by the application's.
     """
-    scores = {"false_refusal": float(not said.answered)}
+    scores = {"false_refusal": float(not said.answered), "unsure": float(said.unsure)}
     if answers:
         words = said.words if said.answered else ""
         scores["exact_match"] = exact_match(words, answers)
         scores["f1"] = f1(words, answers)
         scores["rouge_l"] = longest_common_f1(words, answers)
         scores["contains"] = float(contains_any(words, answers))
+        scores["first_contains"] = float(contains_any(said.first if said.answered else "", answers))
     if not said.answered:
         return scores
     footnotes = said.footnotes
     of_gold = [external_ids.get(found.document_id) in relevant for found in footnotes]
     holding = [contains_any(found.text, answers) for found in footnotes]
     scores["verified"] = float(any(found.verified for found in footnotes))
+    if scores["verified"] and (relevant or answers):
+        right = [one or other for one, other in zip(of_gold, holding, strict=True)]
+        scores["verified_wrong"] = float(not (right[0] if not answers else contains_any(said.words, answers)))
     if relevant:
         scores |= _recall_and_precision("citation", of_gold)
     if relevant or answers:

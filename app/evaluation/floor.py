@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.answering.locator import Located
-from app.answering.quoting.selection import SentenceSelector
+from app.answering.quoting.selection import QuoteSelector
 from app.evaluation.said import Said, nothing_said, quoted
 from retrieval.types import Context, Source, Span
 
@@ -32,32 +31,30 @@ class Floor(Protocol):
     """Answers by quoting. Safe to call from several threads.
 
     Example:
-        >>> [quote.text for quote in floor.answer("When was the plant closed?", context, None)]
+        >>> [quote.text for quote in floor.answer("When was the plant closed?", context)]
         ['The plant in Oslo closed on 4 May after a fire.']
     """
 
-    def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Quote]:
-        """The quotes that answer, in reading order; none when the context holds no answer.
-
-        `located` is the span reader's result for it, None where it did not read.
-        """
+    def answer(self, question: str, context: Context, /) -> Sequence[Quote]:
+        """The quotes that answer, likeliest first; none when the context holds no answer."""
         ...
 
 
 class ExtractiveFloor:
     """Implements `Floor` with the sentences that `FOOTNOTE_GENERATOR=extractive` would quote."""
 
-    def __init__(self, selector: SentenceSelector) -> None:
+    def __init__(self, selector: QuoteSelector) -> None:
         self._selector = selector
 
-    def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Quote]:
+    def answer(self, question: str, context: Context, /) -> Sequence[Quote]:
         """See `Floor.answer`."""
-        return self._selector.select(question, context, located).quotes
+        selection = self._selector.select(question, context)
+        return selection.quotes if selection.outcome == "answered" else ()
 
 
-def said_by(floor: Floor, question: str, context: Context, located: Located | None) -> Said:
+def said_by(floor: Floor, question: str, context: Context) -> Said:
     """The floor's answer to a question from the context that the model read; nothing from an empty context."""
     if not context.sources:
         return nothing_said()
-    quotes = floor.answer(question, context, located)
+    quotes = floor.answer(question, context)
     return quoted([(quote.source.hit.chunk.document_id, quote.span, quote.text) for quote in quotes])

@@ -46,13 +46,17 @@ _NAMES = {
     "dangling": "dangling citations an answer", "slices": "cited texts that are the slice",
     "refusal": "unanswerables refused", "model_refusal": "refused by the model, of those it was asked",
     "gate": "refused before generation", "false_refusal": "answerables refused",
+    "first_contains": "gold answer in the lead or first quote", "unsure": "answerables answered as unsure",
+    "verified_wrong": "wrong answers of those verified",
     "prompt_tokens": "prompt tokens", "completion_tokens": "answer tokens",
     "latency": "latency",
 }  # fmt: skip
 # Names used where the variant already names what was asked.
 _NAMES_IN_GROUPS = {"refusal": "refused", "false_refusal": "wrongly refused"}
 _GROUPED = frozenset({"presented", "extractive"})
-_LESS_IS_BETTER = frozenset({"false_refusal", "dangling", "prompt_tokens", "completion_tokens", "latency", "tokens"})
+_LESS_IS_BETTER = frozenset(
+    {"false_refusal", "unsure", "verified_wrong", "dangling", "prompt_tokens", "completion_tokens", "latency", "tokens"}
+)
 _TOKENS = frozenset({"tokens", "prompt_tokens", "completion_tokens"})
 
 

@@ -19,11 +19,21 @@ class Footnote:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer, or a refusal when `answered` is false; `words` are its text without citation markers."""
+    """An answer, or a refusal when `answered` is false.
+
+    Attributes:
+        answered: False for a refusal, and where the nearest passages are shown as such.
+        words: The text without citation markers; of an answer by quotes the quoted texts.
+        footnotes: The cited passages.
+        first: What is read first of an answer by quotes: its lead, else the first quote; else the same as `words`.
+        unsure: Whether the nearest passages are shown, which may not answer.
+    """
 
     answered: bool
     words: str
     footnotes: tuple[Footnote, ...]
+    first: str = ""
+    unsure: bool = False
 
 
 def said_in(answer: Answer) -> Said:
@@ -31,6 +41,8 @@ def said_in(answer: Answer) -> Said:
     return Said(
         answered=answer.answered,
         words=words_of(answer),
+        first=first_of(answer),
+        unsure=answer.reason == "unsure",
         footnotes=tuple(
             Footnote(found.document_id, Span(found.start_char, found.end_char), found.cited_text, found.verified)
             for found in answer.citations
@@ -39,7 +51,12 @@ def said_in(answer: Answer) -> Said:
 
 
 def words_of(answer: Answer) -> str:
-    """The answer's text without its citation markers, and without quotes behind it where a model has answered."""
+    """The answer's text without its citation markers, and without quotes behind it where a model has answered.
+
+    Of an answer by quotes these are the quotes.
+    """
+    if _by_quotes(answer):
+        return "\n".join(answer.text[span.start_char : span.end_char] for span in answer.quoted)
     end = min((span.start_char for span in answer.quoted if span.start_char), default=len(answer.text))
     pieces, at = [], 0
     for citation in sorted(answer.citations, key=lambda citation: citation.answer_start):
@@ -47,6 +64,18 @@ def words_of(answer: Answer) -> str:
             pieces.append(answer.text[at : citation.answer_start])
             at = citation.answer_end
     return "".join([*pieces, answer.text[at:end]])
+
+
+def first_of(answer: Answer) -> str:
+    """The lead of an answer by quotes, else its first quote; the words of any other answer."""
+    if not _by_quotes(answer):
+        return words_of(answer)
+    span = answer.lead or answer.quoted[0]
+    return answer.text[span.start_char : span.end_char]
+
+
+def _by_quotes(answer: Answer) -> bool:
+    return bool(answer.quoted) and not answer.usage.completion_tokens
 
 
 def nothing_said() -> Said:
@@ -62,5 +91,6 @@ def quoted(quotes: Sequence[tuple[str, Span, str]]) -> Said:
     return Said(
         answered=bool(quotes),
         words=" ".join(text for _, _, text in quotes),
+        first=quotes[0][2] if quotes else "",
         footnotes=tuple(Footnote(document, span, text, True) for document, span, text in quotes),
     )

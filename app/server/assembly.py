@@ -5,7 +5,6 @@ from pathlib import Path
 
 from app.answering.answerer import Answerer
 from app.answering.cached_tokenizer import CachedTokenizer
-from app.answering.calls import CallNumber
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import Closing
 from app.answering.context import ContextBuilder
@@ -13,8 +12,8 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
-from app.answering.locator import Locator
 from app.answering.question import Limits
+from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
@@ -157,7 +156,6 @@ class Assembly:
         tokenizer = CachedTokenizer(serving)
         summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
-        quoter = Quoter(embedder=embedder, ledger=ledger, calls=_quoter_calls(settings, guided=reader is not None))
         conversations = Conversations(
             ConversationRepository(self.database), count_tokens=tokenizer.count, history_tokens=settings.history_tokens
         )
@@ -178,8 +176,7 @@ class Assembly:
                 limits=limits,
                 wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
                 summariser=summariser if settings.overflow == "summarise" else None,
-                locator=Locator(reader, ledger=ledger) if reader is not None else None,
-                quoter=quoter,
+                quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger),
             ),
             generator=Generator(
                 engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger, limits=limits
@@ -187,7 +184,7 @@ class Assembly:
             contents=ContentRepository(self.database),
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
             min_evidence=limits.min_evidence,
-            quoter=quoter,
+            quotes=_quotes_as(settings),
             conversations=conversations,
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
             verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
@@ -206,12 +203,12 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def _quoter_calls(settings: Settings, *, guided: bool) -> frozenset[CallNumber]:
-    """The calls for which sentences are quoted; a `guided` server has a span reader and a language model to point."""
+def _quotes_as(settings: Settings) -> QuotesAs:
     if settings.extractive:
-        return frozenset({CallNumber.ANSWER})
-    calls = {CallNumber.FIND_SENTENCES} if guided else set()
-    return frozenset(calls | ({CallNumber.QUOTE_AFTER_ANSWER} if settings.quotes_unconfirmed else set()))
+        return QuotesAs.ONLY
+    if settings.quotes_first:
+        return QuotesAs.FIRST
+    return QuotesAs.AFTER_UNVERIFIED if settings.quotes_unconfirmed else QuotesAs.NOTHING
 
 
 def recorded_settings(settings: Settings, generation: Generation) -> Settings:

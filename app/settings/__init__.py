@@ -58,6 +58,7 @@ class Settings(
         if self.extractive:
             for name, given in (
                 ("REMOTE_URL", self.remote_url),
+                ("ANSWERS=generated", self.answers == "generated"),
                 ("DRAFT_MODEL", self.draft_model),
                 ("ADAPTER", self.adapter not in ("auto", "none")),
                 ("OVERFLOW=summarise", self.overflow == "summarise"),
@@ -66,6 +67,13 @@ class Settings(
                 if given:
                     raise ValueError(f"FOOTNOTE_{name} needs a language model, FOOTNOTE_GENERATOR=extractive has none")
         return self
+
+    @property
+    def quotes_first(self) -> bool:
+        """Whether quotes are the answer although a language model is served."""
+        if self.answers == "auto":
+            return self.generator == DEFAULT_GENERATOR and not self.remote_url
+        return self.answers == "quotes" and not self.extractive
 
     @property
     def quotes_unconfirmed(self) -> bool:

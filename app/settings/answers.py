@@ -25,6 +25,11 @@ class AnswerSettings(BaseModel, frozen=True):
         default=False,
         description="Remove sentences from answers that no passage supports, unless the request sets strict to false.",
     )
+    answers: Literal["auto", "quotes", "generated"] = Field(
+        default="auto",
+        description="What answers are: quotes from the documents, with the words that answer marked and leading, or "
+        "text generated from all passages found; auto is quotes where the generator is the default one.",
+    )
     unconfirmed: Literal["auto", "keep", "quote"] = Field(
         default="auto",
         description="What happens to answers of which nothing could be verified: keep leaves them as they are, quote "

@@ -1,4 +1,4 @@
-"""One server for the tests that do not stop it."""
+"""Servers for the tests that do not stop them: as it is installed, and one whose answers are generated."""
 
 import os
 from collections.abc import Iterator
@@ -19,6 +19,17 @@ def _half_the_machine() -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data_dir: Path = tmp_path_factory.mktemp("served") / "data"
     server = Server(data_dir)
+    try:
+        yield server.start()
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def generating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose language model answers from all passages found."""
+    data_dir: Path = tmp_path_factory.mktemp("generating") / "data"
+    server = Server(data_dir, answers="generated")
     try:
         yield server.start()
     finally:

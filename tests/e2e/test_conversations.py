@@ -10,20 +10,20 @@ from tests.server import Server
 
 
 @pytest.fixture(scope="module")
-def document_id(server: Server) -> str:
-    body = server.upload("conversation.md", REPORT.encode(), metadata=json.dumps({"kind": "conversation"}))
+def document_id(generating: Server) -> str:
+    body = generating.upload("conversation.md", REPORT.encode(), metadata=json.dumps({"kind": "conversation"}))
     assert body["status"] == "indexed", body
     return str(body["id"])
 
 
-def test_a_conversation_from_its_first_question_to_its_end(server: Server, document_id: str) -> None:
-    made = server.http.post("/v1/conversations", json={"metadata": {"from": "test"}})
+def test_a_conversation_from_its_first_question_to_its_end(generating: Server, document_id: str) -> None:
+    made = generating.http.post("/v1/conversations", json={"metadata": {"from": "test"}})
     assert made.status_code == 201
     conversation = made.json()["id"]
 
     def ask(question: str) -> dict[str, Any]:
         body = {"question": question, "conversation_id": conversation, "document_ids": [document_id]}
-        response = server.http.post("/v1/ask", json={**body, "max_output_tokens": 24})
+        response = generating.http.post("/v1/ask", json={**body, "max_output_tokens": 24})
         assert response.status_code == 200, response.text
         answer: dict[str, Any] = response.json()
         return answer
@@ -36,21 +36,21 @@ def test_a_conversation_from_its_first_question_to_its_end(server: Server, docum
         "Why did the plant in Oslo close?",
     )
     assert first["usage"]["components"]["history"] == 0
-    told = server.http.post("/v1/tokens/count", json={"text": "When did the plant in Oslo close?"}).json()["tokens"]
+    told = generating.http.post("/v1/tokens/count", json={"text": "When did the plant in Oslo close?"}).json()["tokens"]
     assert second["usage"]["components"]["history"] >= told
     assert sum(second["usage"]["components"].values()) == second["usage"]["prompt_tokens"]
 
-    whole = server.http.get(f"/v1/conversations/{conversation}").json()
+    whole = generating.http.get(f"/v1/conversations/{conversation}").json()
     assert [turn["request_id"] for turn in whole["data"]] == [first["id"], second["id"]]
     assert [turn["citations"] for turn in whole["data"]] == [first["citations"], second["citations"]]
     assert whole["title"] == "When did the plant in Oslo close?"
-    assert conversation in {item["id"] for item in server.http.get("/v1/conversations").json()["data"]}
+    assert conversation in {item["id"] for item in generating.http.get("/v1/conversations").json()["data"]}
 
-    key = server.http.post("/v1/admin/keys", json={"name": "other", "user_id": "another", "role": "member"}).json()
+    key = generating.http.post("/v1/admin/keys", json={"name": "other", "user_id": "another", "role": "member"}).json()
     headers = {"Authorization": f"Bearer {key['secret']}"}
-    assert server.http.get(f"/v1/conversations/{conversation}", headers=headers).status_code == 404
+    assert generating.http.get(f"/v1/conversations/{conversation}", headers=headers).status_code == 404
 
-    assert server.http.delete(f"/v1/conversations/{conversation}").json()["deleted"]
-    assert server.http.get(f"/v1/conversations/{conversation}").status_code == 404
+    assert generating.http.delete(f"/v1/conversations/{conversation}").json()["deleted"]
+    assert generating.http.get(f"/v1/conversations/{conversation}").status_code == 404
     body = {"question": "And then?", "conversation_id": conversation}
-    assert server.http.post("/v1/ask", json=body).status_code == 404
+    assert generating.http.post("/v1/ask", json=body).status_code == 404

@@ -33,6 +33,14 @@ def document(server: Server) -> dict[str, Any]:
     return body
 
 
+@pytest.fixture(scope="module")
+def read(generating: Server) -> dict[str, Any]:
+    """The same document on the server whose answers are generated."""
+    body = generating.upload("northwind.md", REPORT.encode(), metadata=json.dumps({"year": 2025, "kind": "report"}))
+    assert body["status"] == "indexed", body
+    return body
+
+
 def ask(server: Server, question: str, **options: object) -> dict[str, Any]:
     response = server.http.post("/v1/ask", json={"question": question, "max_output_tokens": 48, **options})
     assert response.status_code == 200, response.text
@@ -53,11 +61,7 @@ def events(server: Server, body: dict[str, Any]) -> list[tuple[str, dict[str, An
     return found
 
 
-def test_an_answer_cites_exact_characters_and_its_parts_sum_to_the_prompt(server, document):
-    answer = ask(server, "By how much did Northwind's revenue rise in 2025?", document_ids=[document["id"]])
-    usage = answer["usage"]
-
-    assert answer["answered"]
+def assert_exactly_cited(server: Server, answer: dict[str, Any]) -> None:
     assert answer["citations"], answer
     for citation in answer["citations"]:
         content = server.http.get(
@@ -66,20 +70,44 @@ def test_an_answer_cites_exact_characters_and_its_parts_sum_to_the_prompt(server
         )
         assert content.text == citation["cited_text"] != ""
         assert answer["answer"][citation["answer_start"] : citation["answer_end"]] == f"[{citation['index']}]"
-    assert sum(usage["components"].values()) == usage["prompt_tokens"]
-    assert usage["by_document"] == {document["id"]: usage["components"]["context"]}
+
+
+def test_an_answer_quotes_and_cites_exact_characters_and_generates_nothing(server, document):
+    answer = ask(server, "When did the plant in Oslo close?", document_ids=[document["id"]])
+    usage = answer["usage"]
+
+    assert_exactly_cited(server, answer)
+    first = answer["quoted_spans"][0]
+    quoted = answer["answer"][first["start"] : first["end"]]
+    assert "The plant in Oslo closed on 4 May 2025" in quoted
+    (mark,) = first["highlights"]
+    assert "4 May" in answer["answer"][mark["start"] : mark["end"]]
+    assert first["answers"] == answer["answers"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["by_document"]) == (0, 0, {})
+    assert {found["purpose"] for found in usage["auxiliary"]} == {"embed_query", "extract", "locate"}
+    assert server.metric("footnote_engine_running") == 0
+
+
+def test_a_generated_answer_cites_exact_characters_and_its_parts_sum_to_the_prompt(generating, read):
+    answer = ask(generating, "By how much did Northwind's revenue rise in 2025?", document_ids=[read["id"]])
+    usage = answer["usage"]
+
+    assert answer["answered"]
+    assert_exactly_cited(generating, answer)
+    assert sum(usage["components"].values()) == usage["prompt_tokens"] > 0
+    assert usage["by_document"] == {read["id"]: usage["components"]["context"]}
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
-def test_the_administrators_report_shows_the_very_tokens_of_the_answer(server, document):
-    secret = server.http.post("/v1/admin/keys", json={"name": f"meter-{time.time_ns()}"}).json()
+def test_the_administrators_report_shows_the_very_tokens_of_the_answer(generating, read):
+    secret = generating.http.post("/v1/admin/keys", json={"name": f"meter-{time.time_ns()}"}).json()
     headers = {"Authorization": f"Bearer {secret['secret']}"}
     # never asked before: a question that was is not embedded again
     body = {"question": f"Who became chief financial officer? ({time.time_ns()})", "max_output_tokens": 16}
-    usage = server.http.post("/v1/ask", json=body, headers=headers).json()["usage"]
+    usage = generating.http.post("/v1/ask", json=body, headers=headers).json()["usage"]
 
     midnight = int(datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp())
-    report = server.http.get(
+    report = generating.http.get(
         "/v1/admin/usage/completions",
         params={"start_time": midnight, "bucket_width": "1d", "group_by": ["user_id", "api_key_id", "model"]},
     ).json()
@@ -92,15 +120,18 @@ def test_the_administrators_report_shows_the_very_tokens_of_the_answer(server, d
     assert result["output_delivered_tokens"] == usage["completion_tokens"]
     assert result["components"] == usage["components"]
     assert result["user_id"] == secret["user_id"]
-    own = server.http.get("/v1/usage", headers=headers).json()
+    own = generating.http.get("/v1/usage", headers=headers).json()
     assert own["today"]["completions"]["input_tokens"] == usage["prompt_tokens"]
-    assert own["today"]["embeddings"]["input_tokens"] == usage["auxiliary"][0]["tokens"]
+    auxiliary = {found["purpose"]: found["tokens"] for found in usage["auxiliary"]}
+    assert own["today"]["embeddings"]["input_tokens"] == auxiliary["embed_query"] + auxiliary["extract"]
 
 
-def test_a_stream_tells_sources_text_citations_usage_and_done_in_that_order(server, document):
+@pytest.mark.parametrize("served", ["quotes", "generated"])
+def test_a_stream_tells_sources_text_citations_usage_and_done_in_that_order(server, document, generating, read, served):
+    answering = server if served == "quotes" else generating
     body: dict[str, Any] = {"question": "When did the plant in Oslo close?", "max_output_tokens": 32}
-    whole = ask(server, body["question"], max_output_tokens=32)
-    stream = events(server, body)
+    whole = ask(answering, body["question"], max_output_tokens=32)
+    stream = events(answering, body)
     names = [name for name, _ in stream]
 
     assert names[0] == "sources"
@@ -109,6 +140,7 @@ def test_a_stream_tells_sources_text_citations_usage_and_done_in_that_order(serv
     assert "".join(data["text"] for name, data in stream if name == "delta") == whole["answer"]
     assert [data for name, data in stream if name == "citation"] == whole["citations"]
     assert dict(stream)["usage"]["prompt_tokens"] == whole["usage"]["prompt_tokens"]
+    assert (whole["usage"]["completion_tokens"] > 0) == (served == "generated")
 
 
 def test_without_evidence_nothing_is_generated(server, document):
@@ -119,8 +151,8 @@ def test_without_evidence_nothing_is_generated(server, document):
     assert answer["citations"] == []
 
 
-def test_a_dry_run_shows_sources_and_budget_and_generates_nothing(server, document):
-    answer = ask(server, "Who became chief financial officer?", dry_run=True)
+def test_a_dry_run_shows_sources_and_budget_and_generates_nothing(generating, read):
+    answer = ask(generating, "Who became chief financial officer?", dry_run=True)
 
     assert answer["usage"]["completion_tokens"] == 0
     assert sum(answer["usage"]["components"].values()) == answer["usage"]["prompt_tokens"] > 0
@@ -139,8 +171,8 @@ def test_filters_apply_inside_the_search(server, document):
     assert server.http.post("/v1/search", json={**body, "filter": {"year": {"$near": 1}}}).status_code == 422
 
 
-def test_the_official_openai_client_gets_an_answer_with_annotations(server, document):
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY) as client:
+def test_the_official_openai_client_gets_an_answer_with_annotations(generating, read):
+    with openai.OpenAI(base_url=f"{generating.url}/v1", api_key=ADMIN_KEY) as client:
         messages = [
             {"role": "system", "content": "Answer in English."},
             {"role": "user", "content": "Where is Northwind?"},
@@ -160,8 +192,10 @@ def test_the_official_openai_client_gets_an_answer_with_annotations(server, docu
             assert message.content[fields["answer_start"] : fields["index"]] == f"[{fields['number']}]"
 
 
-def test_the_official_openai_client_streams_and_annotations_come_last(server, document):
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY) as client:
+@pytest.mark.parametrize("served", ["quotes", "generated"])
+def test_the_official_openai_client_streams_and_annotations_come_last(server, document, generating, read, served):
+    answering = server if served == "quotes" else generating
+    with openai.OpenAI(base_url=f"{answering.url}/v1", api_key=ADMIN_KEY) as client:
         stream = client.chat.completions.create(
             model="footnote:default",
             messages=[{"role": "user", "content": "When did the plant in Oslo close?"}],
@@ -178,6 +212,7 @@ def test_the_official_openai_client_streams_and_annotations_come_last(server, do
     assert isinstance(last.choices[0].delta.model_dump()["annotations"], list)
     assert chunks[-1].usage is not None
     assert chunks[-1].usage.total_tokens == chunks[-1].usage.prompt_tokens + chunks[-1].usage.completion_tokens
+    assert (chunks[-1].usage.completion_tokens > 0) == (served == "generated")
 
 
 def test_an_unsupported_parameter_is_a_400_that_names_it(server, document):
@@ -197,24 +232,24 @@ def test_models_are_listed_per_collection(server, document):
             client.models.retrieve("gpt-9")
 
 
-def test_tokens_are_counted_by_the_tokenizers_that_serve(server, document):
+def test_tokens_are_counted_by_the_tokenizers_that_serve(generating, read):
     question = f"Who became chief financial officer? ({time.time_ns()})"
-    counted = server.http.post("/v1/tokens/count", json={"text": question}).json()
-    answer = ask(server, question, dry_run=True)
+    counted = generating.http.post("/v1/tokens/count", json={"text": question}).json()
+    answer = ask(generating, question, dry_run=True)
 
     assert counted["tokens"] == answer["usage"]["components"]["question"]
-    by_embedder = server.http.post("/v1/tokens/count", json={"text": question, "tokenizer": "embedder"}).json()
+    by_embedder = generating.http.post("/v1/tokens/count", json={"text": question, "tokenizer": "embedder"}).json()
     assert by_embedder["tokens"] == answer["usage"]["auxiliary"][0]["tokens"]
 
 
-def test_a_greedy_answer_repeats_and_a_seed_repeats_a_sampled_one(server, document):
+def test_a_greedy_answer_repeats_and_a_seed_repeats_a_sampled_one(generating, read):
     question = "Tell me about the plants of Northwind."
     # The first time its prompt is read, then it is remembered; where weights are bfloat16 that rounds otherwise
     # (docs/ANSWERS.md, "Asked again"). In float32 the engine's tests hold both equal.
-    ask(server, question, max_output_tokens=24)
-    greedy = [ask(server, question, max_output_tokens=24)["answer"] for _ in range(2)]
+    ask(generating, question, max_output_tokens=24)
+    greedy = [ask(generating, question, max_output_tokens=24)["answer"] for _ in range(2)]
     sampled = [
-        ask(server, question, max_output_tokens=24, temperature=0.9, top_p=0.9, seed=7)["answer"] for _ in range(2)
+        ask(generating, question, max_output_tokens=24, temperature=0.9, top_p=0.9, seed=7)["answer"] for _ in range(2)
     ]
 
     assert greedy[0] == greedy[1]

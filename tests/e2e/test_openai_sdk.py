@@ -7,8 +7,8 @@ import openai
 from tests.server import ADMIN_KEY
 
 
-def test_file_search_from_upload_to_a_cited_answer(server):
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=ADMIN_KEY, max_retries=0, timeout=120) as client:
+def test_file_search_from_upload_to_a_cited_answer(generating):
+    with openai.OpenAI(base_url=f"{generating.url}/v1", api_key=ADMIN_KEY, max_retries=0, timeout=120) as client:
         store = client.vector_stores.create(name="sdk")
         file = client.vector_stores.files.upload_and_poll(
             vector_store_id=store.id, file=("lindau.txt", b"The harbour of Lindau was finished in 1856 by engineers.")

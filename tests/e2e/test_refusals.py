@@ -127,15 +127,15 @@ def test_a_bad_parameter_is_422_and_names_the_field(server, change):
     assert next(iter(change)) in str(body) or "$where" in body["detail"]
 
 
-def test_c9_a_question_longer_than_the_context_window_is_422_with_the_counts(server):
-    body = refused(server.http.post("/v1/ask", json={"question": "why " * 20_000}), 422, "context-length-exceeded")
+def test_c9_a_question_longer_than_the_context_window_is_422_with_the_counts(generating):
+    body = refused(generating.http.post("/v1/ask", json={"question": "why " * 20_000}), 422, "context-length-exceeded")
 
     assert body["prompt_tokens"] > body["context_window"] == 8192
 
 
-def test_c9_more_output_than_the_window_holds_is_422(server):
+def test_c9_more_output_than_the_window_holds_is_422(generating):
     refused(
-        server.http.post("/v1/ask", json={"question": "Why?", "max_output_tokens": 9000}),
+        generating.http.post("/v1/ask", json={"question": "Why?", "max_output_tokens": 9000}),
         422,
         "context-length-exceeded",
     )

@@ -99,6 +99,29 @@ class HashingEmbedder:
         return vector
 
 
+class TopicEmbedder(HashingEmbedder):
+    """Embeds questions near to all documents where they have one of the given words, else far from them."""
+
+    def __init__(self, *words: str, max_tokens: int = 64) -> None:
+        super().__init__(max_tokens=max_tokens)
+        self._words = words
+
+    def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
+        rows = super().embed_documents(texts, on_batch=on_batch)
+        return np.stack([_beside(row, 1.0) for row in rows]) if texts else rows
+
+    def embed_query(self, text: str) -> Vectors:
+        near = any(word in text for word in self._words)
+        return _beside(super().embed_query(text), 1.0 if near else -1.0)
+
+
+def _beside(vector: Vectors, side: float) -> Vectors:
+    """The vector turned half to one side of the last axis."""
+    rest = vector[:-1] / np.linalg.norm(vector[:-1])
+    turned: Vectors = (np.append(rest, side) / np.sqrt(2)).astype(np.float32)
+    return turned
+
+
 class MemoryStore:
     """Implements `ChunkStore` and `LexicalIndex` over a dictionary; one tenant and one metadata a chunk."""
 

@@ -14,9 +14,12 @@ from retrieval.span_model import (
     QUESTION_TOKENS,
     WINDOW_TOKENS,
     SpanModel,
+    Window,
     best_span,
+    best_spans,
     windows_of,
 )
+from retrieval.types import Span
 from tests.retrieval.reader_folder import SPECIAL, build_base, tokenizer
 
 # Every character is a token, so that texts of many tokens are short.
@@ -122,6 +125,76 @@ def test_a_span_is_no_longer_than_an_answer():
     start, end, _ = best_span(starts, ends)
 
     assert end - start < MOST_ANSWER_TOKENS
+
+
+def scored(window: Window, data: st.DataObject) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores of the tokens of a window as the model gives them: very low outside the passage, place 0 excepted."""
+    size, passage = len(window.ids), range(window.first, window.first + len(window.offsets))
+    drawn = data.draw(st.lists(st.tuples(scores, scores), min_size=size, max_size=size))
+    pairs = [pair if place == 0 or place in passage else (-10_000, -10_000) for place, pair in enumerate(drawn)]
+    starts, ends = torch.tensor(pairs, dtype=torch.float32).T
+    return starts, ends
+
+
+few_words = st.lists(words, min_size=1, max_size=12).map(" ".join)
+
+
+@settings(deadline=None, max_examples=60)
+@given(passage=few_words, data=st.data())
+def test_the_best_span_of_a_piece_that_is_the_whole_passage_is_the_best_of_all(passage, data):
+    (window,) = windows_of(TOKENIZER, "who", passage)
+    starts, ends = scored(window, data)
+
+    assert best_spans(starts, ends, window, [Span(0, len(passage))]) == [best_span(starts, ends)]
+
+
+@settings(deadline=None, max_examples=60)
+@given(passage=few_words, data=st.data())
+def test_the_best_span_of_a_piece_is_the_one_a_search_through_its_tokens_finds(passage, data):
+    (window,) = windows_of(TOKENIZER, "who", passage)
+    starts, ends = scored(window, data)
+    bounds = st.tuples(st.integers(0, len(passage)), st.integers(0, len(passage))).map(sorted)
+    pieces = [Span(*pair) for pair in data.draw(st.lists(bounds, max_size=5))]
+
+    found = best_spans(starts, ends, window, pieces)
+
+    assert len(found) == len(pieces)
+    for piece, best in zip(pieces, found, strict=True):
+        inside = [
+            window.first + place
+            for place, (start, end) in enumerate(window.offsets)
+            if piece.start_char <= start and end <= piece.end_char
+        ]
+        spans = [(a, b) for a in inside for b in inside if a <= b < a + MOST_ANSWER_TOKENS]
+        if best is None:
+            assert not spans
+            continue
+        first, last, margin = best
+        assert (first, last) in spans
+        greatest = max(float(starts[a] + ends[b]) for a, b in spans)
+        assert float(starts[first] + ends[last]) == greatest
+        assert margin == greatest - float(starts[0] + ends[0])
+
+
+def test_a_word_that_a_piece_cuts_is_not_in_it():
+    (window,) = windows_of(TOKENIZER, "who", "a b c")
+    starts = ends = torch.zeros(len(window.ids))
+
+    assert best_spans(starts, ends, window, [Span(1, 2), Span(2, 2), Span(3, 4)]) == [None, None, None]
+    assert best_spans(starts, ends, window, []) == []
+    ((first, last, _),) = [best for best in best_spans(starts, ends, window, [Span(1, 4)]) if best]
+    assert first == last == window.first + 1
+
+
+def test_a_span_of_a_piece_is_no_longer_than_an_answer():
+    passage = "a " * 100
+    (window,) = windows_of(TOKENIZER, "who", passage)
+    starts, ends = torch.zeros(len(window.ids)), torch.zeros(len(window.ids))
+    starts[window.first + 5] = ends[window.first + 5 + MOST_ANSWER_TOKENS] = 10
+
+    ((first, last, _),) = [best for best in best_spans(starts, ends, window, [Span(0, len(passage))]) if best]
+
+    assert last - first < MOST_ANSWER_TOKENS
 
 
 @pytest.fixture(scope="module")

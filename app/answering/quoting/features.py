@@ -1,7 +1,7 @@
-"""Computes the features by which a sentence of the sources is scored as an answer to a question.
+"""Computes the features by which a quotable unit of the sources is scored as an answer to a question.
 
 `retrieval.relevance` weighs sentences to decide what a model reads. These features select the few that are shown as
-the answer, so they also compare the words and the kind of answer that is asked for.
+the answer, so they also compare the kind of answer that is asked for, and the words that the span reader found.
 """
 
 import re
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.answering.question_kind import Kind, kind_asked
+from app.answering.quoting.candidates import Candidate, passage_text
 from retrieval.relevance import overlap, term_weights
-from retrieval.sentences import unit_spans
-from retrieval.types import Source, Span
+from retrieval.types import Source
 from retrieval.words import terms
 
 _NUMBER = re.compile(
@@ -29,65 +29,61 @@ _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z][\w'’.-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of a source: `text` is exactly the document version's characters at `span`."""
-
-    source: Source
-    span: Span
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Features:
-    """The features of a sentence and a question.
+    """The features of a candidate and a question that need no embedding of the candidate.
 
     Attributes:
-        rank: Rank of the sentence's source in the search, 0 is best.
-        share: Share of the question's term weight that the sentence holds, in [0, 1].
-        lead: How far `share` lies behind the largest of any sentence, in [0, 1].
-        fits: 1 when the sentence holds the kind of answer that is asked for, -1 when it does not, 0 when no kind is
+        rank: Rank of the candidate's source in the search, 0 is best.
+        closeness: Cosine similarity of the source's best hit and the question, 0 for a hit of the keyword search alone.
+        share: Share of the question's term weight that the candidate holds, in [0, 1].
+        covered: As `share`, of the whole passage around the candidate, its headings and its document's title.
+        lead: How far `share` lies behind the largest of any candidate, in [0, 1].
+        fits: 1 when the candidate holds the kind of answer that is asked for, -1 when it does not, 0 when no kind is
             asked for.
+        heading: 1 for a heading without the text below it, else 0.
+        margin: Log-odds of the candidate's best words against "no answer", by the span reader; 0 where it did not read.
+        margin_lead: How far `margin` lies behind the largest of any candidate, at least 0.
     """
 
     rank: int
+    closeness: float
     share: float
+    covered: float
     lead: float
     fits: float
+    heading: float = 0.0
+    margin: float = 0.0
+    margin_lead: float = 0.0
 
 
-def sentences_of(sources: Sequence[Source]) -> tuple[Sentence, ...]:
-    """The sentences that the sources show, in reading order, without the headings of their own chunk."""
-    found = []
-    for source in sources:
-        chunk = source.hit.chunk
-        headings = {heading.casefold() for heading in chunk.heading_path}
-        for kept in source.spans:
-            shown = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
-            for start, end in unit_spans(shown):
-                text = shown[start:end]
-                if text.lstrip("#").strip().casefold() not in headings:
-                    found.append(Sentence(source, Span(kept.start_char + start, kept.start_char + end), text))
-    return tuple(found)
-
-
-def features_of(question: str, sentences: Sequence[Sentence]) -> list[Features]:
-    """The features of each sentence, in the order of `sentences`."""
-    found = [terms(sentence.text) for sentence in sentences]
+def features_of(
+    question: str, candidates: Sequence[Candidate], margins: Sequence[float] | None = None
+) -> list[Features]:
+    """The features of each candidate, in the order of `candidates`; `margins` are the span reader's, if it read."""
+    found = [terms(candidate.core_text) for candidate in candidates]
     weights = term_weights(question, found)
     total = sum(weights.values()) or 1.0
-    shares = [overlap(weights, of_sentence) / total for of_sentence in found]
+    shares = [overlap(weights, of_candidate) / total for of_candidate in found]
     best = max(shares, default=0.0)
-    numbers = {sentence.source.number: sentence.source for sentence in sentences}
+    passages = [passage_text(candidate) for candidate in candidates]
+    read = [0.0] * len(candidates) if margins is None else list(margins)
+    largest = max(read, default=0.0)
+    numbers = {candidate.source.number: candidate.source for candidate in candidates}
     ranks = _ranks(list(numbers.values()))
     kind, asked = kind_asked(question), question.casefold()
     return [
         Features(
-            rank=ranks[sentence.source.number],
+            rank=ranks[candidate.source.number],
+            closeness=candidate.source.hit.scores.dense or 0.0,
             share=share,
+            covered=overlap(weights, terms(passage)) / total,
             lead=best - share,
-            fits=0.0 if kind is None else 1.0 if _holds(kind, sentence.text, asked) else -1.0,
+            fits=0.0 if kind is None else 1.0 if _holds(kind, candidate.core_text, asked) else -1.0,
+            heading=float(candidate.heading),
+            margin=margin,
+            margin_lead=largest - margin,
         )
-        for sentence, share in zip(sentences, shares, strict=True)
+        for candidate, share, passage, margin in zip(candidates, shares, passages, read, strict=True)
     ]
 
 

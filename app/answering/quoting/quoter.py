@@ -1,91 +1,79 @@
-"""Selects the sentences of the sources that answer a question, and meters the embedder's tokens."""
+"""Selects the parts of the sources that answer a question, and meters the models that read them."""
 
-from collections.abc import Set
 from contextlib import AbstractContextManager
 
 from app.answering.calls import CallNumber
-from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT
-from app.answering.locator import Located
 from app.answering.question import Question
-from app.answering.quoting.selection import THRESHOLD, Selection, SentenceSelector
-from app.errors import InvalidRequest, UnsupportedParameter
+from app.answering.quoting.selection import ANSWERED, NEAREST, Metering, QuoteSelector, Selection
 from app.types import Operation
 from app.usage.ledger.ledger import Ledger
-from retrieval.ports import Embedder
+from retrieval.ports import Embedder, SpanReader
 from retrieval.types import Context
-
-CALLS = frozenset({CallNumber.ANSWER, CallNumber.FIND_SENTENCES, CallNumber.QUOTE_AFTER_ANSWER})
-"""The calls a quoter can make."""
 
 
 class Quoter:
-    """Quotes sentences of the sources: as the answer, as pointers for the model, or behind an unverified answer.
+    """Selects quotes from sources. One instance serves every request.
 
-    One instance serves every request. `calls` are those of `CALLS` that this server uses:
-
-    - ANSWER: quotes are the answer, and no language model is served;
-    - FIND_SENTENCES: the prompt points the model at the likeliest sentences;
-    - QUOTE_AFTER_ANSWER: quotes follow a model's answer of which nothing is verified.
+    Its selection is the answer where quotes answer; where a language model answers, it points the model at the
+    likeliest words, tells how likely the question is answered, and follows answers of which nothing is verified.
 
     Example:
-        >>> quoter = Quoter(embedder=embedder, ledger=ledger, calls={CallNumber.ANSWER})
-        >>> selection = quoter.select(question, context, located=None, call=CallNumber.ANSWER)
-        >>> [quote.text for quote in selection.quotes]
-        ['The plant in Oslo closed on 4 May after a fire.']
+        >>> quoter = Quoter(embedder=embedder, reader=reader, ledger=ledger)
+        >>> selection = quoter.select(question, context)
+        >>> selection.outcome, [quote.text for quote in selection.quotes]
+        ('answered', ['The plant in Oslo closed on 4 May after a fire.'])
     """
 
-    def __init__(self, *, embedder: Embedder, ledger: Ledger, calls: Set[CallNumber]) -> None:
-        assert calls <= CALLS, "a quoter makes no other calls"
-        self.calls = frozenset(calls)
-        self._selector = SentenceSelector(embedder)
+    def __init__(self, *, embedder: Embedder, ledger: Ledger, reader: SpanReader | None = None) -> None:
+        """Without a reader, words and the embedder decide alone."""
+        self._selector = QuoteSelector(embedder, reader)
         self._embedder = embedder
+        self._reader = reader
         self._ledger = ledger
 
-    def check(self, question: Question) -> None:
-        """Check that quotes can be the answer to `question`, before anything is spent.
-
-        Raises:
-            InvalidRequest: It needs an answer without sources, or a JSON document that quotes cannot fill.
-            UnsupportedParameter: It needs log probabilities.
-        """
-        if question.on_no_evidence == "answer":
-            raise InvalidRequest(
-                "on_no_evidence: this server has no language model and answers from documents alone; use refuse.",
-                param="on_no_evidence",
-            )
-        if question.sampling.logprobs is not None:
-            raise UnsupportedParameter(
-                "logprobs: this server has no language model, and quotes have no probabilities.",
-                param="logprobs",
-            )
-        if question.json_schema not in {None, ANSWER_SCHEMA, ANY_OBJECT}:
-            raise InvalidRequest(
-                "This server has no language model and cannot fill a JSON schema; leave it out to get the answer "
-                "and the numbers of its sources.",
-                param="json_schema" if question.endpoint == "ask" else "response_format",
-            )
-
-    def select(self, question: Question, context: Context, located: Located | None, *, call: CallNumber) -> Selection:
-        """The sentences of `context` that answer `question`.
+    def select(self, question: Question, context: Context, *, abstention: float | None = None) -> Selection:
+        """The parts of `context` that answer `question`, and whether they do.
 
         Args:
-            question: As it was asked. Its `abstention_threshold` sets the least score that is quoted, but not for
-                pointers (FIND_SENTENCES), which refuse nothing.
+            question: As it was asked, or rewritten to stand alone; its principal pays.
             context: The sources presented.
-            located: The span reader's findings in them, None where it did not read; see `SentenceSelector.select`.
-            call: Which call is written to the ledger; one of `calls`.
+            abstention: The probability of there being no answer from which on the question is refused; None takes the
+                thresholds of `app.answering.quoting.selection`.
 
         Raises:
-            BudgetExceeded: Nothing is left for the call.
-            StoreUnavailable, StorageFull: The call could not be written to the ledger, and was not made.
+            BudgetExceeded: Nothing is left for a call.
+            StoreUnavailable, StorageFull: A call could not be written to the ledger, and was not made.
         """
-        assert call in self.calls, "the server does not use this call"
-        asked = None if call is CallNumber.FIND_SENTENCES else question.abstention_threshold
+        answered = ANSWERED if abstention is None else 1 - abstention
+        return self._selector.select(
+            question.text,
+            context,
+            answered=answered,
+            nearest=min(NEAREST, answered),
+            reading=self._reading(question),
+            embedding=self._embedding(question),
+        )
+
+    def _reading(self, question: Question) -> Metering:
+        def metering(tokens: int) -> AbstractContextManager[object]:
+            assert self._reader is not None, "only a reader reads"
+            reservation = question.reservation(
+                call=CallNumber.READ,
+                operation=Operation.JUDGE,
+                model=self._reader.model,
+                tokenizer_revision=self._reader.revision,
+                input_tokens=tokens,
+            )
+            return self._ledger.metered(reservation)
+
+        return metering
+
+    def _embedding(self, question: Question) -> Metering:
         info = self._embedder.info
 
         def metering(tokens: int) -> AbstractContextManager[object]:
             reservation = question.reservation(
-                call=call,
+                call=CallNumber.FIND_QUOTES,
                 operation=Operation.EMBED_QUERY,
                 model=info.model,
                 tokenizer_revision=info.revision,
@@ -93,6 +81,4 @@ class Quoter:
             )
             return self._ledger.metered(reservation)
 
-        return self._selector.select(
-            question.text, context, located, threshold=THRESHOLD if asked is None else 1 - asked, metering=metering
-        )
+        return metering

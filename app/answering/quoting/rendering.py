@@ -1,8 +1,10 @@
-"""Writes quoted sentences as the text of an answer, each with its footnote, in the format asked for."""
+"""Writes selected quotes as the text of an answer: a lead where a few words answer, and the quotes with footnotes."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from app.answering.answer import QuotedSpan
 from app.answering.citation import Citation, Pages
 from app.answering.formats import Format, json_answer
 from app.answering.plain_text import PlainText
@@ -11,55 +13,105 @@ from retrieval.footnote_numbers import marker as marker_of
 from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span
 
+MOST_LEAD_CHARS = 120
+"""The longest words that lead an answer; longer ones are marked in their quote alone."""
+
 _BREAK = re.compile(r"[ \t]*[\r\n\v\f\x85\u2028\u2029]\s*")
+# A line break that stays one: before an item of a list, and between the rows of a table.
+_LINE = re.compile(
+    r"(?<=[:|])\s*\n\s*|\s*\n\s*(?=\||(?:[-*•‣▪◦–+]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s)|\s*\n\s*(?=[^\n|]*\|)"
+)
+_HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.M)
 _OPENS_SOURCES = ', "sources": ['
 
 
-def quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """The text of an answer by quotes. Offsets count from the beginning of `text`.
+
+    Attributes:
+        text: The lead and the quotes, with their markers.
+        citations: The footnotes, in the order of their markers.
+        quoted: The quotes, likeliest first, with the words that answer.
+        lead: The words that lead, without their marker; None without a lead.
+    """
+
+    text: str
+    citations: tuple[Citation, ...]
+    quoted: tuple[QuotedSpan, ...] = ()
+    lead: Span | None = None
+
+
+def lead_words(quote: Quote) -> str:
+    """The highlighted words of a quote in one line, "" where there are none or too many to lead an answer."""
+    line = " ".join(_shown(quote.words, form="text").split())
+    return line if len(line) <= MOST_LEAD_CHARS else ""
+
+
+def quotation(
+    quotes: Sequence[Quote], *, form: Format, pages: Pages, lead: bool = False, opening: str = ""
+) -> Quotation:
     """The text of an answer by quotes, and its footnotes.
 
-    A sentence is shown in one line and without its own markers; its footnote cites it exactly as in the
-    document. In JSON (`formats.answer_schema`) a footnote is placed at the source's number in `sources`.
+    In Markdown each quote is a block quotation, in plain text a line in quotation marks. A quote is shown without its
+    own markers, and with line breaks only before items of lists and between rows of tables; its footnote cites it
+    exactly as in the document. In JSON (`formats.answer_schema`) the answer is the lead, else the quotes in one
+    line, and a footnote is placed at the source's number in `sources`.
 
     Args:
-        quotes: In reading order, at least one.
-        form: "text" removes Markdown from the sentences.
+        quotes: Likeliest first, at least one.
+        form: "text" removes Markdown from the quotes.
         pages: Page tables of documents with sources across pages.
+        lead: Whether the highlighted words of the first quote lead the answer.
+        opening: A sentence before the quotes.
     """
     assert quotes, "a refusal quotes nothing"
-    shown = [_shown(quote.text, form=form) for quote in quotes]
+    words = lead_words(quotes[0]) if lead else ""
     if form == "json":
-        return _json(quotes, " ".join(shown), pages)
-    return _marked(quotes, shown, between=" ", pages=pages)
+        return _json(quotes, words, pages)
+    text = ""
+    citations: list[Citation] = []
+    quoted: list[QuotedSpan] = []
+    led: Span | None = None
+    if words:
+        text = words if form == "text" else f"**{words}**"
+        at = 0 if form == "text" else len("**")
+        led = Span(at, at + len(words))
+        text, citation = _marked(text, quotes[0], pages)
+        citations.append(citation)
+    elif opening:
+        text = opening
+    for quote in quotes:
+        if text:
+            text += ("\n>\n" if quoted else "\n\n") if form == "markdown" else "\n"
+        text += "> " if form == "markdown" else "“"
+        shown = _shown(quote.text, form=form)
+        if form == "markdown":
+            shown = shown.replace("\n", "\n> ")
+        at = len(text)
+        quoted.append(
+            QuotedSpan(
+                at,
+                at + len(shown),
+                quote.score,
+                tuple(Span(at + one.start_char, at + one.end_char) for one in _highlights(quote, shown, form=form)),
+            )
+        )
+        text += shown if form == "markdown" else f"{shown}”"
+        text, citation = _marked(text, quote, pages)
+        citations.append(citation)
+    return Quotation(text, tuple(citations), tuple(quoted), led)
 
 
-def block_quotation(quotes: Sequence[Quote], *, form: Format, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
-    """The text of quotes that follow a model's answer, and its footnotes.
-
-    Each quote is a Markdown block quotation, or in plain text a line in quotation marks. The arguments are those of
-    `quotation`, except that `form` must not be "json".
-    """
-    assert quotes, "there is something to quote"
-    assert form != "json", "text after a JSON document would break it"
-    shown = [_shown(quote.text, form=form) for quote in quotes]
-    if form == "text":
-        return _marked(quotes, [f"“{sentence}”" for sentence in shown], between="\n", pages=pages)
-    return _marked(quotes, [f"> {sentence}" for sentence in shown], between="\n>\n", pages=pages)
+def _marked(text: str, quote: Quote, pages: Pages) -> tuple[str, Citation]:
+    """`text` with the marker of a quote behind it, and the footnote."""
+    marker = marker_of(quote.source.number)
+    at = len(text) + 1
+    return f"{text} {marker}", _citation(quote, Span(at, at + len(marker)), pages)
 
 
-def _marked(
-    quotes: Sequence[Quote], shown: Sequence[str], *, between: str, pages: Pages
-) -> tuple[str, tuple[Citation, ...]]:
-    text, citations = "", []
-    for quote, sentence in zip(quotes, shown, strict=True):
-        text += f"{between if text else ''}{sentence} "
-        marker = marker_of(quote.source.number)
-        citations.append(_citation(quote, Span(len(text), len(text) + len(marker)), pages))
-        text += marker
-    return text, tuple(citations)
-
-
-def _json(quotes: Sequence[Quote], answer: str, pages: Pages) -> tuple[str, tuple[Citation, ...]]:
+def _json(quotes: Sequence[Quote], words: str, pages: Pages) -> Quotation:
+    answer = words or " ".join(_shown(quote.text, form="json") for quote in quotes)
     numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
     text = json_answer(answer, numbers)
     at = text.rindex(_OPENS_SOURCES) + len(_OPENS_SOURCES)
@@ -67,17 +119,47 @@ def _json(quotes: Sequence[Quote], answer: str, pages: Pages) -> tuple[str, tupl
     for number in numbers:
         places[number] = Span(at, at + len(str(number)))
         at += len(f"{number}, ")
-    return text, tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes)
+    return Quotation(text, tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes))
 
 
 def _shown(text: str, *, form: Format) -> str:
-    line = without_markers(_BREAK.sub(" ", text))
+    text = _HEADING_MARK.sub("", text)
+    lines = _LINE.split(text) if form != "json" else [text]
+    shown = [_BREAK.sub(" ", without_markers(line)).strip() for line in lines]
     if form == "text":
-        writer = PlainText()
-        line = writer.feed(line) + writer.finish()
-    return line.strip()
+        shown = [_plain(line) for line in shown]
+    return "\n".join(line for line in shown if line)
+
+
+def _plain(line: str) -> str:
+    writer = PlainText()
+    return (writer.feed(line) + writer.finish()).strip()
+
+
+def _highlights(quote: Quote, shown: str, *, form: Format) -> list[Span]:
+    """Where the highlighted words of a quote are in its shown text: the occurrence that they are in the document."""
+    words = _shown(quote.words, form=form).replace("\n", "\n> " if form == "markdown" else "\n")
+    if not words or quote.highlight is None:
+        return []
+    before = _shown(quote.text[: quote.highlight.start_char - quote.span.start_char], form=form)
+    found = [match.start() for match in re.finditer(f"(?={re.escape(words)})", shown)]
+    earlier = sum(1 for _ in re.finditer(f"(?={re.escape(words)})", before))
+    return [Span(at, at + len(words)) for at in found[min(earlier, len(found) - 1) :][:1]]
 
 
 def _citation(quote: Quote, marker: Span, pages: Pages) -> Citation:
     """A quote equals the passage it cites, so its support is 1."""
-    return Citation.of(quote.source, quote.span, marker=marker, support=1.0, origin="attributed", pages=pages)
+    return Citation.of(
+        quote.source,
+        quote.span,
+        marker=marker,
+        support=1.0,
+        origin="attributed",
+        pages=pages,
+        answers=quote.score,
+    )
+
+
+def unconfirmed(quoted: Quotation) -> Quotation:
+    """The same quotation with footnotes that are not verified, for quotes that may not answer the question."""
+    return replace(quoted, citations=tuple(replace(one, verified=False) for one in quoted.citations))

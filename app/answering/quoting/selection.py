@@ -1,223 +1,303 @@
-"""Selects the sentences of the sources that answer a question, without a language model.
+"""Selects the parts of the sources that answer a question, and decides whether they do: without a language model.
 
-A sentence's score is a logistic regression over its `features` and over the cosine similarity of sentence and question.
-Only the sentences that are promising by their words are embedded: an answer costs a few hundred embedder tokens.
+The span reader reads every candidate, the embedder those that are promising by then; both give one probability
+(`app.answering.quoting.score`). An answer costs a few hundred embedder tokens and what the reader reads.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from math import exp, log1p
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from app.answering.locator import AnswerSpan, Located
-from app.answering.quoting.features import Features, Sentence, features_of, sentences_of
-from retrieval.ports import Embedder
+from app.answering.language import is_english
+from app.answering.question_kind import asks_for_words, kind_asked
+from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, passages_of
+from app.answering.quoting.features import features_of
+from app.answering.quoting.score import (
+    CERTAIN_WITH_READER,
+    CERTAIN_WITHOUT_READER,
+    WITH_READER,
+    WITHOUT_READER,
+    certainty,
+    logit,
+    probability,
+    promise,
+    values,
+)
+from retrieval.ports import Embedder, SpanReader
 from retrieval.types import Context, Source, Span
 
-THRESHOLD = 0.15
-"""Least score that is quoted.
+ANSWERED = 0.3
+"""Least probability of the best quote with which the question counts as answered."""
 
-On training questions it refuses 11 % of the answerable ones (4 % of those it would answer correctly), 48 % where
-the passage that answers is missing, and 83 % where no passage is about the question.
-"""
+NEAREST = 0.07
+"""Least probability of the best quote with which quotes are shown at all; below it the question is refused."""
 
-NEARLY = 0.5  # share of the best score that another sentence needs to be quoted as well
+LEADS = 0.5
+"""Least probability of the best quote with which marked words of the kind that is asked for lead the answer."""
+
+CLEAR = 0.8
+"""From this probability of the best quote on, others are shown only where they are nearly as likely."""
+
+_NEARLY, _AT_ALL = 0.4, 0.1  # share of the best probability that another quote needs, of a clear one and of any other
 MOST_QUOTED = 3
 MOST_EMBEDDED = 12
+_UNREAD = -12.0  # margin of a candidate that holds no words to read
 
-# Fitted with passages that answer, passages of the same collection that do not, and passages of another one, over
-# 100 questions each of SQuADShifts (new Wikipedia), Natural Questions and HotpotQA, the sets counting the same.
-_BIAS, _RANK, _SHARE, _LEAD, _FITS, _COSINE, _BEHIND = -5.45, -0.72, 3.05, -2.94, 0.45, 6.24, -1.75
-
-
-def score_by_words(features: Features) -> float:
-    """The part of the logit that needs no embedding of the sentence.
-
-    The feature `lead` is left out: with it, more of the sentences that answer are missed.
-    """
-    return _RANK * log1p(features.rank) + _SHARE * features.share + _FITS * features.fits
-
-
-def score(features: Sequence[Features], cosines: Sequence[float]) -> list[float]:
-    """Probability in (0, 1) of each sentence to hold the answer; `cosines` are those of sentence and question."""
-    best = max(cosines, default=0.0)
-    return [
-        _logistic(
-            _BIAS
-            + score_by_words(of_sentence)
-            + _LEAD * of_sentence.lead
-            + _COSINE * cosine
-            + _BEHIND * (best - cosine)
-        )
-        for of_sentence, cosine in zip(features, cosines, strict=True)
-    ]
-
-
-def _logistic(logit: float) -> float:
-    return 1 / (1 + exp(-logit))
+Outcome: TypeAlias = Literal["answered", "unsure", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence that answers: `text` is exactly the document version's characters at `span`.
+    """A part of a source that may answer: `text` is exactly the document version's characters at `span`.
 
-    `score` is the probability in (0, 1) that it holds the answer.
+    `score` is the probability in (0, 1) that it answers the question. `highlight` are the characters of the document
+    that the span reader takes for the answer, inside `span`.
     """
 
     source: Source
     span: Span
     text: str
     score: float
+    highlight: Span | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The sentences to embed, in reading order, and the tokens the embedder reads for them and the question."""
-
-    question: str
-    sentences: tuple[Sentence, ...]
-    features: tuple[Features, ...]
-    tokens: int
+    @property
+    def words(self) -> str:
+        """The text of the highlight, "" without one."""
+        if self.highlight is None:
+            return ""
+        at = self.span.start_char
+        return self.text[self.highlight.start_char - at : self.highlight.end_char - at]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The quotes that answer a question.
+    """The quotes for a question, and the decision.
 
     Attributes:
-        quotes: In reading order; none where the sources do not hold the answer.
-        score: The best sentence's, quoted or not; 0 where there was none.
-        threshold: The least score that is quoted.
+        quotes: Likeliest first; none where the question is refused.
+        score: The best candidate's probability, quoted or not; 0 where there was none.
+        outcome: "answered", "unsure" (the quotes are the nearest passages and may not answer) or "refused".
         tokens: Number of tokens the embedder read.
+        read_tokens: Number of tokens the span reader read.
+        threshold: The probability from which on the question counts as answered.
+        probabilities: Source number, characters and probability of every candidate that was scored.
     """
 
     quotes: tuple[Quote, ...]
     score: float
-    threshold: float
-    tokens: int
+    outcome: Outcome
+    tokens: int = 0
+    read_tokens: int = 0
+    threshold: float = ANSWERED
+    probabilities: tuple[tuple[int, Span, float], ...] = ()
 
     @property
-    def likeliest_first(self) -> tuple[Quote, ...]:
-        """The quotes by falling score."""
-        return tuple(sorted(self.quotes, key=lambda quote: -quote.score))
+    def decides(self) -> bool:
+        """Whether the span reader has read the sources, so that a refusal needs no language model."""
+        return self.read_tokens > 0
 
-    def as_pointers(self) -> Located:
-        """The quotes as a pointer for a language model. It refuses nothing: sentences are no proof of an answer."""
-        spans = tuple(AnswerSpan(quote.source, quote.span, quote.text, quote.score) for quote in self.likeliest_first)
-        return Located(spans, self.threshold, self.tokens, decides=False)
+    def again(self) -> "Selection":
+        """The same selection for a further answer, which costs nothing more."""
+        return replace(self, tokens=0, read_tokens=0)
+
+    def answers(self, cited: Iterable[tuple[int, Span]]) -> float:
+        """The probability that an answer which cites these passages answers: the likeliest candidate's among them.
+
+        Args:
+            cited: Source numbers, and characters of their documents.
+        """
+        return max(
+            (
+                score
+                for number, span in cited
+                for candidate, characters, score in self.probabilities
+                if number == candidate
+                and characters.start_char < span.end_char
+                and span.start_char < characters.end_char
+            ),
+            default=0.0,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The candidates that were embedded, in reading order.
+
+    Attributes:
+        candidates: The candidates.
+        values: For each the values by which it is scored (`app.answering.quoting.score`).
+        highlights: For each the words that the span reader takes for the answer, None without any.
+        tokens: Number of tokens the embedder read.
+        read_tokens: Number of tokens the span reader read; 0 where it did not read.
+    """
+
+    candidates: tuple[Candidate, ...]
+    values: tuple[Mapping[str, float], ...]
+    highlights: tuple[Span | None, ...]
+    tokens: int = 0
+    read_tokens: int = 0
 
 
 Metering = Callable[[int], AbstractContextManager[object]]
-"""Meters the embedder's call that runs inside it; the argument is the tokens the call reads."""
+"""Meters the call that runs inside it; the argument is the number of tokens that the call reads."""
 
 
-class SentenceSelector:
-    """Selects sentences that answer questions. Safe to call from several threads.
+def unmetered(_tokens: int) -> AbstractContextManager[object]:
+    """Meters nothing, for measurements."""
+    return nullcontext()
+
+
+class QuoteSelector:
+    """Selects quotes that answer questions. Safe to call from several threads.
 
     Example:
-        >>> selection = SentenceSelector(embedder).select("When was the plant closed?", context, None)
-        >>> [quote.text for quote in selection.quotes]
-        ['The plant in Oslo closed on 4 May after a fire.']
+        >>> selection = QuoteSelector(embedder, reader).select("When was the plant closed?", context)
+        >>> selection.outcome, [quote.text for quote in selection.quotes]
+        ('answered', ['The plant in Oslo closed on 4 May after a fire.'])
     """
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, reader: SpanReader | None = None) -> None:
+        """Without a reader, and for questions in a language it does not know, words and the embedder decide."""
         self._embedder = embedder
+        self._reader = reader
 
     def select(
         self,
         question: str,
         context: Context,
-        located: Located | None,
         *,
-        threshold: float = THRESHOLD,
-        metering: Metering = lambda _: nullcontext(),
+        answered: float = ANSWERED,
+        nearest: float = NEAREST,
+        reading: Metering = unmetered,
+        embedding: Metering = unmetered,
     ) -> Selection:
-        """The sentences of `context` that answer `question`.
+        """The parts of `context` that answer `question`, and whether they do.
 
         Args:
             question: Its text.
             context: The sources presented.
-            located: The span reader's findings, None where it did not read. The sentences around them are
-                selected and nothing is embedded; but where it found words in headings alone, which are not quoted,
-                the embedder decides.
-            threshold: The least score that is quoted.
-            metering: Surrounds the embedder's call, if one is made.
+            answered: The probability from which on the question is answered.
+            nearest: The probability from which on quotes are shown.
+            reading: Surrounds the span reader's call, if one is made.
+            embedding: Surrounds the embedder's call, if one is made.
         """
-        if located is not None:
-            pointed = _around(located, context)
-            nothing_found = located.decides and not located.likely
-            if pointed.quotes or nothing_found:
-                return pointed
-        candidates = self.candidates(question, context)
-        if not candidates.sentences:
-            return Selection((), score=0.0, threshold=threshold, tokens=0)
-        with metering(candidates.tokens):
-            return self._best(candidates, threshold=threshold)
+        found = self.judged(question, context, reading=reading, embedding=embedding)
+        if not found.candidates:
+            return Selection((), 0.0, "refused", threshold=answered)
+        weights, certain = WITHOUT_READER, CERTAIN_WITHOUT_READER
+        if found.read_tokens:
+            weights, certain = WITH_READER, CERTAIN_WITH_READER
+        logits = [logit(weights, of_candidate) for of_candidate in found.values]
+        best = certainty(certain, logits, found.values)
+        first = logits.index(max(logits))
+        scores = [best if place == first else min(best, probability(one)) for place, one in enumerate(logits)]
+        outcome: Outcome = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
+        return Selection(
+            () if outcome == "refused" else _quotes(found, scores, first=first),
+            best,
+            outcome,
+            tokens=found.tokens,
+            read_tokens=found.read_tokens,
+            threshold=answered,
+            probabilities=tuple(
+                (candidate.source.number, candidate.span, score)
+                for candidate, score in zip(found.candidates, scores, strict=True)
+            ),
+        )
 
-    def candidates(self, question: str, context: Context) -> Candidates:
-        """The sentences that `select` embeds, at most `MOST_EMBEDDED`; nothing is embedded yet."""
-        sentences = sentences_of(context.sources)
-        features = features_of(question, sentences)
-        ranked = sorted(range(len(sentences)), key=lambda place: (-score_by_words(features[place]), place))
+    def judged(
+        self, question: str, context: Context, *, reading: Metering = unmetered, embedding: Metering = unmetered
+    ) -> Judged:
+        """The most promising candidates of `context` with the values by which they are scored; see `select`."""
+        candidates = candidates_of(context.sources)
+        if not candidates:
+            return Judged((), (), ())
+        margins: list[float] | None = None
+        highlights: list[Span | None] = [None] * len(candidates)
+        read_tokens = 0
+        if self._reader is not None and is_english(question):
+            passages = passages_of(candidates)
+            read_tokens = self._reader.count_tokens(question, [passage.text for passage in passages])
+            with reading(read_tokens):
+                margins, highlights = _read(self._reader, question, passages, len(candidates))
+        features = features_of(question, candidates, margins)
+        ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
         chosen = sorted(ranked[:MOST_EMBEDDED])
-        texts = [_embedded_text(sentences[place]) for place in chosen]
+        texts = [_embedded_text(candidates[place]) for place in chosen]
         counted = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
         tokens = self._embedder.count_query(question) + self._embedder.count_documents(texts, counted=counted)
-        return Candidates(
-            question=question,
-            sentences=tuple(sentences[place] for place in chosen),
-            features=tuple(features[place] for place in chosen),
-            tokens=tokens if chosen else 0,
-        )
-
-    def _best(self, candidates: Candidates, *, threshold: float) -> Selection:
-        vectors = self._embedder.embed_documents([_embedded_text(sentence) for sentence in candidates.sentences])
-        cosines = [float(cosine) for cosine in vectors @ self._embedder.embed_query(candidates.question)]
-        scores = score(candidates.features, cosines)
-        best = max(scores)
-        quotes = _quotes(candidates.sentences, scores) if best >= threshold else ()
-        return Selection(quotes, score=best, threshold=threshold, tokens=candidates.tokens)
-
-
-def _embedded_text(sentence: Sentence) -> str:
-    """The sentence behind its innermost heading, which may name its subject."""
-    path = sentence.source.hit.chunk.heading_path
-    return f"{path[-1]}: {sentence.text}" if path else sentence.text
-
-
-def _around(located: Located, context: Context) -> Selection:
-    """The sentences that overlap spans of the span reader, each with their largest probability."""
-    sentences = sentences_of(context.sources)
-    scores = [
-        max(
-            (
-                span.probability
-                for span in located.spans
-                if span.source.number == sentence.source.number
-                and sentence.span.start_char < span.span.end_char
-                and span.span.start_char < sentence.span.end_char
+        with embedding(tokens):
+            vectors = self._embedder.embed_documents(texts)
+            cosines = [float(cosine) for cosine in vectors @ self._embedder.embed_query(question)]
+        best = max(cosines)
+        return Judged(
+            tuple(candidates[place] for place in chosen),
+            tuple(
+                values(features[place], cosine=cosine, best_cosine=best)
+                for place, cosine in zip(chosen, cosines, strict=True)
             ),
-            default=0.0,
+            tuple(highlights[place] for place in chosen),
+            tokens=tokens,
+            read_tokens=read_tokens,
         )
-        for sentence in sentences
-    ]
-    quotes = _quotes(sentences, scores) if located.likely and any(scores) else ()
-    return Selection(quotes, score=located.probability, threshold=located.threshold, tokens=0)
 
 
-def _quotes(sentences: Sequence[Sentence], scores: Sequence[float]) -> tuple[Quote, ...]:
-    """The best sentence and others nearly as good, each text once, at most `MOST_QUOTED`, in reading order."""
+def _read(
+    reader: SpanReader, question: str, passages: Sequence[ReadPassage], count: int
+) -> tuple[list[float], list[Span | None]]:
+    """The margin and the words of each candidate: its best piece's."""
+    margins = [_UNREAD] * count
+    words: list[Span | None] = [None] * count
+    pointers = reader.mark(question, [passage.text for passage in passages], [passage.pieces for passage in passages])
+    for passage, of_passage in zip(passages, pointers, strict=True):
+        for owner, piece, start, pointer in zip(
+            passage.owners, passage.pieces, passage.starts, of_passage, strict=True
+        ):
+            if pointer is not None and (words[owner] is None or pointer.margin > margins[owner]):
+                margins[owner] = pointer.margin
+                first = start + pointer.start - piece.start_char
+                words[owner] = Span(first, first + pointer.end - pointer.start)
+    return margins, words
+
+
+def leads(question: str, selection: Selection) -> bool:
+    """Whether the marked words of the likeliest quote lead the answer to a question.
+
+    They do where they are likely, and the question asks for a number, a time or a name, or they are very likely.
+    """
+    if selection.outcome != "answered" or not asks_for_words(question):
+        return False
+    return selection.score >= (LEADS if kind_asked(question) is not None else CLEAR)
+
+
+def _embedded_text(candidate: Candidate) -> str:
+    """The candidate behind its innermost heading, which may name its subject."""
+    path = candidate.source.hit.chunk.heading_path
+    return f"{path[-1]}: {candidate.core_text}" if path else candidate.core_text
+
+
+def _quotes(found: Judged, scores: Sequence[float], *, first: int) -> tuple[Quote, ...]:
+    """The likeliest candidate, at `first`, and others nearly as likely, no text twice and none inside another."""
     best = max(scores)
-    kept: list[int] = []
+    least = best * (_NEARLY if best >= CLEAR else _AT_ALL)
+    kept: list[Quote] = []
     texts: set[str] = set()
-    for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], place)):
-        if len(kept) == MOST_QUOTED or scores[place] < NEARLY * best or not scores[place]:
+    for place in sorted(range(len(scores)), key=lambda place: (-scores[place], place != first, place)):
+        if len(kept) == MOST_QUOTED or scores[place] < least:
             break
-        folded = " ".join(sentences[place].text.casefold().split())
-        if folded not in texts:
-            texts.add(folded)
-            kept.append(place)
-    return tuple(
-        Quote(sentences[place].source, sentences[place].span, sentences[place].text, scores[place])
-        for place in sorted(kept)
+        candidate = found.candidates[place]
+        folded = " ".join(candidate.text.casefold().split())
+        if folded in texts or any(_overlap(candidate, quote) for quote in kept):
+            continue
+        texts.add(folded)
+        kept.append(Quote(candidate.source, candidate.span, candidate.text, scores[place], found.highlights[place]))
+    return tuple(kept)
+
+
+def _overlap(candidate: Candidate, quote: Quote) -> bool:
+    return (
+        candidate.source.number == quote.source.number
+        and candidate.span.start_char < quote.span.end_char
+        and quote.span.start_char < candidate.span.end_char
     )

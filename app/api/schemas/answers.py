@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
 from app.answering.citation import Citation
 from app.answering.formats import Format
 from app.api.schemas.sampling import SamplingFields
@@ -12,6 +12,13 @@ from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
 from app.api.schemas.token_usage import UsageBody
 from retrieval.types import SearchMode, Span
+
+QUOTED_SPANS = (
+    "Text quoted word for word from the documents, not generated, likeliest first: the default answer, or quotations "
+    "after an answer of which nothing could be verified."
+)
+ANSWERS = "The probability in [0, 1] that the question is answered; null where nothing estimated it."
+LEAD = "The words at the beginning of the answer that answer the question, without their marker; null without any."
 
 
 class AskRequest(SamplingFields, Scoped):
@@ -98,13 +105,18 @@ class CitationBody(ResponseBody):
     end_char: int = Field(description="One past its last character.", examples=[10291])
     cited_text: str = Field(description="Exactly `content[start_char:end_char]` of that version.")
     verified: bool = Field(
-        description="Whether verification found that the passage supports the sentence: `support` reaches the "
-        "threshold, and the passage contains its numbers, dates and names and does not contradict it."
+        description="Whether the passage supports the sentence (`support` reaches its threshold, and the passage "
+        "contains the sentence's numbers, dates and names and does not contradict it), and the question is almost "
+        "certainly answered (`answers` reaches its threshold)."
     )
     support: float = Field(
         description="How well the passage supports the sentence, in [0, 1]: by shared words, by similarity of "
         "meaning, or by the verification model when one is configured.",
         examples=[0.93],
+    )
+    answers: float | None = Field(
+        description="The probability in [0, 1] that the passage answers the question; null where nothing estimated it.",
+        examples=[0.97],
     )
     origin: Literal["model", "attributed"] = Field(
         description="Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage."
@@ -126,6 +138,27 @@ class SpanBody(ResponseBody):
     def of(cls, span: Span) -> "SpanBody":
         """The body for a span."""
         return cls(start=span.start_char, end=span.end_char)
+
+
+class QuotedSpanBody(SpanBody):
+    """A range of characters of the answer that are quoted word for word from a document."""
+
+    answers: float | None = Field(
+        description="The probability in [0, 1] that the quote answers the question; null where nothing estimated it.",
+        examples=[0.97],
+    )
+    highlights: list[SpanBody] = Field(description="The characters of the answer, inside the quote, that answer.")
+
+    @classmethod
+    def of(cls, span: Span | QuotedSpan) -> "QuotedSpanBody":
+        """The body for a quoted span."""
+        assert isinstance(span, QuotedSpan), "only quotes have highlights"
+        return cls(
+            start=span.start_char,
+            end=span.end_char,
+            answers=span.answers,
+            highlights=[SpanBody.of(one) for one in span.highlights],
+        )
 
 
 class DroppedBody(ResponseBody):
@@ -214,7 +247,8 @@ class AnswerBody(ResponseBody):
     answered: bool = Field(description="False when the documents do not contain an answer.")
     reason: str | None = Field(
         description="Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), "
-        "`not_in_sources` (the model found no answer in the sources), `not_verified` (strict mode, and no sentence "
+        "`not_in_sources` (no answer was found in the sources), `unsure` (the answer quotes the nearest passages, "
+        "which may not answer the question), `not_verified` (strict mode, and no sentence "
         "could be verified), `dry_run` or `error`."
     )
     conversation_id: str | None = Field(description="The conversation that the question belongs to.", examples=[None])
@@ -227,10 +261,9 @@ class AnswerBody(ResponseBody):
     finish_reason: str = Field(description="stop, length, cancelled or error.", examples=["stop"])
     citations: list[CitationBody] = Field(description="Footnotes, in the order of their markers.")
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
-    quoted_spans: list[SpanBody] = Field(
-        description="Text quoted word for word from the documents, not generated: the whole answer when no language "
-        "model is configured, or the quotations after an answer that could not be verified."
-    )
+    quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
+    answers: float | None = Field(description=ANSWERS, examples=[0.97])
+    lead: SpanBody | None = Field(description=LEAD, examples=[None])
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
     sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
     usage: UsageBody = Field(description="Token usage and cost.")
@@ -253,7 +286,9 @@ class AnswerBody(ResponseBody):
             finish_reason=answer.finish_reason,
             citations=[CitationBody.of(citation) for citation in answer.citations],
             uncited_spans=[SpanBody.of(span) for span in answer.uncited],
-            quoted_spans=[SpanBody.of(span) for span in answer.quoted],
+            quoted_spans=[QuotedSpanBody.of(span) for span in answer.quoted],
+            answers=answer.answers,
+            lead=None if answer.lead is None else SpanBody.of(answer.lead),
             abstention=AbstentionBody.of(answer.abstention),
             sources=SourcesBody.of(answer.sources),
             usage=UsageBody.of(answer.usage),

@@ -6,7 +6,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.answering.conversations import AnswerRecord
-from app.api.schemas.answers import AbstentionBody, BudgetBody, SourcesBody, SpanBody
+from app.api.schemas.answers import (
+    ANSWERS,
+    LEAD,
+    QUOTED_SPANS,
+    AbstentionBody,
+    BudgetBody,
+    QuotedSpanBody,
+    SourcesBody,
+    SpanBody,
+)
 from app.api.schemas.feedback import OwnFeedbackBody
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
 from app.api.schemas.token_usage import UsageBody
@@ -68,10 +77,9 @@ class MakingBody(ResponseBody):
     reason: str | None = Field(description="Why `answered` is false; null when it is true.", examples=[None])
     finish_reason: str = Field(description="stop or length.", examples=["stop"])
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
-    quoted_spans: list[SpanBody] = Field(
-        description="Text quoted word for word from the documents, not generated: the whole answer when no language "
-        "model is configured, or the quotations after an answer that could not be verified."
-    )
+    quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
+    answers: float | None = Field(description=ANSWERS, examples=[0.97])
+    lead: SpanBody | None = Field(description=LEAD, examples=[None])
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
     sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
     usage: UsageBody = Field(description="Token usage and cost at the time; the ledger has later price corrections.")
@@ -88,7 +96,9 @@ class MakingBody(ResponseBody):
             reason=making.reason,
             finish_reason=making.finish_reason,
             uncited_spans=[SpanBody.of(span) for span in making.uncited],
-            quoted_spans=[SpanBody.of(span) for span in making.quoted],
+            quoted_spans=[QuotedSpanBody.of(span) for span in making.quoted],
+            answers=making.answers,
+            lead=None if making.lead is None else SpanBody.of(making.lead),
             abstention=AbstentionBody.of(making.abstention),
             sources=SourcesBody.of(making.sources),
             usage=UsageBody.of(making.usage),

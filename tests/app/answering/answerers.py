@@ -10,9 +10,9 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
-from app.answering.locator import Locator
 from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import Limits
+from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
@@ -31,11 +31,11 @@ def make_answerer(
     limits: Limits,
     summariser: Summariser | None = None,
     quoter: Quoter | None = None,
+    quotes: QuotesAs = QuotesAs.NOTHING,
     conversations: Conversations | None = None,
     citations: CitationRecord | None = None,
     rewriter: Rewriter | None = None,
     verification: Verification | None = None,
-    locator: Locator | None = None,
     replies: CatalogueReplies | None = None,
     wrap_contexts: Callable[[ContextBuilder], ContextBuilder] = lambda contexts: contexts,
 ) -> Answerer:
@@ -46,7 +46,6 @@ def make_answerer(
         limits=limits,
         wording=DEFAULT_WORDING,
         summariser=summariser,
-        locator=locator,
         quoter=quoter,
     )
     return Answerer(
@@ -56,7 +55,7 @@ def make_answerer(
         contents=contents,
         closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
         min_evidence=limits.min_evidence,
-        quoter=quoter,
+        quotes=quotes,
         conversations=conversations,
         rewriter=rewriter,
         verification=verification,

@@ -1,41 +1,66 @@
 """A fake span reader that points at given words."""
 
 from collections.abc import Sequence
+from math import exp
 
-from retrieval.types import Pointer
+from retrieval.types import Pointer, Span
+
+SURE = 30.0
+"""A margin beyond which nothing is surer; minus this much, nothing is less so."""
 
 
 class PointingReader:
-    """Implements `SpanReader`: points at the same words in every passage that has them, with given probabilities.
+    """Implements `SpanReader`: points at the same words in every piece that has them, with given margins.
 
-    In other passages it points at the first character, with probability .01.
+    In other pieces it points at the first character, with margin `-SURE`.
     """
 
     model = "pointing"
     revision = "r1"
     threshold = 0.4
 
-    def __init__(self, words: str, *, probabilities: Sequence[float] = (0.9,), failing: bool = False) -> None:
-        """The last of the probabilities is also that of all further passages."""
+    def __init__(
+        self, words: str, *, asked: str = "", margins: Sequence[float] = (SURE,), failing: bool = False
+    ) -> None:
+        """Point at `words` where the question has the text `asked`.
+
+        The margins are of the passages in their order, the last of them also of all further passages.
+        """
         self._words = words
-        self._probabilities = probabilities
+        self._asked = asked
+        self._margins = margins
         self._failing = failing
         self.passages: list[str] = []
+        self.pieces: list[Sequence[Span]] = []
 
     def count_tokens(self, question: str, passages: Sequence[str]) -> int:
         return sum(len(question.split()) + len(passage.split()) for passage in passages)
 
     def read(self, question: str, passages: Sequence[str]) -> list[Pointer | None]:
+        return [found[0] for found in self.mark(question, passages, [[Span(0, len(one))] for one in passages])]
+
+    def mark(
+        self, question: str, passages: Sequence[str], pieces: Sequence[Sequence[Span]]
+    ) -> list[list[Pointer | None]]:
         if self._failing:
             raise RuntimeError("the model broke")
         self.passages += passages
-        return [self._pointer(passage, place) for place, passage in enumerate(passages)]
+        self.pieces += pieces
+        return [
+            [
+                self._pointer(
+                    passage, piece, self._margins[min(place, len(self._margins) - 1)], found=self._asked in question
+                )
+                for piece in of_passage
+            ]
+            for place, (passage, of_passage) in enumerate(zip(passages, pieces, strict=True))
+        ]
 
-    def _pointer(self, passage: str, place: int) -> Pointer | None:
-        if not passage:
+    def _pointer(self, passage: str, piece: Span, margin: float, *, found: bool) -> Pointer | None:
+        text = passage[piece.start_char : piece.end_char]
+        if not text:
             return None
-        start = passage.find(self._words)
-        if start < 0:
-            return Pointer(0, 1, 0.01)
-        probability = self._probabilities[min(place, len(self._probabilities) - 1)]
-        return Pointer(start, start + len(self._words), probability)
+        at = text.find(self._words) if found else -1
+        first, length = (piece.start_char, 1) if at < 0 else (piece.start_char + at, len(self._words))
+        margin = -SURE if at < 0 else margin
+        return Pointer(first, first + length, 1 / (1 + exp(-margin)), margin)

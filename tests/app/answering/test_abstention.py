@@ -19,10 +19,10 @@ from app.answering.abstention import (
 )
 from app.answering.answer import AbstentionReport
 from app.answering.footnote_writer import FootnoteWriter
-from app.answering.locator import AnswerSpan, Located
+from app.answering.formats import ANSWER_SCHEMA
 from app.answering.question import Limits, Question
-from app.answering.quoting.selection import Quote, Selection
-from app.answering.refusals import NO_EVIDENCE, REFUSAL
+from app.answering.quoting.selection import Outcome, Quote, Selection
+from app.answering.refusals import NO_EVIDENCE, REFUSAL, UNSURE
 from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
 from retrieval.types import Context, Hit, Scope, Span
@@ -106,10 +106,19 @@ EMPTY, SHOWN = Context((), (), 0), Context((source(REPORT),), (), 10)
 COMPLETION = Completion("req_1", "", (1,), FinishReason.STOP, 0, 0, 1, Timings(1.0, 2.0, 3.0), abstention=0.4)
 
 
-def located(probability: float, *, decides: bool = True) -> Located:
-    shown = SHOWN.sources[0]
-    span = AnswerSpan(shown, Span(0, 9), REPORT[:9], probability)
-    return Located((span,), threshold=0.5, tokens=7, decides=decides)
+def selected(score: float, outcome: Outcome, *, reads: bool = True) -> Selection:
+    """A selection with the best sentence of the report, by a reader or without one."""
+    quote = Quote(SHOWN.sources[0], Span(0, 66), REPORT[:66], score, Span(28, 38) if reads else None)
+    quotes = () if outcome == "refused" else (quote,)
+    return Selection(
+        quotes,
+        score,
+        outcome,
+        tokens=9,
+        read_tokens=7 if reads else 0,
+        threshold=0.5,
+        probabilities=((1, Span(0, 66), score),),
+    )
 
 
 def written(text: str, *, strict: bool = False) -> FootnoteWriter:
@@ -140,12 +149,16 @@ def test_without_sources_a_question_is_refused_unless_it_wants_an_answer_anyway(
     assert not refused_before_generation(QUESTION, SHOWN, None)
 
 
-def test_the_span_reader_refuses_where_it_decides_and_the_question_allows_it() -> None:
-    assert refused_before_generation(QUESTION, SHOWN, located(0.4))
-    assert not refused_before_generation(QUESTION, SHOWN, located(0.5))
-    assert not refused_before_generation(QUESTION, SHOWN, located(0.4, decides=False))
-    assert not refused_before_generation(replace(QUESTION, on_no_evidence="answer"), SHOWN, located(0.4))
-    assert not refused_before_generation(replace(QUESTION, json_schema="{}"), SHOWN, located(0.4))
+def test_the_quotes_refuse_where_a_reader_read_and_the_question_allows_it() -> None:
+    refused = selected(0.1, "refused")
+
+    assert refused_before_generation(QUESTION, SHOWN, refused)
+    assert not refused_before_generation(QUESTION, SHOWN, selected(0.5, "answered"))
+    assert not refused_before_generation(QUESTION, SHOWN, selected(0.4, "unsure"))
+    assert not refused_before_generation(QUESTION, SHOWN, selected(0.1, "refused", reads=False))
+    assert not refused_before_generation(replace(QUESTION, on_no_evidence="answer"), SHOWN, refused)
+    assert not refused_before_generation(replace(QUESTION, json_schema="{}"), SHOWN, refused)
+    assert refused_before_generation(replace(QUESTION, json_schema=ANSWER_SCHEMA), SHOWN, refused)
 
 
 def test_the_first_token_is_watched_where_prose_answers_from_sources() -> None:
@@ -158,36 +171,42 @@ def test_the_first_token_is_watched_where_prose_answers_from_sources() -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "found", "selection", "expected"),
+    ("context", "selection", "expected"),
     [
-        (EMPTY, None, None, ("no_evidence", "retrieval", 0.8, 0.3, NO_EVIDENCE)),
-        (SHOWN, located(0.4), None, ("not_in_sources", "reader", 0.6, 0.5, REFUSAL)),
-        (SHOWN, None, Selection((), 0.1, 0.15, 9), ("not_in_sources", "model", 0.9, 0.85, REFUSAL)),
+        (EMPTY, None, ("no_evidence", "retrieval", 0.8, 0.3, NO_EVIDENCE)),
+        (SHOWN, selected(0.125, "refused"), ("not_in_sources", "reader", 0.875, 0.5, REFUSAL)),
+        (SHOWN, selected(0.125, "refused", reads=False), ("not_in_sources", "reader", 0.875, 0.5, REFUSAL)),
+        (SHOWN, selected(0.375, "unsure"), ("unsure", "reader", 0.625, 0.5, UNSURE["en"])),
     ],
 )
 def test_the_stage_that_refused_before_generation_is_reported(
-    context: Context,
-    found: Located | None,
-    selection: Selection | None,
-    expected: tuple[str, str, float, float, str],
+    context: Context, selection: Selection | None, expected: tuple[str, str, float, float, str]
 ) -> None:
-    verdict = without_generation(QUESTION, evidence=EVIDENCE, context=context, located=found, selection=selection)
+    verdict = without_generation(QUESTION, evidence=EVIDENCE, context=context, selection=selection)
     report = verdict.report
 
     assert (verdict.reason, report.stage, report.score, report.threshold, verdict.text) == expected
+    assert verdict.reason in {*REFUSED, "unsure"}
+
+
+def test_the_sentence_above_the_nearest_passages_is_in_the_questions_language() -> None:
+    german = replace(QUESTION, text="Wie hat sich der Umsatz in diesem Jahr entwickelt?")
+    verdict = without_generation(german, evidence=EVIDENCE, context=SHOWN, selection=selected(0.4, "unsure"))
+
+    assert verdict.text == UNSURE["de"]
 
 
 def test_quotes_are_an_answer_and_a_dry_run_is_none() -> None:
-    quote = Quote(SHOWN.sources[0], Span(0, 9), REPORT[:9], 0.6)
-    quoted = without_generation(
-        QUESTION, evidence=EVIDENCE, context=SHOWN, located=None, selection=Selection((quote,), 0.6, 0.15, 9)
-    )
-    dry = without_generation(
-        replace(QUESTION, dry_run=True), evidence=EVIDENCE, context=EMPTY, located=None, selection=None
+    answered = selected(0.625, "answered")
+    quoted = without_generation(QUESTION, evidence=EVIDENCE, context=SHOWN, selection=answered)
+    dry = without_generation(replace(QUESTION, dry_run=True), evidence=EVIDENCE, context=EMPTY, selection=None)
+    dry_with_sources = without_generation(
+        replace(QUESTION, dry_run=True), evidence=EVIDENCE, context=SHOWN, selection=answered
     )
 
-    assert (quoted.reason, quoted.report.stage, quoted.report.score) == (None, None, 0.4)
+    assert (quoted.reason, quoted.report, quoted.text) == (None, AbstentionReport(None, 0.375, 0.5), "")
     assert (dry.reason, dry.report.stage, dry.text) == ("dry_run", "retrieval", "")
+    assert (dry_with_sources.reason, dry_with_sources.report) == ("dry_run", EVIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -204,12 +223,39 @@ def test_the_written_answer_decides_the_final_refusal_reason_and_stage(
     text: str, strict: bool, failed: bool, reason: str | None, stage: str | None
 ) -> None:
     verdict = after_generation(
-        written(text, strict=strict), COMPLETION, context=SHOWN, located=located(0.5), threshold=0.7, failed=failed
+        written(text, strict=strict),
+        COMPLETION,
+        context=SHOWN,
+        selection=selected(0.5, "answered"),
+        threshold=0.7,
+        failed=failed,
     )
 
     assert (verdict.reason, verdict.report.stage) == (reason, stage)
     assert reason is None or reason in REFUSED
     assert (verdict.report.score, verdict.report.threshold) == (0.5, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("selection", "refusing", "score"),
+    [
+        (selected(0.5, "answered"), 0.4, 0.5),
+        (selected(0.75, "answered"), 0.4, 0.4),
+        (selected(0.125, "refused", reads=False), 0.4, 0.4),
+        (None, 0.4, 0.4),
+        (selected(0.5, "answered"), None, None),
+    ],
+)
+def test_the_doubt_is_the_greater_of_the_models_and_the_readers(
+    selection: Selection | None, refusing: float | None, score: float | None
+) -> None:
+    completion = replace(COMPLETION, abstention=refusing)
+    verdict = after_generation(
+        written("Lavender."), completion, context=SHOWN, selection=selection, threshold=0.7, failed=False
+    )
+
+    assert verdict.report.score == score
+    assert verdict.report.threshold == (None if refusing is None else 0.7)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.citation import Citation, Pages
+from app.answering.citation import CONFIRMED, Citation, Pages
 from app.answering.verification.support import THRESHOLD
 from ingestion.types import Page
 from retrieval.types import Span
@@ -46,3 +46,22 @@ def test_its_pages_are_those_of_the_passage_where_a_table_tells(passage, pages, 
     found = cite(passage, pages=pages)
 
     assert (found.page_start, found.page_end) == expected
+
+
+probabilities = st.none() | st.floats(0, 1) | st.just(CONFIRMED)
+
+
+@given(support=st.floats(0, 1) | st.just(THRESHOLD), answers=probabilities, judged=probabilities)
+def test_it_is_verified_where_the_passage_supports_it_and_the_question_is_almost_certainly_answered(
+    support, answers, judged
+):
+    found = Citation.of(
+        PRESENTED, Span(50, 60), marker=Span(7, 10), support=support, origin="model", pages=TABLE, answers=answers
+    )
+    again = found.judged(judged)
+
+    assert found.answers == answers
+    assert found.verified == (support >= THRESHOLD and (answers is None or answers >= CONFIRMED))
+    assert again.answers == judged
+    assert again.verified == (support >= THRESHOLD and (judged is None or judged >= CONFIRMED))
+    assert again.judged(answers) == found

@@ -3,13 +3,14 @@
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.calls import Calls
 from app.answering.context import ContextBuilder
-from app.answering.locator import Locator
 from app.answering.question import Limits, Question
+from app.answering.quoting.quoter import Quoter
 from app.answering.wording import Wording
 from app.types import Principal, Reservation, Role
 from app.usage.ledger.ledger import MeteredCall
@@ -19,7 +20,7 @@ from retrieval.types import Hit, Scope
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.pointing_reader import PointingReader
 from tests.generation.fakes import LetterTokenizer
-from tests.retrieval.fakes import chunk, hit
+from tests.retrieval.fakes import HashingEmbedder, chunk, hit
 
 QUESTION = Question(
     request_id="req_1",
@@ -79,8 +80,7 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
         limits=limits,
         wording=Wording(),
         summariser=None,
-        locator=Locator(PointingReader(words), ledger=NoBooks()),  # type: ignore[arg-type]
-        quoter=None,
+        quoter=Quoter(embedder=HashingEmbedder(), reader=PointingReader(words), ledger=NoBooks()),  # type: ignore[arg-type]
     )
     question = replace(QUESTION, max_context_tokens=wanted)
 
@@ -90,3 +90,92 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
     components = presented.prompt.components
     assert components.total + room.max_output <= window
     assert components.context <= room.context
+
+
+def builder(quoter: Quoter | None, *, window: int = 4000) -> ContextBuilder:
+    return ContextBuilder(
+        engine=Window(window),
+        tokenizer=LetterTokenizer(),
+        limits=Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8),
+        wording=Wording(),
+        summariser=None,
+        quoter=quoter,
+    )
+
+
+def quoting(words: str = "forty ships", *, failing: bool = False) -> Quoter:
+    reader = PointingReader(words, failing=failing)
+    return Quoter(embedder=HashingEmbedder(), reader=reader, ledger=NoBooks())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("wanted", "tokens"), [(None, 900), (300, 300), (100_000, 100_000)])
+def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | None, tokens: int) -> None:
+    contexts, question = builder(quoting(), window=10), replace(QUESTION, max_context_tokens=wanted)
+
+    room = contexts.room(question, prompted=False)
+    built = contexts.build(question, hits(3, 2), room=room, running=unmarked, prompted=False)
+
+    assert (room.window, room.max_output, room.context, room.head) == (tokens, 0, tokens, ())
+    assert built.prompt.ids == ()
+    assert built.context.tokens <= tokens
+    assert [source.hit.chunk.document_id for source in built.context.sources] == ["doc_1", "doc_2", "doc_3"][
+        : len(built.context.sources)
+    ]
+    assert built.selection is not None
+    assert built.selection.quotes[0].words == "forty ships"
+
+
+@pytest.mark.parametrize(
+    ("fields", "count", "prompted", "selects"),
+    [
+        ({}, 2, True, True),
+        ({}, 2, False, True),
+        ({"dry_run": True}, 2, True, True),
+        ({"dry_run": True}, 2, False, False),
+        ({}, 0, True, False),
+        ({}, 0, False, False),
+    ],
+)
+def test_quotes_are_selected_where_there_are_sources_and_somebody_uses_them(
+    fields: dict[str, bool], count: int, prompted: bool, selects: bool
+) -> None:
+    contexts, question = builder(quoting()), replace(QUESTION, dry_run=fields.get("dry_run", False))
+
+    room = contexts.room(question, prompted=prompted)
+    built = contexts.build(question, hits(count, 2), room=room, running=unmarked, prompted=prompted)
+
+    assert (built.selection is not None) == selects
+
+
+@pytest.mark.parametrize(
+    ("text", "abstention", "line"),
+    [
+        (QUESTION.text, 1.0, "Possible answer: forty ships [1]"),
+        (QUESTION.text, 1e-12, None),
+        ("Tell me about the ships that came in May of year 0.", 1e-12, "Possible answer: In May of year 0 forty ships"),
+    ],
+)
+def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(
+    text: str, abstention: float, line: str | None
+) -> None:
+    contexts = builder(quoting())
+    question = replace(QUESTION, text=text, abstention_threshold=abstention)
+
+    built = contexts.build(question, hits(1, 2), room=contexts.room(question), running=unmarked)
+
+    prompt = LetterTokenizer().decode(built.prompt.ids)
+    assert built.selection is not None
+    assert built.selection.quotes
+    assert ("Possible answer" in prompt) == (line is not None)
+    assert line is None or line in prompt[prompt.rindex(text) :]
+
+
+def test_without_a_reader_the_model_is_pointed_at_nothing() -> None:
+    quoter = Quoter(embedder=HashingEmbedder(), ledger=NoBooks())  # type: ignore[arg-type]
+    contexts, question = builder(quoter), replace(QUESTION, abstention_threshold=1.0)
+
+    built = contexts.build(question, hits(1, 2), room=contexts.room(question), running=unmarked)
+
+    assert built.selection is not None
+    assert built.selection.quotes
+    assert "Possible answer" not in LetterTokenizer().decode(built.prompt.ids)

@@ -11,9 +11,11 @@ from app.answering.calls import RunningCall, Settler
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.prompt import Prompt
 from app.answering.question import Question
+from app.answering.quoting.selection import Quote, Selection
 from app.types import Principal, Role
 from generation.ports import Stream
-from retrieval.types import Context, Scope
+from retrieval.types import Context, Scope, Span
+from tests.app.answering.sources import source
 
 
 def prepared(*, deadline: float | None = None) -> Prepared:
@@ -70,9 +72,22 @@ def test_a_further_answer_costs_nothing_for_its_sources_and_has_no_call_yet() ->
         prepared(),
         cost=PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0, embedding_tokens=4, summary_tokens=5),
         call=RunningCall(cast(Stream, leaving), cast(Settler, leaving)),
+        selection=Selection((), 0.5, "answered", tokens=6, read_tokens=7),
     )
 
     further = first.again(1)
 
     assert (further.question.run_id, further.call) == ("req_1.1", None)
     assert further.cost == PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0)
+    assert further.selection == Selection((), 0.5, "answered")
+
+
+def test_the_answer_consists_of_quotes_where_quotes_answer_and_there_are_some() -> None:
+    shown = source("Rain fell.")
+    some = Selection((Quote(shown, Span(0, 10), "Rain fell.", 0.5),), 0.5, "answered")
+    none = Selection((), 0.1, "refused")
+
+    assert replace(prepared(), by_quotes=True, selection=some).quotes
+    assert not replace(prepared(), by_quotes=True, selection=none).quotes
+    assert not replace(prepared(), by_quotes=True).quotes
+    assert not replace(prepared(), selection=some).quotes

@@ -3,7 +3,7 @@
 import pytest
 
 from app.answering.language import LANGUAGES, language_of
-from app.answering.refusals import REFUSAL, REFUSALS, no_evidence, refusal, refuses
+from app.answering.refusals import REFUSAL, REFUSALS, UNSURE, no_evidence, refusal, refuses, unsure
 from app.answering.wording import Wording
 from tests.app.answering.test_language import QUESTIONS
 
@@ -26,7 +26,15 @@ def test_the_english_refusal_is_what_the_prompt_asks_for() -> None:
 
 
 def test_every_language_has_its_refusals() -> None:
-    assert REFUSALS.keys() == LANGUAGES.keys()
+    assert REFUSALS.keys() == UNSURE.keys() == LANGUAGES.keys()
+
+
+@pytest.mark.parametrize("code", UNSURE)
+def test_the_sentence_above_the_nearest_passages_is_in_the_questions_language_and_no_refusal(code: str) -> None:
+    assert unsure(QUESTIONS[code]) == UNSURE[code]
+    assert language_of(UNSURE[code]) == code
+    assert not refuses(UNSURE[code], cited=True)
+    assert not refuses(UNSURE[code], cited=False)
 
 
 @pytest.mark.parametrize("answer", ["I don’t know.", " i don't know, sorry", "Ich weiß es nicht", "No lo sé. [1]"])

@@ -13,11 +13,11 @@ from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
 from app.answering.answer import Answer, TextDelta
-from app.answering.calls import CallNumber
 from app.answering.closing import CitationRecord
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.question import Question
+from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
@@ -64,7 +64,8 @@ class Served:
             contents=state.corpus.contents,
             ledger=state.usage.ledger,
             limits=ANY_EVIDENCE,
-            quoter=Quoter(embedder=embedder, ledger=state.usage.ledger, calls={CallNumber.ANSWER}) if quotes else None,
+            quoter=Quoter(embedder=embedder, ledger=state.usage.ledger) if quotes else None,
+            quotes=QuotesAs.ONLY if quotes else QuotesAs.NOTHING,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
             citations=record,
         )

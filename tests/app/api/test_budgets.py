@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.calls import CallNumber
 from app.answering.finder import Finder
+from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.api.application import create_app
 from app.api.errors import problem_of
@@ -221,7 +221,8 @@ def asked(state: State) -> TestClient:
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE,
-        quoter=Quoter(embedder=embedder, ledger=ledger, calls={CallNumber.ANSWER}),
+        quoter=Quoter(embedder=embedder, ledger=ledger),
+        quotes=QuotesAs.ONLY,
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
     app = create_app(lambda: nullcontext(running), version=state.serving.version)

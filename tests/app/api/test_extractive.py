@@ -9,9 +9,10 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.calls import CallNumber
+from app.answering.citation import CONFIRMED
 from app.answering.finder import Finder
 from app.answering.other_language import NOTES
+from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.refusals import REFUSALS
 from app.api.application import create_app
@@ -28,7 +29,7 @@ from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.server.stations import ANY_EVIDENCE, LIMITS, state_with, stations
 from tests.generation.fakes import LetterTokenizer
-from tests.retrieval.fakes import HashingEmbedder, chunk, hit
+from tests.retrieval.fakes import TopicEmbedder, chunk, hit
 
 QUESTION = "Who became chief financial officer of Northwind?"
 SAID = "Zoë Müller became chief financial officer of Northwind in March 2024."
@@ -57,7 +58,7 @@ def unfound(state: State) -> Iterator[TestClient]:
 
 
 def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
-    embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot")
+    embedder, ledger = TopicEmbedder("Northwind"), Ledger(state.database, boot_id="boot")
     engine = NoEngine(revision="1", context_window=2000)
     answerer = make_answerer(
         finder=Finder(search=cast(Search, FixedSearch(found)), embedder=embedder, ledger=ledger),
@@ -66,7 +67,8 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE if found else LIMITS,
-        quoter=Quoter(embedder=embedder, ledger=ledger, calls={CallNumber.ANSWER}),
+        quoter=Quoter(embedder=embedder, ledger=ledger),
+        quotes=QuotesAs.ONLY,
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
     running.telemetry.metrics.register(EngineCollector(engine))
@@ -89,9 +91,13 @@ def test_the_answer_quotes_a_sentence_and_cites_it(client: TestClient) -> None:
     body = ask(client)
 
     assert (body["answered"], body["reason"], body["model"]) == (True, None, "extractive")
-    assert body["answer"].startswith(f"{SAID} [1]")
-    first = body["citations"][0]
-    assert (first["cited_text"], first["verified"], first["document_id"]) == (SAID, True, "doc_1")
+    assert body["answer"].startswith(f"> {SAID} [1]")
+    first, quoted = body["citations"][0], body["quoted_spans"][0]
+    assert (first["cited_text"], first["support"], first["document_id"]) == (SAID, 1.0, "doc_1")
+    assert first["verified"] == (first["answers"] >= CONFIRMED)
+    assert body["answer"][quoted["start"] : quoted["end"]] == SAID
+    assert (quoted["highlights"], body["lead"]) == ([], None), "without a reader no words are known"
+    assert body["answers"] == first["answers"] == quoted["answers"]
     assert body["answer"][first["answer_start"] : first["answer_end"]] == "[1]"
     assert PASSAGES[1][first["start_char"] : first["end_char"]] == SAID
     assert body["sources"]["cited"][0] == first["chunk_id"] == body["sources"]["presented"][0]
@@ -137,7 +143,8 @@ def test_sources_that_do_not_answer_are_refused_after_reading_them(client: TestC
 
     assert (body["answered"], body["reason"], body["answer"]) == (False, "not_in_sources", "I don't know.")
     assert body["citations"] == []
-    assert body["abstention"]["stage"] == "model"
+    assert (body["quoted_spans"], body["lead"]) == ([], None)
+    assert body["abstention"]["stage"] == "reader"
     assert body["abstention"]["score"] > body["abstention"]["threshold"]
 
 
@@ -200,7 +207,7 @@ def test_chat_completions_quote_too(client: TestClient) -> None:
     body = chat(client).json()
 
     (choice,) = body["choices"]
-    assert choice["message"]["content"].startswith(f"{SAID} [1]")
+    assert choice["message"]["content"].startswith(f"> {SAID} [1]")
     assert choice["message"]["annotations"][0]["cited_text"] == SAID
     assert body["usage"]["completion_tokens"] == 0
 

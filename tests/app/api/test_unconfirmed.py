@@ -1,12 +1,14 @@
 """POST /v1/ask where nothing the model wrote can be confirmed: the documents' own words follow, quoted and cited."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
 
+from app.answering.citation import CONFIRMED
+from app.answering.quoting.quotable import QuotesAs
 from app.answering.refusals import REFUSAL
 from app.api.application import create_app
 from app.server.state import State
@@ -36,7 +38,6 @@ def serve(state: State) -> Iterator[Serve]:
         says: str,
         *,
         points_at: str | None = "forty ships",
-        probabilities: Sequence[float] = (0.9,),
         quotes: bool = True,
     ) -> Service:
         engine = ScriptedEngine(says)
@@ -45,8 +46,8 @@ def serve(state: State) -> Iterator[Serve]:
             engine,
             tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
             search=cast(Search, FixedSearch(hits())),
-            reader=PointingReader(points_at, probabilities=probabilities) if points_at is not None else None,
-            quotes_unconfirmed=quotes,
+            reader=PointingReader(points_at) if points_at is not None else None,
+            quotes=QuotesAs.AFTER_UNVERIFIED if quotes else QuotesAs.NOTHING,
         )
         app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
@@ -78,19 +79,25 @@ def test_what_the_documents_say_follows_in_a_paragraph_of_its_own(serve: Serve) 
     assert body["answer"] == f"{CLAIM}\n\n{QUOTED}"
     (mark, _, verified), quote = cited(body)
     assert (mark, verified) == ("[1]", False)
-    assert quote == ("[2]", SENTENCE, True)
-    assert quoted(body) == [QUOTED]
+    assert quote == ("[2]", SENTENCE, body["quoted_spans"][0]["answers"] >= CONFIRMED)
+    assert quoted(body) == [SENTENCE]
     assert body["sources"]["cited"] == [one["chunk_id"] for one in body["citations"]]
 
 
+def test_the_words_that_answer_are_marked_in_the_quote_and_lead_nothing(serve: Serve) -> None:
+    body = serve(CLAIM).ask()
+
+    ((mark,),) = [span["highlights"] for span in body["quoted_spans"]]
+    assert body["answer"][mark["start"] : mark["end"]] == "forty ships"
+    assert body["lead"] is None
+
+
 def test_the_likeliest_of_several_comes_first(serve: Serve) -> None:
-    other = "> The harbour was dredged in April. [1]"
+    body = serve(CLAIM, points_at="harbour").ask("Tell me about the harbour and its master.", abstention_threshold=1.0)
 
-    likelier_last = serve(CLAIM, points_at="harbour", probabilities=(0.5, 0.9)).ask()
-    likelier_first = serve(CLAIM, points_at="harbour", probabilities=(0.9, 0.5)).ask()
-
-    assert quoted(likelier_last) == [f"{QUOTED}\n>\n{other}"]
-    assert quoted(likelier_first) == [f"{other}\n>\n{QUOTED}"]
+    likely = [span["answers"] for span in body["quoted_spans"]]
+    assert len(likely) > 1
+    assert likely == sorted(likely, reverse=True)
 
 
 def test_a_sentence_without_a_source_stays_marked_as_one(serve: Serve) -> None:
@@ -99,7 +106,7 @@ def test_a_sentence_without_a_source_stays_marked_as_one(serve: Serve) -> None:
     assert [body["answer"][span["start"] : span["end"]] for span in body["uncited_spans"]] == [
         "Ninety zeppelins were sold at auction in Rome."
     ]
-    assert quoted(body) == [QUOTED]
+    assert quoted(body) == [SENTENCE]
 
 
 def test_a_streamed_unconfirmed_answer_equals_the_whole_one(serve: Serve) -> None:
@@ -112,7 +119,9 @@ def test_a_streamed_unconfirmed_answer_equals_the_whole_one(serve: Serve) -> Non
         one["cited_text"] for one in body["citations"]
     ]
     (done,) = [data for name, data in events if name == "done"]
-    assert done["quoted_spans"] == body["quoted_spans"]
+    assert [done[name] for name in ("quoted_spans", "answers", "lead")] == [
+        body[name] for name in ("quoted_spans", "answers", "lead")
+    ]
 
 
 def test_a_strict_answer_of_which_nothing_is_left_is_the_quotes(serve: Serve) -> None:
@@ -122,8 +131,9 @@ def test_a_strict_answer_of_which_nothing_is_left_is_the_quotes(serve: Serve) ->
 
     assert body["answered"]
     assert (body["answer"], body["reason"]) == (QUOTED, None)
-    assert cited(body) == [("[2]", SENTENCE, True)]
-    assert quoted(body) == [QUOTED]
+    assert cited(body) == [("[2]", SENTENCE, body["answers"] >= CONFIRMED)]
+    assert body["answers"] == body["quoted_spans"][0]["answers"]
+    assert quoted(body) == [SENTENCE]
     assert "".join(data["text"] for name, data in events if name == "delta") == QUOTED
 
 
@@ -159,7 +169,7 @@ def test_no_quotes_follow_when_the_setting_is_off(serve: Serve) -> None:
     assert (body["answer"], body["quoted_spans"]) == (CLAIM, [])
 
 
-def test_what_a_reader_found_costs_nothing_more(serve: Serve) -> None:
+def test_quotes_cost_nothing_more_than_the_pointers(serve: Serve) -> None:
     kept, service = serve(CLAIM, quotes=False), serve(CLAIM)
 
     quoting, keeping = service.ask(), kept.ask()
@@ -173,7 +183,7 @@ def test_without_a_reader_what_is_read_for_it_is_on_the_bill(serve: Serve) -> No
 
     body = service.ask()
 
-    assert quoted(body) == [QUOTED]
+    assert quoted(body) == [SENTENCE]
     auxiliary = {found["purpose"]: found["tokens"] for found in body["usage"]["auxiliary"]}
     rows = [(row[0], row[3]) for row in service.rows(body["id"])]
     assert rows.count((Operation.EMBED_QUERY, auxiliary["extract"])) == 1

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import pytest
 from rich.console import Console
 
-from app.answering.locator import Located
 from app.errors import SetupError
 from app.evaluation.dataset import read_question_set
 from app.evaluation.floor import said_by
@@ -42,7 +41,7 @@ class FirstSentence:
     def __init__(self) -> None:
         self.contexts: list[Context] = []
 
-    def answer(self, question: str, context: Context, located: Located | None, /) -> Sequence[Sentence]:
+    def answer(self, question: str, context: Context, /) -> Sequence[Sentence]:
         self.contexts.append(context)
         source = context.sources[0]
         chunk = source.hit.chunk
@@ -195,7 +194,7 @@ def test_a_question_with_more_gold_documents_than_are_presented_is_not_asked(ask
 def test_an_empty_context_is_refused_by_the_floor_without_reading() -> None:
     floor = FirstSentence()
 
-    assert not said_by(floor, "Who?", Context(sources=(), dropped=(), tokens=0), None).answered
+    assert not said_by(floor, "Who?", Context(sources=(), dropped=(), tokens=0)).answered
     assert floor.contexts == []
 
 

@@ -1,5 +1,6 @@
 """app.evaluation.answer_metrics against answers written by hand."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, TokenUsage
+from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport, TokenUsage
 from app.answering.citation import Citation
 from app.evaluation.answer_metrics import (
     abstention_score,
@@ -18,7 +19,7 @@ from app.evaluation.answer_metrics import (
     marker_scores,
     refusal_scores,
 )
-from app.evaluation.said import nothing_said, quoted, said_in, words_of
+from app.evaluation.said import first_of, nothing_said, quoted, said_in, words_of
 from app.evaluation.squad import longest_common_f1
 from app.evaluation.types import GoldSpan
 from app.types import Components
@@ -90,7 +91,7 @@ def test_a_right_answer_with_a_right_citation_gets_full_scores() -> None:
     assert found == {
         "false_refusal": 0, "exact_match": 1, "f1": 1, "rouge_l": 1, "contains": 1, "verified": 1,
         "citation_recall": 1, "citation_precision": 1, "citation_answer": 1, "citation_span": 1,
-        "right_recall": 1, "right_precision": 1,
+        "right_recall": 1, "right_precision": 1, "unsure": 0, "first_contains": 1, "verified_wrong": 0,
     }  # fmt: skip
 
 
@@ -155,7 +156,9 @@ def test_one_verified_citation_is_enough() -> None:
 def test_refusing_an_answerable_question_is_wrong_and_scores_no_words() -> None:
     found = scores(answer("forty is not in the sources", answered=False))
 
-    assert found == {"false_refusal": 1, "exact_match": 0, "f1": 0, "rouge_l": 0, "contains": 0}
+    assert found == {
+        "false_refusal": 1, "unsure": 0, "exact_match": 0, "f1": 0, "rouge_l": 0, "contains": 0, "first_contains": 0,
+    }  # fmt: skip
     assert scores(answer("", answered=False)) == scores(answer("forty", answered=False))
 
 
@@ -179,8 +182,75 @@ def test_without_gold_words_only_the_citations_and_the_refusal_count() -> None:
 
     assert found == {
         "false_refusal": 0, "verified": 1, "citation_recall": 1, "citation_precision": 1, "right_recall": 1,
-        "right_precision": 1,
+        "right_precision": 1, "unsure": 0, "verified_wrong": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "passage", "wrong"),
+    [("Forty.[1]", "x", 0), ("Nine.[1]", "x", 1), ("Nine.[1]", "It was forty.", 1)],
+)
+def test_a_verified_answer_without_the_gold_words_is_wrong(text: str, passage: str, wrong: float) -> None:
+    said = answer(text, citation("doc_1", text.index("["), text=passage))
+
+    assert scores(said)["verified_wrong"] == wrong
+    assert "verified_wrong" not in scores(replace(said, citations=(replace(said.citations[0], verified=False),)))
+
+
+@pytest.mark.parametrize(("documents", "wrong"), [(("doc_1", "doc_2"), 0), (("doc_2", "doc_1"), 1)])
+def test_without_gold_words_a_verified_answer_is_wrong_by_its_first_citation(
+    documents: tuple[str, str], wrong: float
+) -> None:
+    said = answer("Forty.[1][1]", citation(documents[0], 6), citation(documents[1], 9))
+
+    assert scores(said, ())["verified_wrong"] == wrong
+
+
+LED = "**Forty** [1]\n\n> It was forty. [1]\n>\n> Nine came. [2]"
+
+
+def by_quotes(*, lead: bool = True, answered: bool = True) -> Answer:
+    """An answer that quotes "It was forty." and "Nine came.", with "Forty" as its lead."""
+    text = LED if lead else LED[LED.index(">") :]
+    spans = [QuotedSpan(at, at + len(quote)) for quote in ("It was forty.", "Nine came.") if (at := text.index(quote))]
+    marks = [citation("doc_1", match.start(), index=int(match[1])) for match in re.finditer(r"\[(\d)\]", text)]
+    said = answer(text, *marks, answered=answered)
+    return replace(
+        said,
+        reason=None if answered else "unsure",
+        quoted=tuple(spans),
+        lead=Span(2, 7) if lead else None,
+        usage=replace(said.usage, completion_tokens=0),
+    )
+
+
+def test_the_words_of_an_answer_by_quotes_are_the_quotes_and_its_lead_is_read_first() -> None:
+    led, plain = by_quotes(), by_quotes(lead=False)
+
+    assert words_of(led) == words_of(plain) == "It was forty.\nNine came."
+    assert (first_of(led), first_of(plain)) == ("Forty", "It was forty.")
+    assert (scores(led)["contains"], scores(led)["first_contains"]) == (1, 1)
+    assert scores(led, ("nine",))["contains"] == 1
+    assert scores(led, ("nine",))["first_contains"] == 0
+
+
+def test_the_words_of_a_generated_answer_are_the_models_without_the_quotes_behind_it() -> None:
+    text = "Forty. [1]\n\n> Nine came. [2]"
+    at = text.index("Nine")
+    said = answer(text, citation("doc_1", 7), citation("doc_2", at + 11, index=2))
+    said = replace(said, quoted=(QuotedSpan(at, at + 10),))
+
+    assert "Forty." in words_of(said)
+    assert "Nine" not in words_of(said)
+    assert first_of(said) == words_of(said)
+
+
+def test_the_nearest_passages_are_unsure_and_no_answer() -> None:
+    said = by_quotes(lead=False, answered=False)
+
+    found = scores(said)
+    assert (found["unsure"], found["false_refusal"], found["contains"], found["first_contains"]) == (1, 1, 0, 0)
+    assert refusal_scores(said_in(said)) == {"refusal": 1}
 
 
 def test_quotes_are_scored_as_an_answer_and_none_is_a_refusal() -> None:

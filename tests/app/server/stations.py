@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from app.answering.calls import CallNumber
 from app.answering.finder import Finder
-from app.answering.locator import Locator
 from app.answering.question import Limits
+from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.db.chunks import ChunkRepository
 from app.documents.passwords import Passwords
@@ -43,8 +42,8 @@ def stations(
     search: Search | None = None,
     reranker: Reranker | None = None,
     reader: SpanReader | None = None,
-    guided: bool = False,
-    quotes_unconfirmed: bool = False,
+    selects: bool = False,
+    quotes: QuotesAs = QuotesAs.NOTHING,
     limits: Limits = LIMITS,
     passwords: Passwords | None = None,
 ) -> Models:
@@ -58,8 +57,8 @@ def stations(
         search: What finds; the real one over the state's database by default.
         reranker: None by default.
         reader: None by default.
-        guided: Whether the engine is shown sentences where no few words answer.
-        quotes_unconfirmed: Whether quotes follow an answer of which nothing is verified.
+        selects: Whether quotes are selected from the sources without a reader too.
+        quotes: What selected quotes are shown as.
         limits: Of every answer.
         passwords: Where the worker finds what protected files are opened with; none come to it by default.
     """
@@ -86,8 +85,7 @@ def stations(
         instruments=state.telemetry.instruments,
     )
     found = search or Search(embedder, index.current, lexical, chunks, station=station)
-    calls = {CallNumber.FIND_SENTENCES} if guided else set()
-    calls |= {CallNumber.QUOTE_AFTER_ANSWER} if quotes_unconfirmed else set()
+    selects = selects or reader is not None or quotes is not QuotesAs.NOTHING
     answerer = make_answerer(
         finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
         engine=engine,
@@ -95,8 +93,8 @@ def stations(
         contents=state.corpus.contents,
         ledger=ledger,
         limits=limits,
-        locator=Locator(reader, ledger=ledger) if reader is not None else None,
-        quoter=Quoter(embedder=embedder, ledger=ledger, calls=calls),
+        quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger) if selects else None,
+        quotes=quotes,
     )
     return Models(
         embedder=embedder,

@@ -230,7 +230,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        server = Server(folder / "data") if chosen.real else ForkedServer(folder / "data", paced)
+        server = Server(folder / "data", answers="generated") if chosen.real else ForkedServer(folder / "data", paced)
         try:
             server.start()
             overload, told = Overload(server, folder, length=chosen.length), {}

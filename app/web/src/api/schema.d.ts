@@ -145,7 +145,7 @@ export interface components {
       answered: boolean;
       /**
        * Reason
-       * @description Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), `not_in_sources` (the model found no answer in the sources), `not_verified` (strict mode, and no sentence could be verified), `dry_run` or `error`.
+       * @description Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), `not_in_sources` (no answer was found in the sources), `unsure` (the answer quotes the nearest passages, which may not answer the question), `not_verified` (strict mode, and no sentence could be verified), `dry_run` or `error`.
        */
       reason: string | null;
       /**
@@ -184,9 +184,20 @@ export interface components {
       uncited_spans: components["schemas"]["SpanBody"][];
       /**
        * Quoted Spans
-       * @description Text quoted word for word from the documents, not generated: the whole answer when no language model is configured, or the quotations after an answer that could not be verified.
+       * @description Text quoted word for word from the documents, not generated, likeliest first: the default answer, or quotations after an answer of which nothing could be verified.
        */
-      quoted_spans: components["schemas"]["SpanBody"][];
+      quoted_spans: components["schemas"]["QuotedSpanBody"][];
+      /**
+       * Answers
+       * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
+       * @example 0.97
+       */
+      answers: number | null;
+      /**
+       * @description The words at the beginning of the answer that answer the question, without their marker; null without any.
+       * @example null
+       */
+      lead: components["schemas"]["SpanBody"] | null;
       /** @description The stage at which the answer was refused. */
       abstention: components["schemas"]["AbstentionBody"];
       sources: components["schemas"]["SourcesBody"];
@@ -1144,7 +1155,7 @@ export interface components {
       cited_text: string;
       /**
        * Verified
-       * @description Whether verification found that the passage supports the sentence: `support` reaches the threshold, and the passage contains its numbers, dates and names and does not contradict it.
+       * @description Whether the passage supports the sentence (`support` reaches its threshold, and the passage contains the sentence's numbers, dates and names and does not contradict it), and the question is almost certainly answered (`answers` reaches its threshold).
        */
       verified: boolean;
       /**
@@ -1153,6 +1164,12 @@ export interface components {
        * @example 0.93
        */
       support: number;
+      /**
+       * Answers
+       * @description The probability in [0, 1] that the passage answers the question; null where nothing estimated it.
+       * @example 0.97
+       */
+      answers: number | null;
       /**
        * Origin
        * @description Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage.
@@ -3402,9 +3419,20 @@ export interface components {
       uncited_spans: components["schemas"]["SpanBody"][];
       /**
        * Quoted Spans
-       * @description Text quoted word for word from the documents, not generated: the whole answer when no language model is configured, or the quotations after an answer that could not be verified.
+       * @description Text quoted word for word from the documents, not generated, likeliest first: the default answer, or quotations after an answer of which nothing could be verified.
        */
-      quoted_spans: components["schemas"]["SpanBody"][];
+      quoted_spans: components["schemas"]["QuotedSpanBody"][];
+      /**
+       * Answers
+       * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
+       * @example 0.97
+       */
+      answers: number | null;
+      /**
+       * @description The words at the beginning of the answer that answer the question, without their marker; null without any.
+       * @example null
+       */
+      lead: components["schemas"]["SpanBody"] | null;
       /** @description The stage at which the answer was refused. */
       abstention: components["schemas"]["AbstentionBody"];
       sources: components["schemas"]["SourcesBody"];
@@ -5057,6 +5085,33 @@ export interface components {
        * @example 0
        */
       cached_tokens: number;
+    };
+    /**
+     * QuotedSpanBody
+     * @description A range of characters of the answer that are quoted word for word from a document.
+     */
+    QuotedSpanBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Answers
+       * @description The probability in [0, 1] that the quote answers the question; null where nothing estimated it.
+       * @example 0.97
+       */
+      answers: number | null;
+      /**
+       * Highlights
+       * @description The characters of the answer, inside the quote, that answer.
+       */
+      highlights: components["schemas"]["SpanBody"][];
     };
     /**
      * RankingOptions

@@ -1,18 +1,18 @@
-"""app.answering.quoting.quoter: one method selects sentences for three calls, each metered under its number."""
+"""app.answering.quoting.quoter: each model that selects quotes is metered under the number of its call."""
 
 from dataclasses import replace
 
 import pytest
 
 from app.answering.calls import CallNumber
-from app.answering.locator import AnswerSpan, Located
 from app.answering.question import Question
-from app.answering.quoting.quoter import CALLS, Quoter
-from app.answering.quoting.selection import THRESHOLD
+from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.selection import ANSWERED, NEAREST, Selection
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from retrieval.types import Context, Scope, Span
+from retrieval.types import Context, Scope
+from tests.app.answering.pointing_reader import SURE, PointingReader
 from tests.app.answering.sources import source
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.fakes import HashingEmbedder
@@ -27,6 +27,7 @@ QUESTION = Question(
     text="When was the plant in Oslo closed?",
     scope=Scope(tenant_id="t"),
 )
+GERMAN = "Wann wurde das Werk in Oslo geschlossen?"
 CONTEXT = Context((source(TEXT),), (), 10)
 
 
@@ -35,56 +36,88 @@ def ledger(sqlite_database: Database) -> Ledger:
     return Ledger(sqlite_database, boot_id="boot")
 
 
-def located(probability: float) -> Located:
-    start = TEXT.index("4 May")
-    span = AnswerSpan(CONTEXT.sources[0], Span(start, start + 5), "4 May", probability)
-    return Located((span,), threshold=0.4, tokens=7)
+def select(
+    ledger: Ledger, reader: PointingReader | None, *, question: Question = QUESTION, abstention: float | None = 1.0
+) -> Selection:
+    """The selection; unless told otherwise every question is answered."""
+    quoter = Quoter(embedder=HashingEmbedder(), reader=reader, ledger=ledger)
+    return quoter.select(question, CONTEXT, abstention=abstention)
 
 
-@pytest.mark.parametrize("call", sorted(CALLS))
-def test_a_selection_is_metered_under_its_call(ledger: Ledger, call: CallNumber) -> None:
-    selection = Quoter(embedder=HashingEmbedder(), ledger=ledger, calls={call}).select(
-        QUESTION, CONTEXT, None, call=call
-    )
+def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger) -> None:
+    selection = select(ledger, PointingReader("4 May"))
 
-    assert [quote.text for quote in selection.quotes] == ["The plant in Oslo closed on 4 May."]
+    assert selection.quotes[0].text == "The plant in Oslo closed on 4 May."
+    rows = {row.event_id: (row.operation, row.model, row.status, row.input_tokens) for row in ledger.usage("req_1")}
+    assert rows == {
+        f"req_1:{int(CallNumber.READ)}": (Operation.JUDGE, "pointing", UsageStatus.COMPLETED, selection.read_tokens),
+        f"req_1:{int(CallNumber.FIND_QUOTES)}": (
+            Operation.EMBED_QUERY,
+            "hashing",
+            UsageStatus.COMPLETED,
+            selection.tokens,
+        ),
+    }
+    assert selection.read_tokens == len(QUESTION.text.split()) + len(TEXT.split())
+    assert selection.tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("reader", "question"),
+    [
+        pytest.param(None, QUESTION, id="no reader"),
+        pytest.param(PointingReader("4 May"), replace(QUESTION, text=GERMAN), id="another language"),
+    ],
+)
+def test_where_nothing_is_read_only_the_embedder_is_metered(
+    ledger: Ledger, reader: PointingReader | None, question: Question
+) -> None:
+    selection = select(ledger, reader, question=question)
+
     (row,) = ledger.usage("req_1")
-    assert (row.event_id, row.operation, row.status) == (
-        f"req_1:{int(call)}",
-        Operation.EMBED_QUERY,
-        UsageStatus.COMPLETED,
-    )
-    assert row.input_tokens == selection.tokens > 0
+    assert (row.event_id, row.operation) == (f"req_1:{int(CallNumber.FIND_QUOTES)}", Operation.EMBED_QUERY)
+    assert (row.input_tokens, selection.read_tokens, selection.decides) == (selection.tokens, 0, False)
 
 
-@pytest.mark.parametrize(("call", "threshold"), [(CallNumber.ANSWER, 1 - 0.6), (CallNumber.FIND_SENTENCES, THRESHOLD)])
-def test_pointers_refuse_nothing_and_ignore_the_questions_threshold(
-    ledger: Ledger, call: CallNumber, threshold: float
-) -> None:
-    question = replace(QUESTION, abstention_threshold=0.6)
-    selection = Quoter(embedder=HashingEmbedder(), ledger=ledger, calls=CALLS).select(
-        question, CONTEXT, None, call=call
-    )
+def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger) -> None:
+    with pytest.raises(RuntimeError):
+        select(ledger, PointingReader("4 May", failing=True))
 
-    assert selection.threshold == threshold
-    assert not selection.as_pointers().decides
-
-
-@pytest.mark.parametrize(("probability", "texts"), [(0.9, ["The plant in Oslo closed on 4 May."]), (0.1, [])])
-def test_what_the_span_reader_found_is_quoted_without_another_call(
-    ledger: Ledger, probability: float, texts: list[str]
-) -> None:
-    embedder = HashingEmbedder()
-    selection = Quoter(embedder=embedder, ledger=ledger, calls=CALLS).select(
-        QUESTION, CONTEXT, located(probability), call=CallNumber.ANSWER
-    )
-
-    assert [quote.text for quote in selection.quotes] == texts
-    assert (embedder.embedded, ledger.usage("req_1")) == ([], ())
+    assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.ERROR]
 
 
 def test_without_sources_nothing_is_metered(ledger: Ledger) -> None:
-    quoter = Quoter(embedder=HashingEmbedder(), ledger=ledger, calls=CALLS)
+    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"), ledger=ledger)
 
-    assert quoter.select(QUESTION, Context((), (), 0), None, call=CallNumber.ANSWER).quotes == ()
+    assert quoter.select(QUESTION, Context((), (), 0)).quotes == ()
     assert not ledger.usage("req_1")
+
+
+def test_the_quoters_thresholds_are_the_servers_where_the_question_has_none(ledger: Ledger) -> None:
+    selection = select(ledger, PointingReader("4 May", margins=(-SURE,)), abstention=None)
+
+    assert selection.threshold == ANSWERED
+    assert (selection.outcome == "answered") == (selection.score >= ANSWERED)
+    assert bool(selection.quotes) == (selection.score >= NEAREST)
+
+
+def test_who_wants_fewer_refusals_says_how_sure_one_must_be(ledger: Ledger) -> None:
+    reader = PointingReader("4 May")
+    score = select(ledger, reader).score
+    assert score > NEAREST
+
+    answered = select(ledger, reader, question=replace(QUESTION, request_id="req_2"), abstention=1 - score / 2)
+    unsure = select(ledger, reader, question=replace(QUESTION, request_id="req_3"), abstention=(1 - score) / 2)
+
+    assert [one.outcome for one in (answered, unsure)] == ["answered", "unsure"]
+    assert answered.threshold == pytest.approx(score / 2)
+    assert unsure.threshold == pytest.approx((1 + score) / 2)
+    assert answered.quotes == unsure.quotes
+
+
+def test_who_asks_for_less_than_the_nearest_passages_gets_an_answer(ledger: Ledger) -> None:
+    """With a threshold below the least at which quotes are shown at all, nothing is left in between."""
+    selection = select(ledger, PointingReader("nowhere"), abstention=1 - NEAREST / 1000)
+
+    assert selection.threshold < NEAREST
+    assert selection.outcome == ("answered" if selection.score >= selection.threshold else "refused")

@@ -1,23 +1,49 @@
-"""app.answering.quoting.selection selects the sentences that answer, exactly as they stand, or none."""
+"""app.answering.quoting.selection selects the units that answer, exactly as they are, and decides whether they do."""
 
-import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.quoting.features import features_of, sentences_of
-from app.answering.quoting.selection import MOST_EMBEDDED, MOST_QUOTED, THRESHOLD, SentenceSelector, score
+from app.answering.quoting.selection import (
+    ANSWERED,
+    MOST_EMBEDDED,
+    MOST_QUOTED,
+    NEAREST,
+    Metering,
+    Quote,
+    QuoteSelector,
+    Selection,
+)
 from retrieval.compress import compress
-from retrieval.types import Context
-from tests.retrieval.fakes import HashingEmbedder, chunk, hit, ranked
+from retrieval.ports import SpanReader, Vectors
+from retrieval.types import Context, Span
+from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.sources import source
+from tests.retrieval.fakes import HashingEmbedder, ranked
 
 PASSAGES = (
     "Northwind makes turbines. Its revenue rose 12 percent\nto 48 million dollars in 2025. The board was pleased.",
     "Zoë Müller became chief financial officer of Northwind in March 2024. She came from Contoso.",
     "The plant in Oslo closed on 4 May after a fire. Nobody was hurt in the fire.",
 )
+PRICES = "| Part | Price |\n|---|---|\n| Bolt | 3 EUR |\n| Nut | 4 EUR |"
+CLOSED = "When was the plant in Oslo closed?"
+
+
+class RecordingEmbedder(HashingEmbedder):
+    """Records the texts that it embeds as documents."""
+
+    def __init__(self, *, prompt_tokens: int = 0) -> None:
+        super().__init__(prompt_tokens=prompt_tokens)
+        self.documents: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str], **given: object) -> Vectors:
+        self.documents += texts
+        return super().embed_documents(texts)
 
 
 def context(*texts: str, budget: int = 1000) -> Context:
@@ -30,120 +56,268 @@ def in_order(sources: object) -> list[int]:
     return list(range(len(sources)))  # type: ignore[arg-type]
 
 
-def read(question: str, *texts: str, threshold: float = THRESHOLD) -> list[str]:
-    selection = SentenceSelector(HashingEmbedder()).select(question, context(*texts), None, threshold=threshold)
-    assert bool(selection.quotes) == (selection.score >= threshold)
-    return [quote.text for quote in selection.quotes]
+def select(question: str, *texts: str, reader: SpanReader | None = None) -> Selection:
+    """Every quote that the selection could show."""
+    return QuoteSelector(HashingEmbedder(), reader).select(question, context(*texts), answered=0, nearest=0)
 
 
+@pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "words", "quoted"),
     [
         (
             "How many million dollars was revenue in 2025?",
+            "48 million dollars",
             "Its revenue rose 12 percent\nto 48 million dollars in 2025.",
         ),
         (
             "Who became chief financial officer of Northwind?",
+            "Zoë Müller",
             "Zoë Müller became chief financial officer of Northwind in March 2024.",
         ),
-        ("When was the plant in Oslo closed?", "The plant in Oslo closed on 4 May after a fire."),
+        (CLOSED, "4 May", "The plant in Oslo closed on 4 May after a fire."),
     ],
 )
-def test_the_sentence_that_answers_is_quoted(question: str, said: str) -> None:
-    assert said in read(question, *PASSAGES)
+def test_the_sentence_that_answers_is_quoted_first(question: str, words: str, quoted: str, reads: bool) -> None:
+    found = select(question, *PASSAGES, reader=PointingReader(words) if reads else None)
+
+    assert found.outcome == "answered"
+    assert found.quotes[0].text == quoted
+    assert found.quotes[0].words == (words if reads else "")
+    assert found.score == found.quotes[0].score
+    assert found.decides == reads
 
 
-def test_nothing_is_quoted_where_no_sentence_is_about_the_question() -> None:
-    assert read("Which enzyme splits lactose in milk?", *PASSAGES) == []
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_no_sentence_is_about_is_less_likely_answered_than_what_one_is(reads: bool) -> None:
+    on_topic = select(CLOSED, *PASSAGES, reader=PointingReader("4 May") if reads else None)
+    off_topic = select(
+        "Which enzyme splits lactose in milk?", *PASSAGES, reader=PointingReader("lactase") if reads else None
+    )
+
+    assert off_topic.score < on_topic.score
 
 
-def test_without_a_source_nothing_is_read() -> None:
-    embedder = HashingEmbedder()
-    selector = SentenceSelector(embedder)
+def test_the_thresholds_decide_between_answered_unsure_and_refused() -> None:
+    selector, found = QuoteSelector(HashingEmbedder(), PointingReader("4 May")), context(*PASSAGES)
+    score = selector.select(CLOSED, found, answered=0, nearest=0).score
 
-    assert selector.select("Why?", context(), None).quotes == ()
-    assert selector.candidates("Why?", context()).tokens == 0
-    assert embedder.embedded == []
+    answered = selector.select(CLOSED, found, answered=score, nearest=score / 2)
+    unsure = selector.select(CLOSED, found, answered=(1 + score) / 2, nearest=score)
+    refused = selector.select(CLOSED, found, answered=1.0, nearest=(1 + score) / 2)
+
+    assert [one.outcome for one in (answered, unsure, refused)] == ["answered", "unsure", "refused"]
+    assert answered.quotes == unsure.quotes != ()
+    assert refused.quotes == ()
+    assert [one.score for one in (answered, unsure, refused)] == [score] * 3
+    assert [one.threshold for one in (answered, unsure, refused)] == [score, (1 + score) / 2, 1.0]
 
 
-texts = st.lists(
-    st.lists(
-        st.sampled_from(["Rain fell.", "A fire 1 [2]", "売上高は増加した。", "Oslo\nis cold.", "Why?", ""]), max_size=6
-    ).map(" ".join),
-    max_size=4,
-)
+def test_the_servers_thresholds_are_in_order() -> None:
+    assert 0 < NEAREST < ANSWERED < 1
+
+
+def test_without_a_source_nothing_is_read_and_the_question_is_refused() -> None:
+    embedder, reader = RecordingEmbedder(), PointingReader("4 May")
+    found = QuoteSelector(embedder, reader).select("Why?", context(), answered=0, nearest=0)
+
+    assert (found.quotes, found.score, found.outcome) == ((), 0.0, "refused")
+    assert (found.tokens, found.read_tokens, found.probabilities) == (0, 0, ())
+    assert embedder.embedded == embedder.documents == reader.passages == []
+
+
+def test_the_answer_is_the_documents_own_characters() -> None:
+    text = PASSAGES[2]
+    found = QuoteSelector(HashingEmbedder(), PointingReader("4 May")).select(
+        CLOSED, Context((source(text, start=100),), (), 10), answered=0, nearest=0
+    )
+
+    (quote, *_) = found.quotes
+    assert quote.highlight is not None
+    assert quote.words == text[quote.highlight.start_char - 100 : quote.highlight.end_char - 100] == "4 May"
+    assert text[quote.span.start_char - 100 : quote.span.end_char - 100] == quote.text
+
+
+@pytest.mark.parametrize(("margins", "first"), [((-9.0, 9.0), 2), ((9.0, -9.0), 1)])
+def test_of_like_sentences_the_one_of_which_the_reader_is_surer_comes_first(
+    margins: tuple[float, float], first: int
+) -> None:
+    texts = ("The plant in Oslo closed on 4 May.", "In Oslo the plant closed on 4 May.")
+    found = select(CLOSED, *texts, reader=PointingReader("4 May", margins=margins))
+
+    assert found.quotes[0].source.number == first
+
+
+def test_a_cell_is_pointed_at_and_its_row_is_quoted_with_the_header() -> None:
+    (quote, *_) = select("How much is a nut?", PRICES, reader=PointingReader("4 EUR")).quotes
+
+    assert (quote.text, quote.words) == (PRICES, "4 EUR")
+
+
+def test_of_overlapping_rows_only_the_likeliest_is_quoted() -> None:
+    found = select("How much is a bolt?", PRICES, reader=PointingReader("3 EUR"))
+
+    assert [quote.words for quote in found.quotes] == ["3 EUR"]
+
+
+def test_the_heading_is_read_above_the_text_and_is_no_answer() -> None:
+    reader = PointingReader("Closures")
+    shown = Context((source(PASSAGES[2], heading="Closures"),), (), 10)
+    found = QuoteSelector(HashingEmbedder(), reader).select(CLOSED, shown, answered=0, nearest=0)
+
+    assert reader.passages == [f"Closures\n{PASSAGES[2]}"]
+    assert all("Closures" not in quote.text and quote.words != "Closures" for quote in found.quotes)
+
+
+@pytest.mark.parametrize("question", ["Why did the plant close?", "How do I close a plant?", "Did it close?"])
+def test_questions_that_no_few_words_answer_are_read_too(question: str) -> None:
+    reader = PointingReader("4 May")
+    found = select(question, *PASSAGES, reader=reader)
+
+    assert len(reader.passages) == len(PASSAGES)
+    assert found.decides
+
+
+def test_the_reader_does_not_read_questions_in_other_languages() -> None:
+    reader = PointingReader("4 May")
+    found = select("Wann wurde das Werk in Oslo geschlossen?", *PASSAGES, reader=reader)
+
+    assert reader.passages == []
+    assert (found.read_tokens, found.decides) == (0, False)
+    assert [quote.highlight for quote in found.quotes] == [None] * len(found.quotes)
+    assert found == select("Wann wurde das Werk in Oslo geschlossen?", *PASSAGES)
+
+
+pieces = st.sampled_from(
+    [
+        "Rain fell.", "A fire 1 [2]", "売上高は増加した。", "Oslo\nis cold.", "Why?", "", "Values:\n- rain\n- fire 1",
+        "\n# Oslo\n\n", f"\n{PRICES}\n",
+    ]
+)  # fmt: skip
+texts = st.lists(st.lists(pieces, max_size=6).map(" ".join), max_size=4)
+questions = st.sampled_from(["Why?", "When did rain fall in Oslo?", "売上高", "", "fire 1"])
+pointed = st.sampled_from([None, "fire", "Rain", "EUR", "Oslo\nis"])
 
 
 @settings(deadline=None)
-@given(texts=texts, question=st.sampled_from(["Why?", "When did rain fall in Oslo?", "売上高", "", "fire 1"]))
-def test_a_quote_is_the_slice_it_names_and_stands_in_reading_order(texts: list[str], question: str) -> None:
+@given(texts=texts, question=questions, words=pointed)
+def test_quotes_are_slices_likeliest_first_and_apart(texts: list[str], question: str, words: str | None) -> None:
     found = context(*texts)
-    quotes = SentenceSelector(HashingEmbedder()).select(question, found, None, threshold=0.0).quotes
+    reader = None if words is None else PointingReader(words)
+    selection = QuoteSelector(HashingEmbedder(), reader).select(question, found, answered=0, nearest=0)
+    quotes = selection.quotes
 
     assert len(quotes) <= MOST_QUOTED
-    places = [(quote.source.number, quote.span.start_char) for quote in quotes]
-    assert places == sorted(set(places))
-    for quote in quotes:
+    assert bool(quotes) == bool(selection.probabilities)
+    assert [quote.score for quote in quotes] == sorted((quote.score for quote in quotes), reverse=True)
+    folded = [" ".join(quote.text.casefold().split()) for quote in quotes]
+    assert len(folded) == len(set(folded))
+    for place, quote in enumerate(quotes):
         held = quote.source.hit.chunk
         assert quote.source in found.sources
         assert quote.text == held.text[quote.span.start_char - held.start_char : quote.span.end_char - held.start_char]
-        assert 0 < quote.score < 1
+        assert 0 < quote.score <= selection.score < 1
+        if quote.highlight is not None:
+            at = held.start_char
+            assert quote.span.start_char <= quote.highlight.start_char < quote.highlight.end_char <= quote.span.end_char
+            assert quote.words == held.text[quote.highlight.start_char - at : quote.highlight.end_char - at] != ""
+        for other in quotes[:place]:
+            assert (
+                other.source != quote.source
+                or other.span.end_char <= quote.span.start_char
+                or quote.span.end_char <= other.span.start_char
+            )
 
 
 @settings(deadline=None)
-@given(texts=texts)
-def test_the_same_sentence_is_not_quoted_twice(texts: list[str]) -> None:
-    selector = SentenceSelector(HashingEmbedder())
-    quotes = selector.select("When did rain fall?", context(*texts), None, threshold=0.0).quotes
+@given(texts=texts, question=questions, words=pointed)
+def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, words: str | None) -> None:
+    embedder, reader = RecordingEmbedder(prompt_tokens=1), None if words is None else PointingReader(words)
+    metered: list[tuple[str, int, int]] = []
 
-    said = [" ".join(quote.text.casefold().split()) for quote in quotes]
-    assert len(said) == len(set(said))
+    def metering(name: str) -> Metering:
+        @contextmanager
+        def meter(tokens: int) -> Iterator[None]:
+            read = 0 if reader is None else len(reader.passages)
+            metered.append((name, tokens, len(embedder.documents) + read))
+            yield
+
+        return meter
+
+    selection = QuoteSelector(embedder, reader).select(
+        question, context(*texts), reading=metering("read"), embedding=metering("embed"), answered=0, nearest=0
+    )
+
+    assert len(embedder.documents) == len(selection.probabilities) <= MOST_EMBEDDED
+    embedded = sum(min(embedder.count_tokens(text), embedder.info.max_tokens) + 1 for text in embedder.documents)
+    assert selection.tokens == embedded + sum(embedder.count_query(text) for text in embedder.embedded)
+    assert selection.read_tokens == (0 if reader is None else reader.count_tokens(question, reader.passages))
+    # each call is metered once, with its tokens, before anything is read
+    expected = [("read", selection.read_tokens, 0)] if reader is not None and reader.passages else []
+    if selection.probabilities:
+        expected.append(("embed", selection.tokens, 0 if reader is None else len(reader.passages)))
+    assert metered == expected
 
 
-def test_only_the_most_promising_sentences_are_embedded_and_all_of_that_is_counted() -> None:
+def test_only_the_most_promising_sentences_are_embedded() -> None:
     sentences = [f"Sentence {word} is about nothing." for word in "abcdefghijklmnopqrstuvwxyz"]
-    found = context(" ".join(sentences), "Revenue rose in 2025.")
-    embedder = HashingEmbedder(prompt_tokens=1)
-    candidates = SentenceSelector(embedder).candidates("When did revenue rise?", found)
+    embedder = RecordingEmbedder()
+    QuoteSelector(embedder).select(
+        "When did revenue rise?", context(" ".join(sentences), "Revenue rose in 2025."), answered=0, nearest=0
+    )
 
-    assert len(candidates.sentences) == MOST_EMBEDDED
-    assert "Revenue rose in 2025." in {sentence.text for sentence in candidates.sentences}
-    read = sum(embedder.count_tokens(sentence.text) + 1 for sentence in candidates.sentences)
-    assert candidates.tokens == read + embedder.count_query("When did revenue rise?")
-
-
-def test_a_heading_that_stands_above_the_passage_is_no_sentence_of_it() -> None:
-    under = replace(hit(chunk(text="# Revenue\n\nIt rose in 2025.", heading_path=("Revenue",))))
-    found = compress([under], query="", budget=99, count_tokens=len)
-
-    assert [sentence.text for sentence in sentences_of(found.sources)] == ["It rose in 2025."]
+    assert len(embedder.documents) == MOST_EMBEDDED
+    assert "Revenue rose in 2025." in embedder.documents
 
 
-def test_a_name_the_question_brings_along_is_not_the_one_it_asks_for() -> None:
-    sentences = sentences_of(context("It was in Oslo. It was Zoë Müller in Oslo.").sources)
-    fits = [found.fits for found in features_of("Who was in Oslo?", sentences)]
+def test_a_sentence_is_embedded_behind_its_heading() -> None:
+    embedder = RecordingEmbedder()
+    QuoteSelector(embedder).select(
+        "When did it rise?", Context((source("It rose in 2025.", heading="Revenue"),), (), 9), answered=0, nearest=0
+    )
 
-    assert fits == [-1.0, 1.0]
-
-
-def test_among_equals_the_one_nearer_to_the_question_scores_higher() -> None:
-    sentences = sentences_of(context("Rain fell there. Rain fell here.").sources)
-    features = features_of("Did rain fall?", sentences)
-
-    first, second = score([features[0]] * 2, [0.2, 0.6])
-    assert first < second
+    assert embedder.documents == ["Revenue: It rose in 2025."]
 
 
-def test_a_source_that_retrieval_ranks_higher_scores_higher() -> None:
-    sentences = sentences_of(context("Rain fell in town.", "In town, rain fell.").sources)
-    first, second = score(features_of("Did rain fall?", sentences), [0.5, 0.5])
+SHOWN = (source(PASSAGES[2], number=1), source(PASSAGES[1], number=2))
+SELECTION = Selection(
+    (Quote(SHOWN[0], Span(0, 47), PASSAGES[2][:47], 0.8, Span(28, 33)),),
+    0.8,
+    "answered",
+    tokens=5,
+    read_tokens=7,
+    probabilities=((1, Span(0, 47), 0.8), (1, Span(48, 76), 0.3), (2, Span(0, 69), 0.1)),
+)
 
-    assert first > second
+
+@pytest.mark.parametrize(
+    ("cited", "answers"),
+    [
+        ([], 0.0),
+        ([(1, Span(0, 10))], 0.8),
+        ([(1, Span(46, 60))], 0.8),
+        ([(1, Span(47, 60))], 0.3),
+        ([(2, Span(0, 10))], 0.1),
+        ([(2, Span(0, 10)), (1, Span(50, 60))], 0.3),
+        ([(2, Span(69, 90))], 0.0),
+        ([(3, Span(0, 10))], 0.0),
+    ],
+)
+def test_an_answer_is_as_likely_as_the_likeliest_candidate_that_it_cites(
+    cited: list[tuple[int, Span]], answers: float
+) -> None:
+    assert SELECTION.answers(cited) == answers
 
 
-def test_every_sentence_of_the_sources_is_looked_at() -> None:
-    found = context(*PASSAGES)
-    looked_at = " ".join(sentence.text for sentence in sentences_of(found.sources))
+def test_a_further_answer_costs_nothing_more_and_is_the_same() -> None:
+    again = SELECTION.again()
 
-    assert re.sub(r"\s+", " ", looked_at) == re.sub(r"\s+", " ", " ".join(PASSAGES))
+    assert (again.tokens, again.read_tokens) == (0, 0)
+    assert replace(again, tokens=5, read_tokens=7) == SELECTION
+
+
+def test_the_words_of_a_quote_are_those_of_its_highlight() -> None:
+    (quote,) = SELECTION.quotes
+
+    assert quote.words == "4 May"
+    assert replace(quote, highlight=None).words == ""

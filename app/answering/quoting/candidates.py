@@ -1,0 +1,126 @@
+"""Lists the units of the sources that could be quoted, and the passages in which the span reader reads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from retrieval.types import Chunk, Source, Span
+from retrieval.units import units_of
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit of a source that could be quoted (`retrieval.units`). Spans are characters of the document version.
+
+    Attributes:
+        source: The source.
+        span: The characters that are quoted.
+        text: Exactly those characters.
+        core: The sentence by which the unit is scored.
+        core_text: Exactly the characters of `core`.
+        pieces: Where one answer may lie: cells, values, sentences.
+        heading: Whether it is like a heading without the text below it.
+    """
+
+    source: Source
+    span: Span
+    text: str
+    core: Span
+    core_text: str
+    pieces: tuple[Span, ...]
+    heading: bool = False
+
+
+def candidates_of(sources: Sequence[Source]) -> tuple[Candidate, ...]:
+    """The candidates of the sources, in reading order, without the headings of their own chunk."""
+    found = []
+    for source in sources:
+        chunk = source.hit.chunk
+        headings = {heading.casefold() for heading in chunk.heading_path}
+        for kept in source.spans:
+            shown = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
+            for unit in units_of(shown):
+                text = shown[unit.span.start_char : unit.span.end_char]
+                if text.lstrip("#").strip().casefold() in headings:
+                    continue
+                found.append(
+                    Candidate(
+                        source=source,
+                        span=_moved(unit.span, kept.start_char),
+                        text=text,
+                        core=_moved(unit.core, kept.start_char),
+                        core_text=shown[unit.core.start_char : unit.core.end_char],
+                        pieces=tuple(_moved(piece, kept.start_char) for piece in unit.pieces),
+                        heading=unit.heading,
+                    )
+                )
+    return tuple(found)
+
+
+def _moved(span: Span, by: int) -> Span:
+    return Span(span.start_char + by, span.end_char + by)
+
+
+def passage_text(candidate: Candidate) -> str:
+    """The text around a candidate: its chunk's, below its document's title and its headings."""
+    chunk = candidate.source.chunk_at(candidate.core)
+    return "\n".join([*_above(chunk), *chunk.heading_path, chunk.text])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPassage:
+    """The text of one chunk as the span reader reads it, and the candidates that lie in it.
+
+    Chunks that touch are one source, but are read apart: in one long text a right answer in one of them is often lost
+    among likelier-looking words of the other.
+
+    Attributes:
+        text: The document's title, the innermost heading and the header of the table that the chunk begins in, which
+            may name the subject, and the presented text.
+        candidates: Places in the sequence of candidates.
+        pieces: For each piece of these candidates its characters in `text`.
+        owners: For each piece the place of its candidate.
+        starts: For each piece the first character in the document.
+    """
+
+    text: str
+    candidates: tuple[int, ...]
+    pieces: tuple[Span, ...]
+    owners: tuple[int, ...]
+    starts: tuple[int, ...]
+
+
+def passages_of(candidates: Sequence[Candidate]) -> list[ReadPassage]:
+    """The passages that hold the candidates, one for each chunk with any, in reading order."""
+    grouped: dict[tuple[int, int], list[int]] = {}
+    for place, candidate in enumerate(candidates):
+        chunk = candidate.source.chunk_at(candidate.core)
+        grouped.setdefault((candidate.source.number, chunk.key), []).append(place)
+    return [_passage(candidates, places) for places in grouped.values()]
+
+
+def _passage(candidates: Sequence[Candidate], places: Sequence[int]) -> ReadPassage:
+    source = candidates[places[0]].source
+    chunk, whole = source.chunk_at(candidates[places[0]].core), source.hit.chunk
+    text = "".join(f"{line}\n" for line in _above(chunk))
+    kept: list[tuple[int, int, int]] = []
+    for span in source.spans:
+        start, end = max(span.start_char, chunk.start_char), min(span.end_char, chunk.end_char)
+        if start < end:
+            kept.append((len(text), start, end))
+            text += whole.text[start - whole.start_char : end - whole.start_char] + "\n"
+    pieces, owners, starts = [], [], []
+    for place in places:
+        for piece in candidates[place].pieces:
+            for at, start, end in kept:
+                first, last = max(piece.start_char, start), min(piece.end_char, end)
+                if first < last:
+                    pieces.append(Span(at + first - start, at + last - start))
+                    owners.append(place)
+                    starts.append(first)
+    return ReadPassage(text.rstrip(), tuple(places), tuple(pieces), tuple(owners), tuple(starts))
+
+
+def _above(chunk: Chunk) -> list[str]:
+    """The lines that are read above a chunk's text."""
+    heading = chunk.heading_path[-1] if chunk.heading_path else ""
+    return list(dict.fromkeys(line for line in (chunk.title, heading, chunk.table_header) if line))

@@ -1,0 +1,57 @@
+"""What selected quotes are shown as, and which questions quotes can answer."""
+
+from enum import StrEnum
+
+from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT
+from app.answering.question import Question
+from app.errors import InvalidRequest, UnsupportedParameter
+
+
+class QuotesAs(StrEnum):
+    """What an `Answerer` shows selected quotes as.
+
+    Attributes:
+        ONLY: They are the answer; no language model is served.
+        FIRST: They are the answer; a language model answers what quotes cannot (`is_quotable`).
+        AFTER_UNVERIFIED: A language model answers; quotes follow an answer of which nothing is verified.
+        NOTHING: A language model answers, and no quotes are shown.
+    """
+
+    ONLY = "only"
+    FIRST = "first"
+    AFTER_UNVERIFIED = "after_unverified"
+    NOTHING = "nothing"
+
+
+def is_quotable(question: Question) -> bool:
+    """Whether quotes can answer: not without sources, with log probabilities, or by a JSON schema of one's own."""
+    try:
+        require_quotable(question)
+    except (InvalidRequest, UnsupportedParameter):
+        return False
+    return True
+
+
+def require_quotable(question: Question) -> None:
+    """Check that quotes can be the answer to a question, before anything is spent.
+
+    Raises:
+        InvalidRequest: It needs an answer without sources, or a JSON document that quotes cannot fill.
+        UnsupportedParameter: It needs log probabilities.
+    """
+    if question.on_no_evidence == "answer":
+        raise InvalidRequest(
+            "on_no_evidence: this server has no language model and answers from documents alone; use refuse.",
+            param="on_no_evidence",
+        )
+    if question.sampling.logprobs is not None:
+        raise UnsupportedParameter(
+            "logprobs: this server has no language model, and quotes have no probabilities.",
+            param="logprobs",
+        )
+    if question.json_schema not in {None, ANSWER_SCHEMA, ANY_OBJECT}:
+        raise InvalidRequest(
+            "This server has no language model and cannot fill a JSON schema; leave it out to get the answer "
+            "and the numbers of its sources.",
+            param="json_schema" if question.endpoint == "ask" else "response_format",
+        )

@@ -1,0 +1,165 @@
+"""Scores candidates: the probability that each answers the question, from words, embedding and the span reader.
+
+One number chooses the quotes, puts them in order and decides whether the question is answered, so that the three
+cannot disagree. It is a logistic regression over a candidate's values (`probability`). The likeliest candidate's
+probability is then corrected by a second one, which also sees how far the next candidate lies behind (`certainty`).
+Both are fitted by `python -m app.tuning.answer_score.run` on training questions asked of whole collections.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import exp, log1p
+from types import MappingProxyType
+
+from app.answering.quoting.features import Features
+
+MOST_GAP = 6.0
+"""Log-odds by which the likeliest candidate is ahead of the next are cut to this."""
+
+MOST_MARGIN = 12.0
+"""Margins of the span reader are cut to this size, beyond which they say nothing more."""
+
+WITH_READER: Mapping[str, float] = MappingProxyType(
+    {
+        "bias": -1.1016,
+        "rank": -1.6048,
+        "closeness": -0.9692,
+        "share": 0.9352,
+        "covered": 1.3544,
+        "lead": -3.0902,
+        "fits": 0.6226,
+        "heading": -3.4491,
+        "cosine": 0.8831,
+        "behind": -2.8455,
+        "margin": 0.0954,
+        "margin_lead": -0.1056,
+    }
+)
+"""The weights where the span reader has read the candidates."""
+
+WITHOUT_READER: Mapping[str, float] = MappingProxyType(
+    {
+        "bias": -2.6232,
+        "rank": -1.5186,
+        "closeness": -1.6637,
+        "share": 1.3352,
+        "covered": 1.8821,
+        "lead": -3.6966,
+        "fits": 0.6092,
+        "heading": -3.3219,
+        "cosine": 2.5147,
+        "behind": -2.9916,
+        "margin": 0.0,
+        "margin_lead": 0.0,
+    }
+)
+"""The weights where it has not: there is no reader, or it does not know the language."""
+
+
+CERTAIN_WITH_READER: Mapping[str, float] = MappingProxyType(
+    {
+        "bias": -1.601,
+        "best": 0.1577,
+        "gap": 0.3867,
+        "margin": 0.0663,
+        "margin_lead": -0.0609,
+        "cosine": 0.9496,
+        "behind": -3.1469,
+        "share": 0.6608,
+        "covered": 0.5567,
+    }
+)
+"""The weights of the correction where the span reader has read the candidates."""
+
+CERTAIN_WITHOUT_READER: Mapping[str, float] = MappingProxyType(
+    {
+        "bias": -1.9503,
+        "best": 0.2912,
+        "gap": 0.2327,
+        "margin": 0.0,
+        "margin_lead": 0.0,
+        "cosine": 1.4276,
+        "behind": -5.0988,
+        "share": 1.6297,
+        "covered": 0.3611,
+    }
+)
+"""The weights of the correction where it has not."""
+
+
+def values(features: Features, *, cosine: float, best_cosine: float) -> dict[str, float]:
+    """The values that the weights multiply, by name.
+
+    Args:
+        features: The candidate's.
+        cosine: Cosine similarity of the candidate and the question.
+        best_cosine: The largest of any candidate.
+    """
+    return {
+        "bias": 1.0,
+        "rank": log1p(features.rank),
+        "closeness": features.closeness,
+        "share": features.share,
+        "covered": features.covered,
+        "lead": features.lead,
+        "fits": features.fits,
+        "heading": features.heading,
+        "cosine": cosine,
+        "behind": best_cosine - cosine,
+        "margin": _cut(features.margin),
+        "margin_lead": min(features.margin_lead, MOST_MARGIN),
+    }
+
+
+def logit(weights: Mapping[str, float], of_candidate: Mapping[str, float]) -> float:
+    """The log-odds, by `weights`, that a candidate with these `values` answers."""
+    return sum(weight * of_candidate[name] for name, weight in weights.items())
+
+
+def certainty_values(of_best: Mapping[str, float], *, best: float, next_best: float) -> dict[str, float]:
+    """The values that the weights of the second regression multiply, by name.
+
+    Args:
+        of_best: The `values` of the likeliest candidate.
+        best: Its log-odds.
+        next_best: The log-odds of the next candidate; those of the first where there is no other.
+    """
+    return {
+        "bias": 1.0,
+        "best": best,
+        "gap": min(best - next_best, MOST_GAP),
+        **{name: of_best[name] for name in ("margin", "margin_lead", "cosine", "behind", "share", "covered")},
+    }
+
+
+def certainty(weights: Mapping[str, float], logits: Sequence[float], values: Sequence[Mapping[str, float]]) -> float:
+    """The probability in (0, 1) that the likeliest of the candidates answers.
+
+    Args:
+        weights: `CERTAIN_WITH_READER` or `CERTAIN_WITHOUT_READER`.
+        logits: The candidates' log-odds, at least one.
+        values: The candidates' `values`, in the same order.
+    """
+    order = sorted(range(len(logits)), key=lambda place: -logits[place])
+    best = order[0]
+    following = logits[order[1]] if len(order) > 1 else logits[best]
+    return probability(logit(weights, certainty_values(values[best], best=logits[best], next_best=following)))
+
+
+def probability(log_odds: float) -> float:
+    """The probability in (0, 1) of log-odds."""
+    return 1 / (1 + exp(-max(-30.0, min(30.0, log_odds))))
+
+
+def promise(features: Features) -> float:
+    """Ranks candidates before any is embedded: the few most promising are."""
+    return (
+        -0.72 * log1p(features.rank)
+        + 3.05 * features.share
+        + 0.45 * features.fits
+        + 0.3 * _cut(features.margin)
+        - 2 * features.heading
+    )
+
+
+def _cut(margin: float) -> float:
+    return max(-MOST_MARGIN, min(MOST_MARGIN, margin))

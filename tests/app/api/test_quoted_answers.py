@@ -1,0 +1,286 @@
+"""Answers by quotes over HTTP, with a span reader: answered, unsure or refused, with a language model or without."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.answering.citation import CONFIRMED
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.quoting.quotable import QuotesAs
+from app.answering.quoting.quoter import Quoter
+from app.answering.refusals import REFUSAL, UNSURE
+from app.api.application import create_app
+from app.models.extractive import NoEngine
+from app.server.collectors import EngineCollector
+from app.server.state import State
+from app.types import Operation
+from generation.ports import Engine
+from retrieval.search import Search
+from tests.app.answering.answerers import make_answerer
+from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.test_prompt import CharacterTokenizer
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
+from tests.app.api.test_reader import OFF_TOPIC, QUESTION, hits
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
+from tests.retrieval.fakes import TopicEmbedder
+
+SENTENCE = "The harbour master logged forty ships in May."
+GENERATED = "Forty ships came [2]."
+UNSURELY: dict[str, Any] = {"abstention_threshold": 1e-12}
+"""Nothing is sure enough to be an answer."""
+
+FIELDS = ("answered", "reason", "answers", "lead", "quoted_spans", "abstention")
+
+
+class Served:
+    """The application over a fixed search, with a reader that points at "forty ships", and with conversations."""
+
+    def __init__(self, state: State, quotes: QuotesAs, **limits: Any) -> None:
+        embedder, tokenizer, ledger = TopicEmbedder("ship"), CharacterTokenizer(), state.usage.ledger
+        self.engine = ScriptedEngine(GENERATED)
+        engine = cast(Engine, self.engine if quotes is QuotesAs.FIRST else NoEngine(revision="1", context_window=2000))
+        answerer = make_answerer(
+            finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder, ledger=ledger),
+            engine=engine,
+            tokenizer=tokenizer,
+            contents=state.corpus.contents,
+            ledger=ledger,
+            limits=replace(ANY_EVIDENCE, **limits),
+            quoter=Quoter(embedder=embedder, reader=PointingReader("forty ships", asked="ships"), ledger=ledger),
+            quotes=quotes,
+            conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
+        )
+        models = replace(stations(state, engine, tokenizer=tokenizer), answerer=answerer)
+        running = state_with(state, models=models)
+        running.telemetry.metrics.register(EngineCollector(engine))
+        app = create_app(lambda: nullcontext(running), version=state.serving.version)
+        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+
+    def post(self, path: str, **body: Any) -> str:
+        response = self.client.post(path, json=body)
+        assert response.is_success, response.text
+        return response.text
+
+    def ask(self, question: str = QUESTION, **fields: Any) -> Any:
+        return json.loads(self.post("/v1/ask", question=question, **fields))
+
+    def events(self, question: str = QUESTION, **fields: Any) -> list[tuple[str, Any]]:
+        text = self.post("/v1/ask", question=question, stream=True, **fields)
+        blocks = [block.split("\n") for block in text.strip().split("\n\n") if block.startswith("event:")]
+        return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data, *_ in blocks]
+
+    def chat(self, question: str = QUESTION, **fields: Any) -> Any:
+        """The message of a chat completion, whole."""
+        body = self.post("/v1/chat/completions", **_chat(question, fields))
+        return json.loads(body)["choices"][0]["message"]
+
+    def streamed_chat(self, question: str = QUESTION, **fields: Any) -> dict[str, str]:
+        """What the deltas of a streamed chat completion add up to."""
+        text = self.post("/v1/chat/completions", stream=True, **_chat(question, fields))
+        message: dict[str, str] = {}
+        for line in text.splitlines():
+            if line.startswith("data: {"):
+                for choice in json.loads(line.removeprefix("data: "))["choices"]:
+                    for name in ("content", "refusal"):
+                        message[name] = message.get(name, "") + (choice["delta"].get(name) or "")
+        return message
+
+
+def _chat(question: str, fields: dict[str, Any]) -> dict[str, Any]:
+    return {"model": "footnote", "messages": [{"role": "user", "content": question}], **fields}
+
+
+def sliced(body: Any, span: Any) -> str:
+    text: str = body["answer"][span["start"] : span["end"]]
+    return text
+
+
+Serve = Callable[..., Served]
+BOTH = pytest.mark.parametrize("quotes", [QuotesAs.ONLY, QuotesAs.FIRST])
+
+
+@pytest.fixture
+def serve(state: State) -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def start(quotes: QuotesAs, **limits: Any) -> Served:
+            served = Served(state, quotes, **limits)
+            stack.enter_context(served.client)
+            return served
+
+        yield start
+
+
+@BOTH
+def test_the_words_that_answer_lead_and_their_sentence_is_quoted(serve: Serve, quotes: QuotesAs) -> None:
+    served = serve(quotes)
+    body = served.ask()
+
+    assert (body["answered"], body["reason"]) == (True, None)
+    assert body["answer"].startswith(f"**forty ships** [2]\n\n> {SENTENCE} [2]")
+    assert sliced(body, body["lead"]) == "forty ships"
+    first = body["quoted_spans"][0]
+    assert sliced(body, first) == SENTENCE
+    assert [sliced(body, span) for span in first["highlights"]] == ["forty ships"]
+    assert body["answers"] == first["answers"]
+    assert {one["cited_text"] for one in body["citations"][:2]} == {SENTENCE}
+    for one in body["citations"]:
+        assert one["verified"] == (one["answers"] >= CONFIRMED)
+        assert sliced(body, {"start": one["answer_start"], "end": one["answer_end"]}) == f"[{one['index']}]"
+    assert served.engine.requests == []
+
+
+@BOTH
+def test_the_bill_has_what_both_models_read_and_no_generated_token(serve: Serve, quotes: QuotesAs) -> None:
+    usage = serve(quotes).ask()["usage"]
+
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (0, 0, 0)
+    assert [found["purpose"] for found in usage["auxiliary"]] == ["embed_query", "extract", "locate"]
+    assert all(found["tokens"] > 0 for found in usage["auxiliary"])
+
+
+def test_every_models_reading_is_on_the_ledger(serve: Serve, state: State) -> None:
+    body = serve(QuotesAs.FIRST).ask()
+
+    rows = state.usage.ledger.usage(body["id"])
+    tokens = {found["purpose"]: found["tokens"] for found in body["usage"]["auxiliary"]}
+    assert sorted((row.operation, row.input_tokens) for row in rows) == sorted(
+        [
+            (Operation.EMBED_QUERY, tokens["embed_query"]),
+            (Operation.EMBED_QUERY, tokens["extract"]),
+            (Operation.JUDGE, tokens["locate"]),
+        ]
+    )
+
+
+@BOTH
+def test_the_nearest_passages_are_quoted_as_no_answer(serve: Serve, quotes: QuotesAs) -> None:
+    served = serve(quotes)
+    body = served.ask(**UNSURELY)
+
+    assert (body["answered"], body["reason"], body["lead"]) == (False, "unsure", None)
+    assert body["answer"].startswith(f"{UNSURE['en']}\n\n> {SENTENCE} [2]")
+    assert sliced(body, body["quoted_spans"][0]) == SENTENCE
+    assert [sliced(body, span) for span in body["quoted_spans"][0]["highlights"]] == ["forty ships"]
+    assert [one["verified"] for one in body["citations"]] == [False] * len(body["quoted_spans"])
+    assert body["citations"][0]["cited_text"] == SENTENCE
+    assert body["abstention"]["stage"] == "reader"
+    assert body["abstention"]["score"] == pytest.approx(1 - body["answers"])
+    assert body["abstention"]["threshold"] == pytest.approx(1e-12)
+    assert served.engine.requests == []
+
+
+@BOTH
+def test_where_nothing_is_near_the_question_is_refused(serve: Serve, quotes: QuotesAs) -> None:
+    served = serve(quotes)
+    body = served.ask(OFF_TOPIC)
+
+    assert (body["answered"], body["reason"], body["answer"]) == (False, "not_in_sources", REFUSAL)
+    assert (body["citations"], body["quoted_spans"], body["lead"]) == ([], [], None)
+    assert body["abstention"]["stage"] == "reader"
+    assert served.engine.requests == []
+
+
+@pytest.mark.parametrize("form", ["markdown", "text", "json"])
+@pytest.mark.parametrize(
+    ("question", "fields"), [(QUESTION, {}), (QUESTION, UNSURELY), (OFF_TOPIC, {})], ids=["sure", "unsure", "refused"]
+)
+def test_a_streamed_answer_equals_the_whole_one(serve: Serve, question: str, fields: dict[str, Any], form: str) -> None:
+    served = serve(QuotesAs.FIRST)
+    body, events = served.ask(question, format=form, **fields), served.events(question, format=form, **fields)
+
+    assert "".join(data["text"] for name, data in events if name == "delta") == body["answer"]
+    assert [data for name, data in events if name == "citation"] == body["citations"]
+    (done,) = [data for name, data in events if name == "done"]
+    assert {name: done[name] for name in FIELDS} == {name: body[name] for name in FIELDS}
+
+
+@pytest.mark.parametrize(("fields", "said"), [({}, "forty ships"), (UNSURELY, SENTENCE)], ids=["sure", "unsure"])
+def test_json_has_the_lead_or_the_quotes_and_their_sources(serve: Serve, fields: dict[str, Any], said: str) -> None:
+    body = serve(QuotesAs.FIRST).ask(format="json", **fields)
+    document = json.loads(body["answer"])
+
+    assert document["answer"].startswith(said)
+    assert document["sources"] == list(dict.fromkeys(one["index"] for one in body["citations"]))
+    assert body["answered"] == (not fields)
+    assert all(
+        body["answer"][one["answer_start"] : one["answer_end"]] == str(one["index"]) for one in body["citations"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "fields"), [(QUESTION, {}), (QUESTION, UNSURELY), (OFF_TOPIC, {})], ids=["sure", "unsure", "refused"]
+)
+def test_a_turn_of_a_conversation_keeps_the_quotes(serve: Serve, question: str, fields: dict[str, Any]) -> None:
+    served = serve(QuotesAs.FIRST)
+    conversation = json.loads(served.post("/v1/conversations"))["id"]
+    body = served.ask(question, conversation_id=conversation, **fields)
+
+    (turn,) = served.client.get(f"/v1/conversations/{conversation}").json()["data"]
+
+    assert turn["answer"] == body["answer"]
+    assert turn["answered"] == body["answered"]
+    for name in ("reason", "answers", "lead", "quoted_spans", "abstention"):
+        assert turn["making"][name] == body[name]
+
+
+@pytest.mark.parametrize("response_format", [{"type": "text"}, {"type": "json_object"}], ids=["prose", "JSON"])
+@pytest.mark.parametrize(
+    ("question", "limits"), [(QUESTION, {}), (QUESTION, UNSURELY), (OFF_TOPIC, {})], ids=["sure", "unsure", "refused"]
+)
+def test_chat_completions_are_the_same_streamed(
+    serve: Serve, question: str, limits: dict[str, float], response_format: dict[str, str]
+) -> None:
+    served = serve(QuotesAs.FIRST, **limits)
+    whole = served.chat(question, response_format=response_format)
+    streamed = served.streamed_chat(question, response_format=response_format)
+
+    assert (streamed["content"], streamed["refusal"]) == (whole["content"] or "", whole["refusal"] or "")
+    assert whole["content"] or whole["refusal"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"on_no_evidence": "answer"}, {"format": "json", "json_schema": {"type": "string"}}],
+    ids=["without sources too", "a schema of one's own"],
+)
+def test_what_quotes_cannot_answer_is_generated_where_there_is_a_model(serve: Serve, fields: dict[str, Any]) -> None:
+    served = serve(QuotesAs.FIRST)
+    body = served.ask(**fields)
+
+    assert len(served.engine.requests) == 1
+    assert body["answer"].startswith("Forty ships came")
+    assert (body["quoted_spans"], body["lead"]) == ([], None)
+
+
+def test_log_probabilities_need_the_model(serve: Serve) -> None:
+    served = serve(QuotesAs.FIRST)
+
+    assert served.chat(logprobs=True)["content"].startswith("Forty ships came")
+    assert len(served.engine.requests) == 1
+
+
+def test_an_unverified_generated_answer_is_followed_by_quotes_where_quotes_come_first(serve: Serve) -> None:
+    served = serve(QuotesAs.FIRST)
+    served.engine.says = "Ninety zeppelins [1]."
+
+    body = served.ask(on_no_evidence="answer")
+
+    assert body["answer"].startswith(f"Ninety zeppelins [1].\n\n> {SENTENCE} [2]")
+    assert sliced(body, body["quoted_spans"][0]) == SENTENCE
+
+
+@BOTH
+def test_a_dry_run_quotes_nothing(serve: Serve, quotes: QuotesAs) -> None:
+    body = serve(quotes).ask(dry_run=True)
+
+    assert (body["reason"], body["answer"], len(body["sources"]["presented"])) == ("dry_run", "", 2)
+    assert (body["quoted_spans"], body["lead"], body["answers"]) == ([], None, None)
+    assert [found["purpose"] for found in body["usage"]["auxiliary"]] == ["embed_query"]

@@ -1,0 +1,130 @@
+"""app.tuning.answer_score fits weights that find the right candidate, and reports what they reach."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from app.answering.quoting.features import Features
+from app.answering.quoting.score import values
+from app.evaluation.types import QuestionSet, SetDocument, SetQuestion
+from app.tuning.answer_score.cases import Case, Use, part_of, read_cases, written
+from app.tuning.answer_score.fit import cross_validated, fitted, fitted_certainty, judged, report
+
+
+def made_cases(count: int, *, dataset: str = "made") -> list[Case]:
+    """Questions whose right candidate has the largest margin and most of the words, with noise; a third have none."""
+    drawn = random.Random(count)
+    found = []
+    for number in range(count):
+        answerable = number % 3 > 0
+        right = drawn.randrange(6) if answerable else -1
+        of_candidates = [
+            values(
+                Features(
+                    rank=place,
+                    closeness=drawn.random(),
+                    share=min(1.0, drawn.random() + (0.3 if place == right else 0)),
+                    covered=drawn.random(),
+                    lead=0.0,
+                    fits=0.0,
+                    margin=drawn.gauss(2.5 if place == right else -2.5, 2.0),
+                ),
+                cosine=drawn.random(),
+                best_cosine=1.0,
+            )
+            for place in range(6)
+        ]
+        marks = tuple(place == right for place in range(6))
+        found.append(Case(dataset, f"q{number}", answerable, tuple(of_candidates), marks, (False,) * 6, marks))
+    return found
+
+
+def test_the_weights_find_what_the_right_candidates_have() -> None:
+    weights = fitted(made_cases(300), reader=True)
+
+    certain = fitted_certainty(made_cases(300), weights, reader=True)
+
+    assert weights["margin"] > 0.3
+    assert weights["share"] > 0.5
+    assert sum(one.first for one in judged(made_cases(301), weights, certain) if one.case.answerable) > 0.8 * 200
+
+
+def test_without_the_reader_its_values_weigh_nothing() -> None:
+    weights = fitted(made_cases(90), reader=False)
+
+    assert weights["margin"] == 0.0
+    assert weights["margin_lead"] == 0.0
+    assert weights["share"] > 0.5
+
+
+def test_a_probability_is_near_the_share_that_is_right() -> None:
+    found = cross_validated(made_cases(900), reader=True)
+
+    for low, high in ((0.0, 0.5), (0.5, 0.9), (0.9, 1.0)):
+        mine = [one for one in found if low <= one.best < high]
+        expected = sum(one.best for one in mine) / len(mine)
+        right = sum(one.case.answerable and one.first for one in mine) / len(mine)
+        assert right == pytest.approx(expected, abs=0.15)
+
+
+def test_a_candidate_that_says_the_answer_elsewhere_teaches_nothing() -> None:
+    cases = made_cases(60)
+    changed = [
+        Case(one.dataset, one.question_id, one.answerable, one.values, one.right, said, one.pointed)
+        for one in cases
+        for said in [tuple(not right and place == 5 for place, right in enumerate(one.right))]
+    ]
+    without_last = [
+        Case(
+            one.dataset,
+            one.question_id,
+            one.answerable,
+            tuple(value for value, left_out in zip(one.values, one.said, strict=True) if not left_out),
+            tuple(right for right, left_out in zip(one.right, one.said, strict=True) if not left_out),
+            tuple(False for left_out in one.said if not left_out),
+            tuple(right for right, left_out in zip(one.right, one.said, strict=True) if not left_out),
+        )
+        for one in changed
+    ]
+
+    assert fitted(changed, reader=True) == fitted(without_last, reader=True)
+
+
+def test_sets_count_the_same_whatever_their_size() -> None:
+    small, large = made_cases(30, dataset="small"), made_cases(300, dataset="large")
+
+    twice, once = fitted([*small, *small, *large], reader=True), fitted([*small, *large], reader=True)
+
+    assert twice == pytest.approx(once, rel=0.05, abs=0.02)
+    assert fitted(large, reader=True) != pytest.approx(once, rel=0.05, abs=0.02)
+
+
+def test_the_report_names_every_set_and_every_case_is_read_back(tmp_path: Path) -> None:
+    cases = made_cases(30, dataset="a") + made_cases(30, dataset="b")
+    file = tmp_path / "cases.jsonl"
+    file.write_text("\n".join(map(written, cases)) + "\n", encoding="utf-8")
+
+    assert read_cases(file) == cases
+    text = report(cross_validated(cases, reader=True))
+    assert "| a | 20, 10 |" in text
+    assert "| all | 40, 20 |" in text
+
+
+def test_a_part_of_a_set_has_only_questions_that_its_documents_answer() -> None:
+    documents = {f"d{number}": SetDocument(f"d{number}", "", "text") for number in range(6)}
+    questions = {
+        f"q{number}": SetQuestion(id=f"q{number}", text="?", answers=("a",), unanswerable=False, metadata={})
+        for number in range(6)
+    }
+    judgments = {f"q{number}": {f"d{number}": 1} for number in range(6)}
+    whole = QuestionSet(
+        name="made", documents=documents, questions=questions, judgments=judgments, spans={}, fingerprint="0"
+    )
+
+    part = part_of(whole, Use(questions=2, documents=3))
+
+    assert list(part.documents) == ["d0", "d1", "d2"]
+    assert len(part.questions) == 2
+    assert part.questions.keys() <= {"q0", "q1", "q2"}
+    assert part.judgments.keys() == part.questions.keys()
