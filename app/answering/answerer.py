@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from app.answering.abstention import refused_before_generation, with_evidence
-from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
+from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin
 from app.answering.calls import Calls
 from app.answering.catalogue_replies import CatalogueReplies
@@ -26,6 +26,7 @@ from app.answering.followup.model import Rewriter, Rewritten
 from app.answering.generator import Generator
 from app.answering.other_language import other_language
 from app.answering.outcome import Outcome
+from app.answering.overview.overviews import Overview, Overviews
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotable
@@ -61,13 +62,14 @@ class Answerer:
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
         replies: CatalogueReplies | None = None,
+        overviews: Overviews | None = None,
     ) -> None:
         """Configure the optional parts.
 
         `quotes` says what selected quotes are shown as. Without a rewriter follow-ups are rewritten by rules; without
         conversations there are none. Without verification by models answers are verified by words alone.
         `min_evidence` is the least evidence score of sources that are shown to the model. Without `replies` small
-        talk is searched for like every question.
+        talk is searched for like every question, without `overviews` a question about a document as a whole.
         """
         self.running = RunningAnswers()
         self._finder = finder
@@ -81,6 +83,7 @@ class Answerer:
         self._rewriter = rewriter
         self._verification = verification
         self._replies = replies
+        self._overviews = overviews
         self._memo = Memo()
 
     def prepare(self, question: Question) -> Prepared:
@@ -119,11 +122,18 @@ class Answerer:
             rewritten = self._rewritten(question)
             question = rewritten.question
             room = self._contexts.room(question, prompted=not by_quotes)
-            found = self._finder.find(question)
+            found, overview = self._found(question)
 
-        hits, evidence = with_evidence(question.text, found.hits, minimum=self._min_evidence)
+        hits, evidence = found.hits, AbstentionReport()
+        if overview is None:
+            hits, evidence = with_evidence(question.text, hits, minimum=self._min_evidence)
         built = self._contexts.build(
-            question, hits, room=room, running=partial(self.running.preparing, question), prompted=not by_quotes
+            question,
+            hits,
+            room=room,
+            running=partial(self.running.preparing, question),
+            prompted=not by_quotes,
+            overview=overview,
         )
         context = built.context
         prepared = Prepared(
@@ -231,6 +241,15 @@ class Answerer:
                 if isinstance(event, Answer):
                     return event
         raise AssertionError("an answer's stream ends with the answer")
+
+    def _found(self, question: Question) -> tuple[Found, Overview | None]:
+        """The hits, and the overview they are of where the question asks about a document as a whole."""
+        overview = self._overviews.known(question) if self._overviews is not None else None
+        if overview is not None:
+            return Found(overview.hits, embedding_tokens=0), overview
+        found = self._finder.find(question)
+        overview = self._overviews.found(question, found.hits) if self._overviews is not None else None
+        return (found if overview is None else replace(found, hits=overview.hits)), overview
 
     def _answered_by_quotes(self, question: Question) -> bool:
         """Whether quotes answer a question; where a language model is served too, it answers what they cannot.

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from app.answering.abstention import threshold_for
 from app.answering.calls import Calls
 from app.answering.language import answer_in
+from app.answering.overview.overviews import Overview
 from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
 from app.answering.question import Limits, Question
 from app.answering.question_kind import asks_for_words
 from app.answering.quoting.quoter import Quoter
-from app.answering.quoting.selection import Selection
+from app.answering.quoting.selection import Selection, answered_from
 from app.answering.summaries import Summarised, Summariser
 from app.answering.wording import Wording
 from app.telemetry.stations import station
@@ -55,6 +56,8 @@ _EMPTY = Context(sources=(), dropped=(), tokens=0)
 _HIGHLIGHTED = 6  # at most 1/6 of the context is for sentences that are repeated behind the question
 
 _SENTENCES = 2  # the most that the model is pointed at
+
+_UNREAD_OVERVIEW = 1 << 16  # tokens; some twenty chunks are never more
 
 Running = Callable[[Calls], AbstractContextManager[None]]
 
@@ -126,7 +129,14 @@ class ContextBuilder:
         return Room(window, max_output, context, empty.head)
 
     def build(
-        self, question: Question, hits: tuple[Hit, ...], *, room: Room, running: Running, prompted: bool = True
+        self,
+        question: Question,
+        hits: tuple[Hit, ...],
+        *,
+        room: Room,
+        running: Running,
+        prompted: bool = True,
+        overview: Overview | None = None,
     ) -> BuiltContext:
         """The context of those hits that fit, its quotes, and its prompt.
 
@@ -136,6 +146,7 @@ class ContextBuilder:
             room: The result of `room` for the question.
             running: Registers the summariser's calls while they run.
             prompted: Whether a language model will read the sources; otherwise the prompt is empty.
+            overview: Of the document that the question asks about as a whole; `hits` are its own.
 
         Raises:
             BudgetExceeded, StoreUnavailable, StorageFull: A model's call was not reserved, and not made.
@@ -147,14 +158,14 @@ class ContextBuilder:
                 found = self._fitted(
                     question,
                     hits,
-                    budget=room.context - again if prompted else room.context,
+                    budget=_budget(room, again=again, prompted=prompted, overview=overview),
                     head=room.head,
                     running=running,
                     prompted=prompted,
                 )
         grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
         with station("read"):
-            selection = self._selection(question, found, prompted=prompted)
+            selection = self._selection(question, found, prompted=prompted, overview=overview)
         prompt = Prompt(())
         if prompted:
             with station("prompt"):
@@ -201,13 +212,18 @@ class ContextBuilder:
         with running(calls):
             return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
 
-    def _selection(self, question: Question, found: Summarised, *, prompted: bool) -> Selection | None:
+    def _selection(
+        self, question: Question, found: Summarised, *, prompted: bool, overview: Overview | None
+    ) -> Selection | None:
         """The quotes in the sources; None where some sources are summaries, whose words are in no document."""
         if self._quoter is None or not found.context.sources or found.chunk_ids or found.cancelled:
             return None
         if question.dry_run and not prompted:
             return None  # the quotes would be the answer, which a dry run does not give
-        return self._quoter.select(question, found.context, abstention=threshold_for(question, self._limits))
+        abstention = threshold_for(question, self._limits)
+        if overview is not None:  # no model need find quotes in it, nor point a language model at them
+            return None if prompted else overview.selection(found.context, answered=answered_from(abstention))
+        return self._quoter.select(question, found.context, abstention=abstention)
 
     def _prompt(
         self,
@@ -243,6 +259,13 @@ class ContextBuilder:
             pointers=pointers,
             wording=self._wording,
         )
+
+
+def _budget(room: Room, *, again: int, prompted: bool, overview: Overview | None) -> int:
+    """The tokens of the sources: an overview that no model reads is not cut, its chunks are few."""
+    if prompted:
+        return room.context - again
+    return room.context if overview is None else max(room.context, _UNREAD_OVERVIEW)
 
 
 def _best_first(sources: Sequence[Source]) -> list[int]:

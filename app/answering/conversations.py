@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport, TokenUsage
 from app.answering.followup.continuation import goes_on
 from app.answering.followup.rules import Exchange, stand_alone
+from app.answering.overview.asking import wanted_overview
 from app.answering.prompt import Message
 from app.answering.question import Question
 from app.answering.small_talk import small_talk
@@ -78,7 +79,8 @@ class Conversations:
     def joined(self, question: Question) -> Question:
         """`question` with its conversation's history, rewritten to stand alone; unchanged where it is in none.
 
-        Where it goes on with the subject of the last answer, the documents which that answer cites are preferred.
+        Where it goes on with the subject of the last answer, the documents which that answer cites are preferred; so
+        they are where it asks about a document as a whole, which may be that one.
 
         Raises:
             NotFound: No such conversation for this caller.
@@ -95,7 +97,7 @@ class Conversations:
         exchanges = [_exchange(turn) for turn in turns]
         understood = stand_alone(question.text, exchanges)
         preferred: tuple[str, ...] = ()
-        if exchanges and goes_on(question.text, understood, exchanges[-1]):
+        if exchanges and (goes_on(question.text, understood, exchanges[-1]) or wanted_overview(question.text)):
             cited = next((turn.citations for turn in reversed(turns) if turn.citations), ())
             preferred = tuple(dict.fromkeys(str(citation["document_id"]) for citation in cited))
         history = history_of(turns, budget=self._history_tokens, count_tokens=self._count)

@@ -10,8 +10,9 @@ from app.answering.citation import Citation
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA, json_answer
 from app.answering.prepared import Prepared
+from app.answering.question import Question
 from app.answering.quoting.rendering import Quotation, quotation, unconfirmed
-from app.answering.quoting.selection import leads
+from app.answering.quoting.selection import Quote, Selection, leads
 from app.errors import DeadlinePassed
 from app.types import Components
 from generation.types import Completion, FinishReason
@@ -53,7 +54,7 @@ class Outcome:
                 prepared.selection.quotes,
                 form=question.format,
                 pages=prepared.pages,
-                lead=leads(question.text, prepared.selection),
+                lead=_lead(question, prepared.selection),
                 opening=verdict.text,
             )
             found = found if verdict.reason is None else unconfirmed(found)
@@ -159,3 +160,10 @@ class Outcome:
             "first_token": round(first, 1) if first is not None else None,
             "total": round(total, 1),
         }
+
+
+def _lead(question: Question, selection: Selection) -> Quote | None:
+    """The quote whose words lead the answer: a document's title, or the likeliest where a few words answer."""
+    if selection.title is not None and selection.outcome == "answered":
+        return selection.title
+    return selection.quotes[0] if leads(question.text, selection) else None

@@ -1,5 +1,6 @@
 """The catalogue of a scope: how many documents it holds, their names, and their collections."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -15,6 +16,16 @@ from retrieval.types import Scope
 class Listed:
     """A document as a list names it: by its file, and by its title where it has one."""
 
+    filename: str
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A document that can be searched: its id, its live version, and what it is called."""
+
+    id: str
+    version: int
     filename: str
     title: str | None
 
@@ -80,3 +91,40 @@ class CatalogueRepository:
                 newest=tuple(Listed(row.filename, row.title) for row in newest),
                 collections=tuple(collections),
             )
+
+    def named(
+        self, scope: Scope, *, words: Collection[str] = (), ids: Collection[str] | None = None, limit: int
+    ) -> tuple[Named, ...]:
+        """At most `limit` searchable documents of a scope, those with most of the words first, then the newest.
+
+        Args:
+            scope: What the caller may read.
+            words: Folded; each document has one at least in its title or in its file's name. None: every document.
+            ids: Only these documents.
+            limit: At least 1.
+
+        Raises:
+            InvalidFilter: The scope's filter cannot be compiled.
+        """
+        table = document_version.c
+        called = sa.func.lower(sa.func.coalesce(table.title, "") + " " + table.filename)
+        held = [sa.case((called.contains(word, autoescape=True), 1), else_=0) for word in sorted(words)]
+        score = sum(held, sa.literal(0))
+        with self._database.read() as connection:
+            inside = [*documents_in(scope, connection), document.c.status != DocumentStatus.DELETING.value]
+            if ids is not None:
+                inside.append(document.c.id.in_(sorted(ids)))
+            if words:
+                inside.append(score > 0)
+            rows = connection.execute(
+                sa.select(document.c.id, table.version, table.filename, table.title)
+                .select_from(document)
+                .join(
+                    document_version,
+                    sa.and_(table.document_id == document.c.id, table.version == document.c.live_version),
+                )
+                .where(*inside)
+                .order_by(score.desc(), document.c.created_at.desc(), document.c.id.desc())
+                .limit(limit)
+            ).all()
+        return tuple(Named(row.id, row.version, row.filename, row.title) for row in rows)

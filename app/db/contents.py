@@ -1,5 +1,6 @@
 """Reads the canonical text of document versions, its pages and blocks, and the live version's chunks."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +13,7 @@ from app.db.tables.documents import chunk, document, document_version
 from app.errors import NotFound
 from app.types import DocumentVersion
 from ingestion.types import Block, BlockKind, Page
-from retrieval.types import Chunk
+from retrieval.types import Chunk, Span
 
 _VERSION: tuple[sa.ColumnElement[Any], ...] = (  # in the order of `DocumentVersion`
     document_version.c.version,
@@ -154,6 +155,28 @@ class ContentRepository:
             find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
             found = tuple(to_chunk(row) for row in connection.execute(query))
         return cut(found, limit, lambda row: (row.ordinal,))
+
+    def chunks_over(
+        self, document_id: str, spans: Sequence[Span], *, tenant_id: str, version: int
+    ) -> tuple[Chunk, ...]:
+        """The visible chunks that hold a character of `spans`, in document order; none of another version.
+
+        Args:
+            document_id: The document.
+            spans: Characters of the version's canonical text, a few dozen spans at most.
+            tenant_id: Its tenant.
+            version: The version; where it is no longer live, nothing is found.
+        """
+        if not spans:
+            return ()
+        overlaps = [sa.and_(chunk.c.start_char < span.end_char, chunk.c.end_char > span.start_char) for span in spans]
+        query = (
+            CHUNKS.where(document.c.tenant_id == tenant_id, document.c.id == document_id)
+            .where(chunk.c.version == version, sa.or_(*overlaps))
+            .order_by(chunk.c.ordinal)
+        )
+        with self._database.read() as connection:
+            return tuple(to_chunk(row) for row in connection.execute(query))
 
     def _version(
         self,

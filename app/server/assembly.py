@@ -12,6 +12,7 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
+from app.answering.overview.overviews import Overviews
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
@@ -160,6 +161,7 @@ class Assembly:
             ConversationRepository(self.database), count_tokens=tokenizer.count, history_tokens=settings.history_tokens
         )
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
+        catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)
         limits = _limits(settings)
         return Answerer(
             finder=Finder(
@@ -181,14 +183,15 @@ class Assembly:
             generator=Generator(
                 engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger, limits=limits
             ),
-            contents=ContentRepository(self.database),
+            contents=contents,
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
             min_evidence=limits.min_evidence,
             quotes=_quotes_as(settings),
             conversations=conversations,
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
             verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
-            replies=CatalogueReplies(CatalogueRepository(self.database)),
+            replies=CatalogueReplies(catalogue),
+            overviews=Overviews(catalogue, contents, min_evidence=limits.min_evidence),
         )
 
 

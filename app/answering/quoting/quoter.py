@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 
 from app.answering.calls import CallNumber
 from app.answering.question import Question
-from app.answering.quoting.selection import ANSWERED, NEAREST, Metering, QuoteSelector, Selection
+from app.answering.quoting.selection import NEAREST, Metering, QuoteSelector, Selection, answered_from
 from app.types import Operation
 from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder, SpanReader
@@ -44,7 +44,7 @@ class Quoter:
             BudgetExceeded: Nothing is left for a call.
             StoreUnavailable, StorageFull: A call could not be written to the ledger, and was not made.
         """
-        answered = ANSWERED if abstention is None else 1 - abstention
+        answered = answered_from(abstention)
         return self._selector.select(
             question.text,
             context,

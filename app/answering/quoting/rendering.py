@@ -49,7 +49,7 @@ def lead_words(quote: Quote) -> str:
 
 
 def quotation(
-    quotes: Sequence[Quote], *, form: Format, pages: Pages, lead: bool = False, opening: str = ""
+    quotes: Sequence[Quote], *, form: Format, pages: Pages, lead: Quote | None = None, opening: str = ""
 ) -> Quotation:
     """The text of an answer by quotes, and its footnotes.
 
@@ -62,22 +62,24 @@ def quotation(
         quotes: Likeliest first, at least one.
         form: "text" removes Markdown from the quotes.
         pages: Page tables of documents with sources across pages.
-        lead: Whether the highlighted words of the first quote lead the answer.
+        lead: The quote whose highlighted words lead the answer; one that is not among `quotes` is not shown again.
         opening: A sentence before the quotes.
     """
     assert quotes, "a refusal quotes nothing"
-    words = lead_words(quotes[0]) if lead else ""
+    words = lead_words(lead) if lead is not None else ""
     if form == "json":
+        if lead is not None and lead not in quotes:
+            return _json((lead, *quotes), "", pages)
         return _json(quotes, words, pages)
     text = ""
     citations: list[Citation] = []
     quoted: list[QuotedSpan] = []
     led: Span | None = None
-    if words:
+    if words and lead is not None:
         text = words if form == "text" else f"**{words}**"
         at = 0 if form == "text" else len("**")
         led = Span(at, at + len(words))
-        text, citation = _marked(text, quotes[0], pages)
+        text, citation = _marked(text, lead, pages)
         citations.append(citation)
     elif opening:
         text = opening

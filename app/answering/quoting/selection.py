@@ -47,6 +47,11 @@ _UNREAD = -12.0  # margin of a candidate that holds no words to read
 Outcome: TypeAlias = Literal["answered", "unsure", "refused"]
 
 
+def answered_from(abstention: float | None) -> float:
+    """The probability of an answer from which on a question counts as answered, by that of none which refuses it."""
+    return ANSWERED if abstention is None else 1 - abstention
+
+
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A part of a source that may answer: `text` is exactly the document version's characters at `span`.
@@ -82,6 +87,7 @@ class Selection:
         read_tokens: Number of tokens the span reader read.
         threshold: The probability from which on the question counts as answered.
         probabilities: Source number, characters and probability of every candidate that was scored.
+        title: The line that names the document which the quotes are of, where the question asks about it as a whole.
     """
 
     quotes: tuple[Quote, ...]
@@ -91,6 +97,7 @@ class Selection:
     read_tokens: int = 0
     threshold: float = ANSWERED
     probabilities: tuple[tuple[int, Span, float], ...] = ()
+    title: Quote | None = None
 
     @property
     def decides(self) -> bool:

@@ -10,6 +10,7 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
+from app.answering.overview.overviews import Overviews
 from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
@@ -37,6 +38,7 @@ def make_answerer(
     rewriter: Rewriter | None = None,
     verification: Verification | None = None,
     replies: CatalogueReplies | None = None,
+    overviews: Overviews | None = None,
     wrap_contexts: Callable[[ContextBuilder], ContextBuilder] = lambda contexts: contexts,
 ) -> Answerer:
     """Make an answerer; `wrap_contexts` may replace its context builder by one that also times it, say."""
@@ -60,4 +62,5 @@ def make_answerer(
         rewriter=rewriter,
         verification=verification,
         replies=replies,
+        overviews=overviews,
     )
