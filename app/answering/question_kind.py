@@ -84,14 +84,68 @@ _OPEN = re.compile(
 )
 
 
+_AMOUNT_NOUN = (
+    r"(?:total|net|gross|average|sales|revenues|earnings|profits|losses|assets|liabilities|expenses|costs|odds)"
+)
+_PLURAL_VERB = r"(?:are|were|have|had|do|did|can|could|must|should|may|might|will|would)"
+_NO_PLURAL = r"(?!(?:is|was|has|does|this|its|his|as|us)\b)"
+_SEVERAL = re.compile(
+    r"^\W*(?:(?:and|but|so|please|also|(?:can|could|would) you(?: please)?)\W+)*"
+    r"(?:list\b|enumerate\b|compare\b|name (?:all|the|some|every|each|two|three|four|five|six|\d+)\b"
+    r"|(?:give|show|tell)(?: me| us)? (?:(?:a|the) list\b|all\b|every\b|examples\b)"
+    r"|(?:what(?:'s| is| are) )?(?:the )?differences? between\b|how many of\b|who (?:are|were) (?:the|all|its|their)\b"
+    r"|(?:what|which) (?:are|were) (?:the|all|some|its|their|his|her|our|your|[\w.-]+['’]s?)\b"
+    rf"(?!\W+(?:[\w-]+ ){{0,3}}?{_AMOUNT_NOUN}\b)"
+    rf"|which {_NO_PLURAL}[\w-]+(?<![sui])s [a-z]"
+    rf"|(?:which|what) (?:[\w-]+ ){{0,2}}{_NO_PLURAL}[\w-]+(?<![sui])s {_PLURAL_VERB}\b)",
+    re.IGNORECASE,
+)
+_COMPARED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\bcompare (?P<one>.+?) (?:and|with|to|against|versus|vs\.?) (?P<other>.+)",
+        r"\bdifferences? between (?P<one>.+?) and (?P<other>.+)",
+        r"\bhow (?:do|does|did) (?P<one>.+?) (?:differ from|compare (?:to|with)) (?P<other>.+)",
+        r"^(?P<one>.+?) (?:versus|vs\.?) (?P<other>.+)",
+    )
+)
+
+
+def compared(question: str) -> tuple[str, str] | None:
+    """The two things that an English question compares, in its own words; None for every other question.
+
+    >>> compared("Compare the Boots nut and the elastic stop nut.")
+    ('the Boots nut', 'the elastic stop nut')
+    """
+    if not is_english(question):
+        return None
+    asked = question.strip().rstrip("?!. ")
+    found = next((match for pattern in _COMPARED if (match := pattern.search(asked)) is not None), None)
+    return None if found is None else (found.group("one"), found.group("other"))
+
+
+def asks_for_several(question: str) -> bool:
+    """Whether an English question has several answers: a list, a comparison, "which countries", "how many of".
+
+    >>> asks_for_several("Which countries joined?"), asks_for_several("Which country joined first?")
+    (True, False)
+    """
+    return is_english(question) and (_SEVERAL.search(question) is not None or compared(question) is not None)
+
+
 def kind_asked(question: str) -> Kind | None:
     """The kind of answer an English question asks for, None where the rules cannot decide."""
     return next((kind for kind, asks in _KINDS if asks.search(question)), None)
 
 
 def asks_for_words(question: str) -> bool:
-    """Whether a few words of an English text can answer: who, when, how many; not why, how to, or yes and no."""
-    return is_english(question) and _ASKS_FOR_WORDS.search(question) is not None and _OPEN.search(question) is None
+    """Whether a few words of an English text can answer: who, when, how many; not why, how to, or yes and no.
+
+    Several things are no few words.
+    """
+    if not is_english(question) or asks_for_several(question):
+        return False
+    return _ASKS_FOR_WORDS.search(question) is not None and _OPEN.search(question) is None
 
 
 def kind_checked(words: Sequence[str]) -> Literal["number", "name"] | None:

@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager
 
 from app.answering.calls import CallNumber
 from app.answering.question import Question
+from app.answering.quoting.breadth import breadth_of
 from app.answering.quoting.selection import NEAREST, Metering, QuoteSelector, Selection, answered_from
 from app.types import Operation
 from app.usage.ledger.ledger import Ledger
@@ -52,6 +53,7 @@ class Quoter:
             nearest=min(NEAREST, answered),
             reading=self._reading(question),
             embedding=self._embedding(question),
+            breadth=breadth_of(question.text),
         )
 
     def _reading(self, question: Question) -> Metering:

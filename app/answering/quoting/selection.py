@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from app.answering.language import is_english
 from app.answering.question_kind import asks_for_words, kind_asked
+from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, passages_of
 from app.answering.quoting.features import features_of
 from app.answering.quoting.score import (
@@ -36,12 +37,6 @@ NEAREST = 0.07
 LEADS = 0.5
 """Least probability of the best quote with which marked words of the kind that is asked for lead the answer."""
 
-CLEAR = 0.8
-"""From this probability of the best quote on, others are shown only where they are nearly as likely."""
-
-_NEARLY, _AT_ALL = 0.4, 0.1  # share of the best probability that another quote needs, of a clear one and of any other
-MOST_QUOTED = 3
-MOST_EMBEDDED = 12
 _UNREAD = -12.0  # margin of a candidate that holds no words to read
 
 Outcome: TypeAlias = Literal["answered", "unsure", "refused"]
@@ -80,7 +75,8 @@ class Selection:
     """The quotes for a question, and the decision.
 
     Attributes:
-        quotes: Likeliest first; none where the question is refused.
+        quotes: Likeliest first; none where the question is refused. In reading order where several things are asked for
+            (`app.answering.quoting.breadth`).
         score: The best candidate's probability, quoted or not; 0 where there was none.
         outcome: "answered", "unsure" (the quotes are the nearest passages and may not answer) or "refused".
         tokens: Number of tokens the embedder read.
@@ -178,6 +174,7 @@ class QuoteSelector:
         nearest: float = NEAREST,
         reading: Metering = unmetered,
         embedding: Metering = unmetered,
+        breadth: Breadth = ONE,
     ) -> Selection:
         """The parts of `context` that answer `question`, and whether they do.
 
@@ -188,8 +185,9 @@ class QuoteSelector:
             nearest: The probability from which on quotes are shown.
             reading: Surrounds the span reader's call, if one is made.
             embedding: Surrounds the embedder's call, if one is made.
+            breadth: How many candidates are quoted, and which.
         """
-        found = self.judged(question, context, reading=reading, embedding=embedding)
+        found = self.judged(question, context, reading=reading, embedding=embedding, most=breadth.embedded)
         if not found.candidates:
             return Selection((), 0.0, "refused", threshold=answered)
         weights, certain = WITHOUT_READER, CERTAIN_WITHOUT_READER
@@ -201,7 +199,9 @@ class QuoteSelector:
         scores = [best if place == first else min(best, probability(one)) for place, one in enumerate(logits)]
         outcome: Outcome = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
         return Selection(
-            () if outcome == "refused" else _quotes(found, scores, first=first),
+            ()
+            if outcome == "refused"
+            else _quotes(found, scores, chosen(found.candidates, scores, breadth, first=first, least=nearest)),
             best,
             outcome,
             tokens=found.tokens,
@@ -214,9 +214,15 @@ class QuoteSelector:
         )
 
     def judged(
-        self, question: str, context: Context, *, reading: Metering = unmetered, embedding: Metering = unmetered
+        self,
+        question: str,
+        context: Context,
+        *,
+        reading: Metering = unmetered,
+        embedding: Metering = unmetered,
+        most: int = ONE.embedded,
     ) -> Judged:
-        """The most promising candidates of `context` with the values by which they are scored; see `select`."""
+        """The `most` promising candidates of `context` with the values by which they are scored; see `select`."""
         candidates = candidates_of(context.sources)
         if not candidates:
             return Judged((), (), ())
@@ -230,8 +236,8 @@ class QuoteSelector:
                 margins, highlights = _read(self._reader, question, passages, len(candidates))
         features = features_of(question, candidates, margins)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
-        chosen = sorted(ranked[:MOST_EMBEDDED])
-        texts = [_embedded_text(candidates[place]) for place in chosen]
+        embedded = sorted(ranked[:most])
+        texts = [_embedded_text(candidates[place]) for place in embedded]
         counted = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
         tokens = self._embedder.count_query(question) + self._embedder.count_documents(texts, counted=counted)
         with embedding(tokens):
@@ -239,12 +245,12 @@ class QuoteSelector:
             cosines = [float(cosine) for cosine in vectors @ self._embedder.embed_query(question)]
         best = max(cosines)
         return Judged(
-            tuple(candidates[place] for place in chosen),
+            tuple(candidates[place] for place in embedded),
             tuple(
                 values(features[place], cosine=cosine, best_cosine=best)
-                for place, cosine in zip(chosen, cosines, strict=True)
+                for place, cosine in zip(embedded, cosines, strict=True)
             ),
-            tuple(highlights[place] for place in chosen),
+            tuple(highlights[place] for place in embedded),
             tokens=tokens,
             read_tokens=read_tokens,
         )
@@ -284,27 +290,15 @@ def _embedded_text(candidate: Candidate) -> str:
     return f"{path[-1]}: {candidate.core_text}" if path else candidate.core_text
 
 
-def _quotes(found: Judged, scores: Sequence[float], *, first: int) -> tuple[Quote, ...]:
-    """The likeliest candidate, at `first`, and others nearly as likely, no text twice and none inside another."""
-    best = max(scores)
-    least = best * (_NEARLY if best >= CLEAR else _AT_ALL)
-    kept: list[Quote] = []
-    texts: set[str] = set()
-    for place in sorted(range(len(scores)), key=lambda place: (-scores[place], place != first, place)):
-        if len(kept) == MOST_QUOTED or scores[place] < least:
-            break
-        candidate = found.candidates[place]
-        folded = " ".join(candidate.text.casefold().split())
-        if folded in texts or any(_overlap(candidate, quote) for quote in kept):
-            continue
-        texts.add(folded)
-        kept.append(Quote(candidate.source, candidate.span, candidate.text, scores[place], found.highlights[place]))
-    return tuple(kept)
+def _quotes(found: Judged, scores: Sequence[float], groups: Sequence[Sequence[int]]) -> tuple[Quote, ...]:
+    """A quote for each group of places, which follow each other in one source."""
+    return tuple(_quote(found, scores, group) for group in groups)
 
 
-def _overlap(candidate: Candidate, quote: Quote) -> bool:
-    return (
-        candidate.source.number == quote.source.number
-        and candidate.span.start_char < quote.span.end_char
-        and quote.span.start_char < candidate.span.end_char
-    )
+def _quote(found: Judged, scores: Sequence[float], group: Sequence[int]) -> Quote:
+    best = max(group, key=lambda place: scores[place])
+    source = found.candidates[best].source
+    span = Span(found.candidates[group[0]].span.start_char, found.candidates[group[-1]].span.end_char)
+    chunk = source.hit.chunk
+    text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
+    return Quote(source, span, text, scores[best], found.highlights[best])

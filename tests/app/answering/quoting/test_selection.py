@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.answering.quoting.breadth import ONE
 from app.answering.quoting.selection import (
     ANSWERED,
-    MOST_EMBEDDED,
-    MOST_QUOTED,
     NEAREST,
     Metering,
     Quote,
@@ -207,7 +206,7 @@ def test_quotes_are_slices_likeliest_first_and_apart(texts: list[str], question:
     selection = QuoteSelector(HashingEmbedder(), reader).select(question, found, answered=0, nearest=0)
     quotes = selection.quotes
 
-    assert len(quotes) <= MOST_QUOTED
+    assert len(quotes) <= ONE.most
     assert bool(quotes) == bool(selection.probabilities)
     assert [quote.score for quote in quotes] == sorted((quote.score for quote in quotes), reverse=True)
     folded = [" ".join(quote.text.casefold().split()) for quote in quotes]
@@ -248,7 +247,7 @@ def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, 
         question, context(*texts), reading=metering("read"), embedding=metering("embed"), answered=0, nearest=0
     )
 
-    assert len(embedder.documents) == len(selection.probabilities) <= MOST_EMBEDDED
+    assert len(embedder.documents) == len(selection.probabilities) <= ONE.embedded
     embedded = sum(min(embedder.count_tokens(text), embedder.info.max_tokens) + 1 for text in embedder.documents)
     assert selection.tokens == embedded + sum(embedder.count_query(text) for text in embedder.embedded)
     assert selection.read_tokens == (0 if reader is None else reader.count_tokens(question, reader.passages))
@@ -266,7 +265,7 @@ def test_only_the_most_promising_sentences_are_embedded() -> None:
         "When did revenue rise?", context(" ".join(sentences), "Revenue rose in 2025."), answered=0, nearest=0
     )
 
-    assert len(embedder.documents) == MOST_EMBEDDED
+    assert len(embedder.documents) == ONE.embedded
     assert "Revenue rose in 2025." in embedder.documents
 
 
