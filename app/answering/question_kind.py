@@ -94,7 +94,7 @@ _SEVERAL = re.compile(
     r"(?:list\b|enumerate\b|compare\b|name (?:all|the|some|every|each|two|three|four|five|six|\d+)\b"
     r"|(?:give|show|tell)(?: me| us)? (?:(?:a|the) list\b|all\b|every\b|examples\b)"
     r"|(?:what(?:'s| is| are) )?(?:the )?differences? between\b|how many of\b|who (?:are|were) (?:the|all|its|their)\b"
-    r"|(?:what|which) (?:are|were) (?:the|all|some|its|their|his|her|our|your|[\w.-]+['’]s?)\b"
+    r"|(?:what|which) (?:are|were) (?:the|all|some|its|their|his|her|our|your|[\w.-]+['’]s?)(?!\w)"
     rf"(?!\W+(?:[\w-]+ ){{0,3}}?{_AMOUNT_NOUN}\b)"
     rf"|which {_NO_PLURAL}[\w-]+(?<![sui])s [a-z]"
     rf"|(?:which|what) (?:[\w-]+ ){{0,2}}{_NO_PLURAL}[\w-]+(?<![sui])s {_PLURAL_VERB}\b)",

@@ -60,11 +60,14 @@ class Overview:
     def selection(self, context: Context, *, answered: float = ANSWERED) -> Selection | None:
         """The opening and the headings as quotes from the sources of `context`; None where it holds none of them.
 
+        Of a document that is only likely meant there is no more than the opening.
+
         Args:
             context: Built from `hits`.
             answered: The probability from which on the question counts as answered; else the quotes are only likely.
         """
         parts = ([self.opening] if self.opening is not None else []) + list(self.headings)
+        parts = parts if self.score >= answered else parts[:1]
         quotes = tuple(quote for part in parts if (quote := self._quote(context, part)) is not None)
         if not quotes:
             return None
@@ -216,7 +219,8 @@ class Overviews:
         )
         headings = outline(candidates, lambda block: _slice(chunks, Span(block.start_char, block.end_char)))
         kept: dict[str, Chunk] = {}
-        for span in (*reversed(spans), *headings):
+        first = spans if question.top_k > 1 else spans[::-1]  # the opening says more than the title
+        for span in (*first, *headings):
             for chunk in _holding(chunks, span):
                 kept.setdefault(chunk.id, chunk)
         if not kept:
@@ -235,8 +239,8 @@ def _wanted(question: Question) -> Wanted | None:
 def _closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
     """The candidates whose name holds most of the words, all as good as the first; none that holds too few.
 
-    A subject that is a document by its own words needs half of them, any other all. Without words the kind must be in
-    the name ("the memo").
+    A subject that is a document by its own words needs half of them, any other all. Without words one of its kinds must
+    be in the name ("the memo").
     """
     scored = []
     for candidate in candidates:
@@ -245,7 +249,7 @@ def _closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
         if wanted.explicit:
             enough = words >= _HALF * len(wanted.words) if wanted.words else kinds > 0
         else:
-            enough = wanted.words | wanted.kinds <= called
+            enough = wanted.words <= called and (bool(wanted.words) or kinds > 0)
         if enough:
             scored.append(((words, kinds), candidate))
     best = max((score for score, _ in scored), default=None)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from app.answering.question_kind import Use, amount_words, asks_for_words, kind_asked, kind_checked
+from app.answering.question_kind import (
+    Use,
+    amount_words,
+    asks_for_several,
+    asks_for_words,
+    compared,
+    kind_asked,
+    kind_checked,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,3 +75,51 @@ def test_the_rules_differ_in_the_amounts_they_know() -> None:
     assert set(amount_words(Use.ANSWER)) - set(amount_words(Use.CHECK)) == {"fast", "deep", "heavy"}
     assert set(amount_words(Use.FOLLOW_UP)) == {"many", "much", "long", "often", "big", "large"}
     assert set(amount_words(Use.OPENING)) == {"much", "long", "often", "far"}
+
+
+@pytest.mark.parametrize(
+    ("question", "several"),
+    [
+        ("List the values of the agency.", True),
+        ("Please name three causes of the fire", True),
+        ("What are GSA's four strategies?", True),
+        ("What are the two types of self-locking nuts?", True),
+        ("Who are the members of the board?", True),
+        ("Which countries joined?", True),
+        ("Which European countries did not join?", True),
+        ("What drugs were tested?", True),
+        ("How many of the passengers were hurt?", True),
+        ("Compare the plant in Oslo and the plant in Reno.", True),
+        ("What is the difference between a duck and a goose?", True),
+        ("How do ducks differ from geese?", True),
+        ("Which company makes turbines?", False),
+        ("Which process is used?", False),
+        ("Which is the largest plant?", False),
+        ("What causes rust?", False),
+        ("What does the report say about Oslo?", False),
+        ("What are ducks?", False),
+        ("What were Apple's total net sales?", False),
+        ("What are the net sales of the third quarter?", False),
+        ("How many people were hurt?", False),
+        ("Who was the cashier?", False),
+        ("Was ist der Unterschied zwischen Enten und Gänsen?", False),
+    ],
+)
+def test_it_knows_which_questions_have_several_answers(question: str, several: bool) -> None:
+    assert asks_for_several(question) == several
+    assert not (several and asks_for_words(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("Compare the Boots nut with the elastic stop nut.", ("the Boots nut", "the elastic stop nut")),
+        ("What is the difference between ducks and geese?", ("ducks", "geese")),
+        ("How does Oslo compare to Reno?", ("Oslo", "Reno")),
+        ("Oslo vs. Reno", ("Oslo", "Reno")),
+        ("List the ducks and the geese", None),
+        ("When did Oslo and Reno open?", None),
+    ],
+)
+def test_it_knows_what_is_compared(question: str, sides: tuple[str, str] | None) -> None:
+    assert compared(question) == sides

@@ -8,6 +8,7 @@ from app.db.contents import ContentRepository
 from app.db.paging import encode_cursor
 from app.db.session import Database
 from app.errors import InvalidRequest, NotFound
+from retrieval.types import Span
 from tests.app.db.samples import Library
 
 TEXT = "Grüße 😀, 人工知能 e\u0301!"
@@ -70,3 +71,18 @@ def test_what_is_not_indexed_or_not_ones_own_is_not_found(database: Database) ->
                 call(indexed, **who)
         with pytest.raises(NotFound):
             contents.chunks(indexed, limit=1, **who)
+
+
+def test_chunks_over_spans_are_those_that_hold_a_character_of_them(database: Database) -> None:
+    created = Library(database).index("aaaa", "bbbb", "cccc")
+    contents = ContentRepository(database)
+
+    def over(*spans: Span, tenant_id: str = "t1", version: int = 1) -> list[str]:
+        found = contents.chunks_over(created.id, spans, tenant_id=tenant_id, version=version)
+        return [chunk.text for chunk in found]
+
+    assert over(Span(0, 4)) == ["aaaa"]
+    assert over(Span(4, 6)) == [], "between two chunks"
+    assert over(Span(3, 7)) == ["aaaa", "bbbb"]
+    assert over(Span(12, 13), Span(0, 1)) == ["aaaa", "cccc"]
+    assert over() == over(Span(0, 4), tenant_id="t2") == over(Span(0, 4), version=2) == []

@@ -49,7 +49,26 @@ def _slice(source: Source, span: Span) -> str:
 def written(
     *texts: str, form: Format = "markdown", words: str = "", lead: bool = False, opening: str = "", score: float = SURE
 ) -> Quotation:
-    return quotation(quotes_of(*texts, words=words, score=score), form=form, pages={}, lead=lead, opening=opening)
+    quotes = quotes_of(*texts, words=words, score=score)
+    return quotation(quotes, form=form, pages={}, lead=quotes[0] if lead else None, opening=opening)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("markdown", "**Rain in Oslo** [3]\n\n> Rain fell. [1]\n>\n> Snow fell. [2]"),
+        ("text", "Rain in Oslo [3]\n“Rain fell.” [1]\n“Snow fell.” [2]"),
+        ("json", '{"answer": "Rain in Oslo Rain fell. Snow fell.", "sources": [3, 1, 2]}'),
+    ],
+)
+def test_a_title_leads_and_is_quoted_only_there(form: Format, text: str) -> None:
+    rain, snow, title = quotes_of("Rain fell.", "Snow fell.", "Rain in Oslo")
+    title = Quote(title.source, title.span, title.text, title.score, title.span)
+    found = quotation((rain, snow), form=form, pages={}, lead=title)
+
+    assert found.text == text
+    assert quoted(found) == ([] if form == "json" else ["Rain fell.", "Snow fell."])
+    assert sorted(one.cited_text for one in found.citations) == ["Rain fell.", "Rain in Oslo", "Snow fell."]
 
 
 def quoted(found: Quotation) -> list[str]:
@@ -246,7 +265,7 @@ def test_markers_number_the_quoted_sources_and_offsets_are_slices(
     length = data.draw(st.integers(1, len(quotes[0].text) - at))
     quotes[0] = highlighted(quotes[0], at, length)
 
-    found = quotation(quotes, form=form, pages={}, lead=lead)
+    found = quotation(quotes, form=form, pages={}, lead=quotes[0] if lead else None)
 
     cited = [quotes[0], *quotes] if found.lead else quotes
     assert [one.index for one in found.citations] == [quote.source.number for quote in cited]
