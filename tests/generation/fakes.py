@@ -233,7 +233,7 @@ def names(plan: Plan) -> set[str]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30  # seconds, for a machine with twice as many workers as cores
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.002)

@@ -13,7 +13,7 @@ from tests.web.asking import ask
 from tests.web.conftest import Opening, Tenant
 from tests.web.looking import seen
 from tests.web.made_documents import BEFORE, CLAIM, HARBOUR, LOG, QUESTION
-from tests.web.test_accessibility import found_in
+from tests.web.test_accessibility import found_in, needs_axe
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Route
@@ -106,6 +106,7 @@ def footnote(tenant: Tenant, name: str, content: str | bytes) -> dict[str, Any]:
     return first
 
 
+@needs_axe
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_a_lead_and_its_quotes_say_what_is_confirmed(open_page: Opening, tenant: Tenant, width: int) -> None:
     page = await open_page(tenant, width=width)
@@ -149,6 +150,7 @@ async def test_a_quote_opens_its_passage_and_is_kept_and_copied(open_page: Openi
     assert "not confirmed" not in copied
 
 
+@needs_axe
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_an_unsure_answer_is_a_calm_box_of_the_nearest_quotes(
     open_page: Opening, tenant: Tenant, width: int
