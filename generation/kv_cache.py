@@ -110,6 +110,10 @@ class SlabCache:
         assert owner not in self._held, "one slab per sequence"
         size = self.pool.block_tokens
         found = self.pool.match(keys[: limit // size]) if self._reuse else []
+        if not self._held:
+            # What is copied is in the cache and in the slab at once. No sequence will give room back, so one that needs
+            # most of the memory reuses less: waiting for room beside all that it could copy, it would wait for ever.
+            found = found[: max(0, self.pool.available - -(-tokens // size))]
         self.pool.acquire(found)  # or they might be evicted to make room for their own reader
         try:
             held = self._take(tokens)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -137,6 +137,21 @@ ASKED = st.builds(
 )
 
 
+def whole(shared: int, *, own: int = 0, rank: int = 1, outputs: int = 1) -> Asked:
+    return Asked(shared=shared, own=own, rank=rank, leans=None, sampling=0, outputs=outputs, arrives=0)
+
+
+# The last needs 11 of the 14 blocks, and could copy 6 of the 7 that are cached by then.
+@example(
+    requests=[whole(12, rank=3, outputs=8), whole(24), whole(30, own=12)],
+    capacity_blocks=14,
+    max_running=1,
+    extra_tokens=0,
+    reuse=True,
+    drafts=False,
+    layout="slabs",
+    graphs=False,
+)
 @settings(deadline=None, max_examples=examples(40))
 @given(
     requests=st.lists(ASKED, min_size=1, max_size=5),

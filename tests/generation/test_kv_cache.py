@@ -103,14 +103,31 @@ def test_running_sequences_evict_cached_blocks_but_never_each_other() -> None:
 
 
 def test_beginning_a_sequence_does_not_evict_the_cached_blocks_it_reuses() -> None:
+    cache, keys = cache_of(20), keys_of(*range(8))
+    cache.begin("a", keys, tokens=8, limit=8)
+    compute(cache, "a", 0, 8)
+    cache.offer("a", keys, computed=8)
+    cache.release("a")
+    cache.begin("c", keys_of(90), tokens=4, limit=0)
+
+    assert cache.begin("b", keys, tokens=12, limit=8) is None, "two blocks are being read, two are free"
+    assert cache.match(keys, limit=8) == 8
+    cache.release("c")
+    assert cache.begin("b", keys, tokens=12, limit=8) == 8
+    cache.check_integrity()
+
+
+def test_a_sequence_alone_reuses_less_where_all_of_it_would_leave_no_room() -> None:
     cache, keys = cache_of(16), keys_of(*range(8))
     cache.begin("a", keys, tokens=8, limit=8)
     compute(cache, "a", 0, 8)
     cache.offer("a", keys, computed=8)
     cache.release("a")
 
-    assert cache.begin("b", keys, tokens=12, limit=8) is None, "two blocks are being read, two are free"
+    assert cache.begin("b", keys, tokens=12, limit=8) == 4, "nobody else will make room"
     cache.check_integrity()
+    cache.release("b")
+    assert cache.begin("c", keys, tokens=20, limit=8) is None, "more than the cache has"
 
 
 def test_offering_to_a_full_cache_keeps_nothing_and_does_not_fail() -> None:
