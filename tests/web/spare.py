@@ -40,5 +40,5 @@ class Spare:
             reduced_motion="reduce",
             service_workers="block",
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)  # ms; with twice as many workers as cores a page is slow at times
         return await context.new_page()
