@@ -16,6 +16,7 @@ from app.answering.quoting.selection import Selection, answered_from
 from app.answering.summaries import Summarised, Summariser
 from app.answering.wording import Wording
 from app.telemetry.stations import station
+from generation.errors import ContextLengthExceeded
 from generation.ports import Engine, Tokenizer
 from generation.prefix import order_for_reuse
 from retrieval.compress import Order, compress, edges_first
@@ -116,15 +117,18 @@ class ContextBuilder:
             prompted: Whether a language model will read them; quotes need no room but the sources' own.
 
         Raises:
-            ContextLengthExceeded: There is no room for any context.
+            ContextLengthExceeded: There is no room for any context, or the question alone is longer than the window.
         """
+        window = self._engine.info.context_window
         if not prompted:
+            asked = self._tokenizer.count(question.text)
+            if asked > window:  # refused as a generated answer is, before anything is read or paid for
+                raise ContextLengthExceeded(prompt_tokens=asked, max_tokens=0, context_window=window)
             room = question.max_context_tokens or self._limits.max_context_tokens
             return Room(room, 0, room, ())
         empty = self._prompt(question, context=_EMPTY, grounded=True)
         fixed = empty.components.total + question.top_k * fence_tokens(self._tokenizer)
         fixed += pointing_tokens(self._tokenizer, self._wording)
-        window = self._engine.info.context_window
         max_output, context = self._limits.room(question, window=window, fixed=fixed)
         return Room(window, max_output, context, empty.head)
 

@@ -14,6 +14,7 @@ from app.answering.quoting.quoter import Quoter
 from app.answering.wording import Wording
 from app.types import Principal, Reservation, Role
 from app.usage.ledger.ledger import MeteredCall
+from generation.errors import ContextLengthExceeded
 from generation.ports import Observer, Stream
 from generation.types import GenerationRequest, ModelInfo
 from retrieval.types import Hit, Scope
@@ -110,7 +111,8 @@ def quoting(words: str = "forty ships", *, failing: bool = False) -> Quoter:
 
 @pytest.mark.parametrize(("wanted", "tokens"), [(None, 900), (300, 300), (100_000, 100_000)])
 def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | None, tokens: int) -> None:
-    contexts, question = builder(quoting(), window=10), replace(QUESTION, max_context_tokens=wanted)
+    contexts = builder(quoting(), window=len(QUESTION.text))
+    question = replace(QUESTION, max_context_tokens=wanted)
 
     room = contexts.room(question, prompted=False)
     built = contexts.build(question, hits(3, 2), room=room, running=unmarked, prompted=False)
@@ -123,6 +125,20 @@ def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | N
     ]
     assert built.selection is not None
     assert built.selection.quotes[0].words == "forty ships"
+
+
+def test_c9_a_question_longer_than_the_window_is_refused_where_quotes_answer_too() -> None:
+    contexts = builder(quoting(), window=len(QUESTION.text) - 1)
+
+    with pytest.raises(ContextLengthExceeded) as caught:
+        contexts.room(QUESTION, prompted=False)
+
+    found = caught.value
+    assert (found.prompt_tokens, found.max_tokens, found.context_window) == (
+        len(QUESTION.text),
+        0,
+        len(QUESTION.text) - 1,
+    )
 
 
 @pytest.mark.parametrize(

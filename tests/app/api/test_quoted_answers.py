@@ -284,3 +284,30 @@ def test_a_dry_run_quotes_nothing(serve: Serve, quotes: QuotesAs) -> None:
     assert (body["reason"], body["answer"], len(body["sources"]["presented"])) == ("dry_run", "", 2)
     assert (body["quoted_spans"], body["lead"], body["answers"]) == ([], None, None)
     assert [found["purpose"] for found in body["usage"]["auxiliary"]] == ["embed_query"]
+
+
+@BOTH
+@pytest.mark.parametrize("stream", [False, True])
+def test_c9_a_question_longer_than_the_window_is_422_with_the_counts_and_costs_nothing(
+    serve: Serve, state: State, quotes: QuotesAs, stream: bool
+) -> None:
+    served = serve(quotes)
+    conversation = json.loads(served.post("/v1/conversations"))["id"]
+    body = {"question": "why " * 3000, "stream": stream, "conversation_id": conversation}
+
+    refused = served.client.post("/v1/ask", json=body)
+
+    problem = refused.json()
+    assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
+    assert problem["type"] == "urn:footnote:problem:context-length-exceeded"
+    assert problem["prompt_tokens"] > problem["context_window"]
+    assert problem["max_output_tokens"] == 0
+    assert state.usage.ledger.usage(refused.headers["x-request-id"]) == ()
+    assert served.client.get(f"/v1/conversations/{conversation}").json()["data"] == []
+
+
+@BOTH
+def test_c9_chat_completions_have_openais_error_for_it(serve: Serve, quotes: QuotesAs) -> None:
+    refused = serve(quotes).client.post("/v1/chat/completions", json=_chat("why " * 3000, {}))
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "context_length_exceeded")
