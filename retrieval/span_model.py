@@ -1,11 +1,15 @@
-"""The span reader's model, its configuration and the calibration of its scores."""
+"""The span reader's model, its configuration and the calibration of its scores.
+
+Beside the beginning and the end of an answer a model may score every token as evidence (Segal et al. 2020,
+arXiv:1909.13375): answers of whole sentences, of several cells, and to "why" and "how" have no single short span.
+"""
 
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -80,16 +84,20 @@ class Window:
 
 
 class SpanModel(nn.Module):
-    """An encoder and a linear head with two scores a token, of beginning and of ending an answer."""
+    """An encoder and a linear head with two scores a token, of beginning and of ending an answer.
 
-    def __init__(self, encoder: Any) -> None:
+    With `tags` a second head scores every token as evidence.
+    """
+
+    def __init__(self, encoder: Any, *, tags: bool = False) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = nn.Linear(encoder.config.hidden_size, 2)
+        self.tag = nn.Linear(encoder.config.hidden_size, 1) if tags else None
 
     @classmethod
-    def from_base(cls, folder: Path) -> "SpanModel":
-        """The encoder in `folder` with a head that has learnt nothing yet, in float32."""
+    def from_base(cls, folder: Path, *, tags: bool = False) -> Self:
+        """The encoder in `folder` with heads that have learnt nothing yet, in float32."""
         from transformers import AutoModel
 
         return cls(
@@ -101,7 +109,8 @@ class SpanModel(nn.Module):
                 # On a CPU dropout doubles the time of a step, and a short training hardly overfits.
                 hidden_dropout_prob=0.0,
                 attention_probs_dropout_prob=0.0,
-            )
+            ),
+            tags=tags,
         )
 
     def forward(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
@@ -115,6 +124,13 @@ class SpanModel(nn.Module):
         """The scores that `forward` returns, computed from the output of `states`."""
         scores = self.head(states).float().masked_fill(~may[..., None], _FORBIDDEN)
         return scores[..., 0], scores[..., 1]
+
+    def tagged(self, states: Tensor, may: Tensor) -> Tensor | None:
+        """Log-odds [windows, tokens] that each token is evidence, from the output of `states`; None without tags."""
+        if self.tag is None:
+            return None
+        scores: Tensor = self.tag(states)[..., 0].float().masked_fill(~may, _FORBIDDEN)
+        return scores
 
     def states(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
         """The encoder's output [windows, tokens, hidden], and where an answer may begin or end.
@@ -182,12 +198,8 @@ def best_spans(
     sums = starts[:, None] + ends[None, :]
     allowed = torch.ones_like(sums, dtype=torch.bool).triu().tril(MOST_ANSWER_TOKENS - 1)
     sums = sums.masked_fill(~allowed, 4 * _FORBIDDEN)
-    begins = [start for start, _ in window.offsets]
-    stops = [end for _, end in window.offsets]
     found: list[tuple[int, int, float] | None] = []
-    for piece in pieces:
-        first = bisect_left(begins, piece.start_char) + window.first
-        end = bisect_right(stops, piece.end_char) + window.first
+    for first, end in _places_of(window, pieces):
         if first >= end:
             found.append(None)
             continue
@@ -195,6 +207,27 @@ def best_spans(
         start, stop = divmod(int(inside.argmax()), end - first)
         found.append((first + start, first + stop, float(inside[start, stop]) - none))
     return found
+
+
+def most_evidence(tags: Tensor, window: Window, pieces: Sequence[Span]) -> list[float | None]:
+    """The largest log-odds of evidence within each piece of a passage; None where the window shows no token of it.
+
+    Args:
+        tags: [tokens] of the window, as `SpanModel.tagged` gives them.
+        window: Tells which characters of the passage a token has.
+        pieces: Spans of the passage's characters.
+    """
+    return [float(tags[first:end].max()) if first < end else None for first, end in _places_of(window, pieces)]
+
+
+def _places_of(window: Window, pieces: Sequence[Span]) -> list[tuple[int, int]]:
+    """For each piece the window's places `first` to `end` whose tokens lie inside it; none where `first >= end`."""
+    begins = [start for start, _ in window.offsets]
+    stops = [end for _, end in window.offsets]
+    return [
+        (bisect_left(begins, piece.start_char) + window.first, bisect_right(stops, piece.end_char) + window.first)
+        for piece in pieces
+    ]
 
 
 def best_span(starts: Tensor, ends: Tensor) -> tuple[int, int, float]:

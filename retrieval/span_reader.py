@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Literal, TypeAlias
@@ -20,6 +21,7 @@ from retrieval.span_model import (
     SpanModel,
     Window,
     best_spans,
+    most_evidence,
     windows_of,
 )
 from retrieval.types import Pointer, Span
@@ -34,6 +36,7 @@ CUDA_BATCH_TOKENS = 65536
 
 _SPECIAL = ("[CLS]", "[SEP]")
 _HEAD = {"head.weight", "head.bias"}
+_TAGS = {"tag.weight", "tag.bias"}
 
 
 class EncoderSpanReader:
@@ -114,7 +117,7 @@ class EncoderSpanReader:
         with loading(damaged):
             revisions = f"{digest(base_folder)} {digest(folder)}"
             weights = load_file(folder / READER_FILES[0])
-            model = SpanModel.from_base(base_folder)
+            model = SpanModel.from_base(base_folder, tags=weights.keys() >= _TAGS)
             tokenizer = _plain_tokenizer(base_folder)
         if not _fits(weights, model.state_dict()):
             raise ReaderUnavailable(
@@ -176,32 +179,44 @@ class EncoderSpanReader:
                 windows.append(window)
         best: list[list[Pointer | None]] = [[None] * len(of_passage) for of_passage in pieces]
         for batch in _batches([len(window.ids) for window in windows], most=self._batch_tokens):
-            starts, ends = self._scores([windows[place] for place in batch])
+            starts, ends, tags = self._scores([windows[place] for place in batch])
             for row, place in enumerate(batch):
-                window, of_passage = windows[place], best[owners[place]]
+                window, of_passage, within = windows[place], best[owners[place]], pieces[owners[place]]
                 # Padding cannot win, so there is no need to look at it.
                 size = len(window.ids)
-                spans = best_spans(starts[row, :size], ends[row, :size], window, pieces[owners[place]])
-                for number, span in enumerate(spans):
-                    before = of_passage[number]
-                    if span is not None and (before is None or span[2] > before.margin):
-                        of_passage[number] = self._pointer(window, *span)
+                spans = best_spans(starts[row, :size], ends[row, :size], window, within)
+                evidence = [None] * len(within) if tags is None else most_evidence(tags[row, :size], window, within)
+                for number, (span, most) in enumerate(zip(spans, evidence, strict=True)):
+                    if span is not None:
+                        of_passage[number] = _better(of_passage[number], self._pointer(window, *span, most))
         return best
 
-    def _pointer(self, window: Window, first: int, last: int, margin: float) -> Pointer:
+    def _pointer(self, window: Window, first: int, last: int, margin: float, evidence: float | None) -> Pointer:
         start, end = window.offsets[first - window.first][0], window.offsets[last - window.first][1]
-        return Pointer(start, end, self._calibration.probability(margin), margin)
+        return Pointer(start, end, self._calibration.probability(margin), margin, evidence)
 
     def _windows(self, question: str, passage: str) -> list[Window]:
         return windows_of(self._tokenizer, question, passage)
 
-    def _scores(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
-        """The scores of starts and ends, each [windows, tokens] float32 on the CPU."""
+    def _scores(self, windows: Sequence[Window]) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The scores of starts, ends and evidence, each [windows, tokens] float32 on the CPU."""
         with self._lock, torch.inference_mode():
-            starts, ends = (scores.cpu() for scores in self._model(windows))
-        if not (starts.isfinite().all() and ends.isfinite().all()):
+            states, may = self._model.states(windows)
+            starts, ends = (scores.cpu() for scores in self._model.pointed(states, may))
+            tags = self._model.tagged(states, may)
+            tags = None if tags is None else tags.cpu()
+        if not all(scores.isfinite().all() for scores in (starts, ends, tags) if scores is not None):
             raise ReaderUnavailable(f'The reader "{self._name}" gave scores that are no numbers.')
-        return starts, ends
+        return starts, ends, tags
+
+
+def _better(before: Pointer | None, found: Pointer) -> Pointer:
+    """The pointer with the larger margin, with the larger evidence of both windows."""
+    if before is None:
+        return found
+    best = found if found.margin > before.margin else before
+    known = [one.evidence for one in (before, found) if one.evidence is not None]
+    return replace(best, evidence=max(known, default=None))
 
 
 def save_reader(weights: Mapping[str, Tensor], folder: Path) -> None:

@@ -180,14 +180,20 @@ class Context:
 class Pointer:
     """The span of a passage that answers a question, if any: its characters `start` to `end`.
 
-    `probability` in [0, 1] is that the passage holds an answer at all. `margin` is the log-odds of these words against
-    "no answer", as the model gives it.
+    Attributes:
+        start: First character.
+        end: The character after the last.
+        probability: That the passage holds an answer at all, in [0, 1].
+        margin: Log-odds of these words against "no answer", as the model gives it.
+        evidence: The largest log-odds that a token of the piece read belongs to the evidence; None where the model
+            does not tag evidence.
     """
 
     start: int
     end: int
     probability: float
     margin: float = 0.0
+    evidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

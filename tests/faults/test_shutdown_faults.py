@@ -92,7 +92,7 @@ def test_c7_an_answer_that_is_not_streamed_is_refused_when_the_time_is_up(serve:
     server.signal(signal.SIGTERM)
 
     assert server.ended() == 0
-    asking.join(10)
+    asking.join(30)
     assert [(one.status_code, one.json()["type"]) for one in answers] == [(503, "urn:footnote:problem:server-shutdown")]
     assert answers[0].headers["connection"] == "close"
     assert [row.status for row in rows_of(server.data_dir) if row.operation == "chat"] == [UsageStatus.SERVER_ABORT]

@@ -130,7 +130,7 @@ class RecordingObserver:
 
     def wait(self) -> Completion:
         """The one completion."""
-        assert self.finished.wait(10), "the observer was never told"
+        assert self.finished.wait(30), "the observer was never told"
         assert len(self.completions) == 1
         return self.completions[0]
 

@@ -220,7 +220,7 @@ async def test_when_the_thread_dies_everyone_is_told_and_nothing_new_is_taken(
     everyone_is_in = threading.Event()
 
     def lose_the_device(plan: Plan) -> None:
-        everyone_is_in.wait(10)
+        everyone_is_in.wait(30)
         if way == "device" and any(len(work.sequence.generated) == 3 for work in plan):
             raise DeviceLost
 

@@ -35,7 +35,7 @@ async def test_a_stop_string_the_server_let_through_is_cut_and_the_request_ended
 
     assert outcome(done) == (FinishReason.STOP, "ab", 4)
     assert sum(delta.tokens for delta in deltas) == 4
-    assert server.asked().gone.wait(5)
+    assert server.asked().gone.wait(30)
 
 
 async def test_a_server_that_knows_no_end_is_ended_at_max_tokens(serve: Start) -> None:
@@ -44,7 +44,7 @@ async def test_a_server_that_knows_no_end_is_ended_at_max_tokens(serve: Start) -
     _, done = await read(engine.submit(request(max_tokens=5), observer=RecordingObserver()))
 
     assert done.finish_reason is FinishReason.LENGTH
-    assert server.asked().gone.wait(5)
+    assert server.asked().gone.wait(30)
 
 
 @pytest.mark.parametrize("script", [endless, silent])
@@ -141,7 +141,7 @@ async def test_closing_the_engine_cancels_everyone_and_tells_the_observers(serve
     for stream, observer in zip(streams, observers, strict=True):
         assert [item async for item in stream][-1] == observer.wait()
         stream.close()
-    assert server.asked().gone.wait(5)
+    assert server.asked().gone.wait(30)
     assert not engine.alive()
     assert (engine.stats().waiting, engine.stats().running) == (0, 0)
     with pytest.raises(EngineStopped):

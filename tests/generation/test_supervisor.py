@@ -31,7 +31,7 @@ async def test_the_engines_thread_dies_and_within_seconds_another_one_serves(
     everyone_is_in = threading.Event()
 
     def lose_the_device(plan: Plan) -> None:
-        everyone_is_in.wait(10)
+        everyone_is_in.wait(30)
         raise DeviceLost
 
     runners = iter([ScriptedRunner(before_step=lose_the_device), ScriptedRunner()])

@@ -58,19 +58,19 @@ def test_an_engine_that_comes_out_of_a_hanging_factory_after_the_close_is_closed
         made = next(engines)
         if made is late:
             inside.set()
-            go_on.wait(10)
+            go_on.wait(30)
         return made
 
     engine = SupervisedEngine(factory, backoff=QUICK)
     first.dead = True
-    assert inside.wait(10)
+    assert inside.wait(30)
     closer = threading.Thread(target=engine.close)
     closer.start()
     wait_until(lambda: not engine.alive())
     assert late.closed == 0
 
     go_on.set()
-    closer.join(10)
+    closer.join(30)
 
     assert late.closed == 1, "close waits for an engine that is about to come"
     assert not engine.alive()
@@ -91,7 +91,7 @@ def test_closing_gives_up_on_a_factory_that_hangs(caplog: pytest.LogCaptureFixtu
 
     engine = SupervisedEngine(factory, backoff=QUICK, patience_s=0.1)
     first.dead = True
-    assert inside.wait(10)
+    assert inside.wait(30)
     began = time.monotonic()
 
     engine.close()

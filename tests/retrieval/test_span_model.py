@@ -17,6 +17,7 @@ from retrieval.span_model import (
     Window,
     best_span,
     best_spans,
+    most_evidence,
     windows_of,
 )
 from retrieval.types import Span
@@ -222,3 +223,36 @@ def test_a_window_scores_alone_as_beside_a_longer_one(model):
     for one, both in zip(alone, beside, strict=True):
         assert torch.allclose(one[0], both[0, : len(short.ids)], atol=1e-4)
         assert bool((both[0, len(short.ids) :] <= -1e3).all())
+
+
+@settings(deadline=None, max_examples=40)
+@given(passage=passages, data=st.data())
+def test_the_evidence_of_a_piece_is_its_surest_token(passage, data):
+    window = windows_of(TOKENIZER, "a", passage)[0]
+    tags = torch.tensor(data.draw(st.lists(scores, min_size=len(window.ids), max_size=len(window.ids)))).float()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(passage)), min_size=2, max_size=5)))
+    pieces = [Span(start, end) for start, end in pairwise(cuts) if start < end]
+
+    found = most_evidence(tags, window, pieces)
+
+    for piece, most in zip(pieces, found, strict=True):
+        inside = [
+            float(tags[window.first + at])
+            for at, (start, end) in enumerate(window.offsets)
+            if piece.start_char <= start and end <= piece.end_char
+        ]
+        assert most == max(inside, default=None)
+
+
+def test_only_a_model_with_tags_scores_evidence(tmp_path):
+    base = build_base(tmp_path / "base", vocabulary=VOCABULARY)
+    windows = windows_of(TOKENIZER, "a", "b c")
+
+    for tags in (False, True):
+        model = SpanModel.from_base(base, tags=tags)
+        states, may = model.states(windows)
+        scored = model.tagged(states, may)
+        assert (scored is not None) == tags
+        if scored is not None:
+            assert scored.shape == (1, len(windows[0].ids))
+            assert bool((scored[0, 1 : windows[0].first] < -1e3).all()), "the question is no evidence"

@@ -11,9 +11,16 @@ from hypothesis import strategies as st
 
 from app.tuning.span_reader.training import trained_weights
 from retrieval.errors import ReaderUnavailable
-from retrieval.span_model import MOST_ANSWER_TOKENS, OVERLAP_TOKENS, WINDOW_TOKENS, Calibration, windows_of
+from retrieval.span_model import (
+    MOST_ANSWER_TOKENS,
+    OVERLAP_TOKENS,
+    WINDOW_TOKENS,
+    Calibration,
+    SpanModel,
+    windows_of,
+)
 from retrieval.span_reader import EncoderSpanReader, save_reader
-from retrieval.types import Pointer
+from retrieval.types import Pointer, Span
 from tests.retrieval.reader_folder import VOCABULARY, build_base, trained, word_model
 
 FLAT = Calibration(slope=0.1, bias=0, threshold=0.5)  # random margins are wide: this keeps probabilities apart
@@ -351,3 +358,22 @@ def test_a_calibration_is_the_logistic_function_of_the_margin() -> None:
 def test_a_calibration_that_keeps_no_order_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         Calibration(**{"slope": 1.0, "bias": 0.0, "threshold": 0.5, **wrong})
+
+
+def test_a_reader_saved_with_tags_tells_the_evidence_of_every_piece(base: Path, tmp_path: Path) -> None:
+    import torch
+
+    torch.manual_seed(3)
+    with_tags = SpanModel.from_base(base, tags=True)
+    without = SpanModel.from_base(base)
+    passage, pieces = "Revenue rose in spring. Cats fell.", [Span(0, 23), Span(24, 34)]
+    marked = []
+    for name, model in (("tags", with_tags), ("none", without)):
+        save_reader(dict(model.named_parameters()), tmp_path / name)
+        reader = EncoderSpanReader.load(tmp_path / name, base, device="cpu", dtype="float32")
+        marked.append(reader.mark(QUESTION, [passage], [pieces])[0])
+
+    tagged, plain = marked
+    assert all(one is not None and one.evidence is not None for one in tagged)
+    assert len({one.evidence for one in tagged if one}) == 2, "each piece has its own"
+    assert all(one is not None and one.evidence is None for one in plain)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from app.answering.question_kind import Kind, kind_asked
 from app.answering.quoting.candidates import Candidate, passage_text
 from retrieval.relevance import overlap, term_weights
-from retrieval.types import Source
+from retrieval.types import Source, Span
 from retrieval.words import terms
 
 _NUMBER = re.compile(
@@ -29,6 +29,19 @@ _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z][\w'’.-]+")
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """What the span reader found in a candidate: log-odds of its best words, its evidence, and the words."""
+
+    margin: float = 0.0
+    evidence: float = 0.0
+    words: Span | None = None
+
+
+UNREAD = Read()
+"""For candidates where no reader has read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Features:
     """The features of a candidate and a question that need no embedding of the candidate.
 
@@ -43,6 +56,9 @@ class Features:
         heading: 1 for a heading without the text below it, else 0.
         margin: Log-odds of the candidate's best words against "no answer", by the span reader; 0 where it did not read.
         margin_lead: How far `margin` lies behind the largest of any candidate, at least 0.
+        evidence: The largest log-odds of a token of the candidate to be evidence, by the span reader; 0 where it did
+            not read.
+        evidence_lead: How far `evidence` lies behind the largest of any candidate, at least 0.
     """
 
     rank: int
@@ -54,20 +70,21 @@ class Features:
     heading: float = 0.0
     margin: float = 0.0
     margin_lead: float = 0.0
+    evidence: float = 0.0
+    evidence_lead: float = 0.0
 
 
-def features_of(
-    question: str, candidates: Sequence[Candidate], margins: Sequence[float] | None = None
-) -> list[Features]:
-    """The features of each candidate, in the order of `candidates`; `margins` are the span reader's, if it read."""
+def features_of(question: str, candidates: Sequence[Candidate], read: Sequence[Read] | None = None) -> list[Features]:
+    """The features of each candidate, in the order of `candidates`; `read` is the span reader's, if it read."""
     found = [terms(candidate.core_text) for candidate in candidates]
     weights = term_weights(question, found)
     total = sum(weights.values()) or 1.0
     shares = [overlap(weights, of_candidate) / total for of_candidate in found]
     best = max(shares, default=0.0)
     passages = [passage_text(candidate) for candidate in candidates]
-    read = [0.0] * len(candidates) if margins is None else list(margins)
-    largest = max(read, default=0.0)
+    read = [UNREAD] * len(candidates) if read is None else read
+    largest = max((one.margin for one in read), default=0.0)
+    most_evidence = max((one.evidence for one in read), default=0.0)
     numbers = {candidate.source.number: candidate.source for candidate in candidates}
     ranks = _ranks(list(numbers.values()))
     kind, asked = kind_asked(question), question.casefold()
@@ -80,10 +97,12 @@ def features_of(
             lead=best - share,
             fits=0.0 if kind is None else 1.0 if _holds(kind, candidate.core_text, asked) else -1.0,
             heading=float(candidate.heading),
-            margin=margin,
-            margin_lead=largest - margin,
+            margin=one.margin,
+            margin_lead=largest - one.margin,
+            evidence=one.evidence,
+            evidence_lead=most_evidence - one.evidence,
         )
-        for candidate, share, passage, margin in zip(candidates, shares, passages, read, strict=True)
+        for candidate, share, passage, one in zip(candidates, shares, passages, read, strict=True)
     ]
 
 

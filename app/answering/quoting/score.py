@@ -32,6 +32,8 @@ WITH_READER: Mapping[str, float] = MappingProxyType(
         "behind": -2.8455,
         "margin": 0.0954,
         "margin_lead": -0.1056,
+        "evidence": 0.0,
+        "evidence_lead": 0.0,
     }
 )
 """The weights where the span reader has read the candidates."""
@@ -50,6 +52,8 @@ WITHOUT_READER: Mapping[str, float] = MappingProxyType(
         "behind": -2.9916,
         "margin": 0.0,
         "margin_lead": 0.0,
+        "evidence": 0.0,
+        "evidence_lead": 0.0,
     }
 )
 """The weights where it has not: there is no reader, or it does not know the language."""
@@ -62,6 +66,8 @@ CERTAIN_WITH_READER: Mapping[str, float] = MappingProxyType(
         "gap": 0.3867,
         "margin": 0.0663,
         "margin_lead": -0.0609,
+        "evidence": 0.0,
+        "evidence_lead": 0.0,
         "cosine": 0.9496,
         "behind": -3.1469,
         "share": 0.6608,
@@ -77,6 +83,8 @@ CERTAIN_WITHOUT_READER: Mapping[str, float] = MappingProxyType(
         "gap": 0.2327,
         "margin": 0.0,
         "margin_lead": 0.0,
+        "evidence": 0.0,
+        "evidence_lead": 0.0,
         "cosine": 1.4276,
         "behind": -5.0988,
         "share": 1.6297,
@@ -84,6 +92,9 @@ CERTAIN_WITHOUT_READER: Mapping[str, float] = MappingProxyType(
     }
 )
 """The weights of the correction where it has not."""
+
+
+_SEEN_AGAIN = ("margin", "margin_lead", "evidence", "evidence_lead", "cosine", "behind", "share", "covered")
 
 
 def values(features: Features, *, cosine: float, best_cosine: float) -> dict[str, float]:
@@ -107,6 +118,8 @@ def values(features: Features, *, cosine: float, best_cosine: float) -> dict[str
         "behind": best_cosine - cosine,
         "margin": _cut(features.margin),
         "margin_lead": min(features.margin_lead, MOST_MARGIN),
+        "evidence": _cut(features.evidence),
+        "evidence_lead": min(features.evidence_lead, MOST_MARGIN),
     }
 
 
@@ -127,7 +140,7 @@ def certainty_values(of_best: Mapping[str, float], *, best: float, next_best: fl
         "bias": 1.0,
         "best": best,
         "gap": min(best - next_best, MOST_GAP),
-        **{name: of_best[name] for name in ("margin", "margin_lead", "cosine", "behind", "share", "covered")},
+        **{name: of_best[name] for name in _SEEN_AGAIN},
     }
 
 

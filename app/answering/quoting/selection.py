@@ -13,7 +13,7 @@ from app.answering.language import is_english
 from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, passages_of
-from app.answering.quoting.features import features_of
+from app.answering.quoting.features import Read, features_of
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
@@ -226,15 +226,14 @@ class QuoteSelector:
         candidates = candidates_of(context.sources)
         if not candidates:
             return Judged((), (), ())
-        margins: list[float] | None = None
-        highlights: list[Span | None] = [None] * len(candidates)
+        read: list[Read] | None = None
         read_tokens = 0
         if self._reader is not None and is_english(question):
             passages = passages_of(candidates)
             read_tokens = self._reader.count_tokens(question, [passage.text for passage in passages])
             with reading(read_tokens):
-                margins, highlights = _read(self._reader, question, passages, len(candidates))
-        features = features_of(question, candidates, margins)
+                read = _read(self._reader, question, passages, len(candidates))
+        features = features_of(question, candidates, read)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
         embedded = sorted(ranked[:most])
         texts = [_embedded_text(candidates[place]) for place in embedded]
@@ -250,28 +249,33 @@ class QuoteSelector:
                 values(features[place], cosine=cosine, best_cosine=best)
                 for place, cosine in zip(embedded, cosines, strict=True)
             ),
-            tuple(highlights[place] for place in embedded),
+            tuple(None if read is None else read[place].words for place in embedded),
             tokens=tokens,
             read_tokens=read_tokens,
         )
 
 
-def _read(
-    reader: SpanReader, question: str, passages: Sequence[ReadPassage], count: int
-) -> tuple[list[float], list[Span | None]]:
-    """The margin and the words of each candidate: its best piece's."""
-    margins = [_UNREAD] * count
-    words: list[Span | None] = [None] * count
+def _read(reader: SpanReader, question: str, passages: Sequence[ReadPassage], count: int) -> list[Read]:
+    """What the reader finds in each candidate: the margin and words of its best piece, its most evidence.
+
+    For a reader that does not tag, the margin stands for the evidence.
+    """
+    found = [Read(_UNREAD, _UNREAD)] * count
     pointers = reader.mark(question, [passage.text for passage in passages], [passage.pieces for passage in passages])
     for passage, of_passage in zip(passages, pointers, strict=True):
         for owner, piece, start, pointer in zip(
             passage.owners, passage.pieces, passage.starts, of_passage, strict=True
         ):
-            if pointer is not None and (words[owner] is None or pointer.margin > margins[owner]):
-                margins[owner] = pointer.margin
+            if pointer is None:
+                continue
+            before = found[owner]
+            margin, words = before.margin, before.words
+            if words is None or pointer.margin > margin:
                 first = start + pointer.start - piece.start_char
-                words[owner] = Span(first, first + pointer.end - pointer.start)
-    return margins, words
+                margin, words = pointer.margin, Span(first, first + pointer.end - pointer.start)
+            evidence = pointer.margin if pointer.evidence is None else pointer.evidence
+            found[owner] = Read(margin, max(before.evidence, evidence), words)
+    return found
 
 
 def leads(question: str, selection: Selection) -> bool:

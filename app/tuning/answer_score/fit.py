@@ -15,7 +15,7 @@ from app.tuning.answer_score.cases import USES, Case
 
 Floats = npt.NDArray[np.float64]
 THRESHOLDS = (0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97)
-_READER = frozenset({"margin", "margin_lead"})
+_READER = frozenset({"margin", "margin_lead", "evidence", "evidence_lead"})
 _L2 = 1e-3
 _L2_CERTAINTY = 2e-2  # one row a question, not one a candidate
 _FOLDS = 5

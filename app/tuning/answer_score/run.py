@@ -1,8 +1,9 @@
 """Fits the answer score: `python -m app.tuning.answer_score.run SETS OUT [--data FOLDER]`.
 
-SETS holds the training sets as folders. OUT gets `cases.jsonl`, one question a line, and `score.md`, the weights and
-what they reach by cross-validation. Where `cases.jsonl` is there, no question is asked again. The weights are copied
-into `app.answering.quoting.score` by hand, and the thresholds are chosen there and in `selection`.
+SETS holds the training sets as folders, in it or in `train`. OUT gets `cases.jsonl`, one question a line, and
+`score.md`, the weights and what they reach by cross-validation. Where `cases.jsonl` is there, no question is asked
+again. The weights are copied into `app.answering.quoting.score` by hand, and the thresholds are chosen there and in
+`selection`.
 """
 
 import argparse

@@ -185,8 +185,7 @@ def load_model(checkpoint: Path, base: Path) -> tuple[EvidenceModel, str, bool]:
         state = torch.load(checkpoint, map_location="cpu", weights_only=True)
         weights = state["average"] or state["weights"]
         said = f"step {state['step']} of {state['steps']}, {'average' if state['average'] else 'as it stood'}"
-    model = EvidenceModel.from_base(base)
-    assert isinstance(model, EvidenceModel), "from_base makes its own class"
+    model = EvidenceModel.from_base(base, tags=True)
     strange = model.load_state_dict({name: one.float() for name, one in weights.items()}, strict=False).unexpected_keys
     if strange:
         raise ValueError(f"{checkpoint.name} has weights of another model: {', '.join(strange[:3])}")

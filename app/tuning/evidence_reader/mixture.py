@@ -128,7 +128,7 @@ def sources(data: Path, *, held_back: bool = False, names: Sequence[str] = tuple
     wrong = sorted(NEVER_TRAINED & set(names))
     if wrong and not held_back:
         raise ValueError(f"these sets are for measuring and never train: {', '.join(wrong)}")
-    return [source_of(_folder(data, name), held_back=held_back) for name in names]
+    return [source_of(folder_of(data, name), held_back=held_back) for name in names]
 
 
 def source_of(folder: Path, *, held_back: bool) -> Source:
@@ -139,7 +139,7 @@ def source_of(folder: Path, *, held_back: bool) -> Source:
     """
     question_set = read_question_set(folder)
     rules = RULES.get(question_set.name, UNSEEN)
-    document_of = _documents(folder, question_set)
+    document_of = documents_of(folder, question_set)
 
     def counts(passage: str) -> bool:
         return is_held_back(question_set.name, document_of[passage]) == held_back
@@ -203,12 +203,13 @@ def _endless(count: int, random_: random.Random) -> Iterator[int]:
         yield from random_.sample(range(count), count)
 
 
-def _folder(data: Path, name: str) -> Path:
+def folder_of(data: Path, name: str) -> Path:
+    """The folder of a set: in the folder `train` of `data`, or in `data`."""
     nested = data / "train" / name
     return nested if nested.is_dir() else data / name
 
 
-def _documents(folder: Path, question_set: QuestionSet) -> dict[str, str]:
+def documents_of(folder: Path, question_set: QuestionSet) -> dict[str, str]:
     """The document of each passage: its title, the block given by the set, or itself."""
     blocks = {}
     with (folder / "corpus.jsonl").open(encoding="utf-8") as file:

@@ -54,12 +54,12 @@ class Losses(NamedTuple):
 
 
 class EvidenceModel(SpanModel):
-    """A `SpanModel` with a third score a token, whether it is evidence (Segal et al. 2020, arXiv:1909.13375)."""
+    """A `SpanModel` with tags that is scored for training: in batches of its own, with a graph."""
 
-    def __init__(self, encoder: object) -> None:
-        super().__init__(encoder)
-        self.tag = nn.Linear(self.head.in_features, 1)
-        nn.init.constant_(self.tag.bias, _RARE)
+    def __init__(self, encoder: object, *, tags: bool = True) -> None:
+        super().__init__(encoder, tags=tags)
+        if self.tag is not None:
+            nn.init.constant_(self.tag.bias, _RARE)
 
     def score(self, windows: Sequence[Window], *, half: bool = False) -> Scores:
         """All three scores; very low where no answer can be.
@@ -74,7 +74,8 @@ class EvidenceModel(SpanModel):
                 states, may = self.states([windows[place] for place in batch])
             states = states.float()
             starts, ends = self.pointed(states, may)
-            tags = self.tag(states)[..., 0].masked_fill(~may, _LOWEST)
+            tags = self.tagged(states, may)
+            assert tags is not None, "an evidence model tags"
             together = torch.stack([starts, ends, tags], dim=1)  # [batch, 3, tokens]
             together = nn.functional.pad(together, (0, longest - together.shape[-1]), value=_LOWEST)
             for row, place in enumerate(batch):

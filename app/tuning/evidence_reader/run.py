@@ -138,7 +138,9 @@ def main(arguments: Iterable[str] | None = None) -> None:
         console.print(f"{source.name}: {len(source.questions)} questions, {share:.1%}")
     half = _multiplies_half() and not chosen.float32
     console.print(f"{len(asked)} groups, {steps} steps, {'bfloat16' if half else 'float32'}, {chosen.threads} threads")
-    trainer = Trainer(start(base, recipe), recipe, steps=steps, half=half, fingerprint=fingerprint(found, asked))
+    trainer = Trainer(
+        start(base, recipe, reader=chosen.reader), recipe, steps=steps, half=half, fingerprint=fingerprint(found, asked)
+    )
     state = chosen.out / STATE
     if state.exists():
         trainer.load_state(state)
@@ -208,6 +210,9 @@ def _parsed(arguments: Iterable[str] | None) -> argparse.Namespace:
     parser.add_argument("data", type=Path, help="folder with the question sets, those that train in it or in `train`")
     parser.add_argument("out", type=Path, help="folder outside the repository; training goes on from what it holds")
     parser.add_argument("--passes", type=float, default=Recipe().passes)
+    parser.add_argument(
+        "--reader", type=Path, help="folder of the span reader to go on from; else a new one is trained"
+    )
     parser.add_argument("--groups", type=int, default=Recipe().groups, help="groups a step")
     parser.add_argument("--sets", nargs="+", default=list(RULES), help="train on these alone")
     parser.add_argument("--minutes", type=float, default=10.0, help="between two states saved")

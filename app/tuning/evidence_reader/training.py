@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 from app.tuning.evidence_reader.groups import Group, Grouper
 from app.tuning.evidence_reader.model import EvidenceModel, Weights, losses_of
 from app.tuning.span_reader.training import trained_weights
+from retrieval.span_model import READER_FILES
 
+_HEADS = ("head.", "tag.")
 _TOGETHER = 4  # groups with a graph in memory at once: about a gigabyte
 
 
@@ -52,13 +55,26 @@ Maker = Callable[[int], Sequence[Group]]
 """The groups this process reads in a step."""
 
 
-def start(base: Path, recipe: Recipe) -> EvidenceModel:
-    """The base with heads that have learnt nothing; its embeddings do not train."""
+def start(base: Path, recipe: Recipe, *, reader: Path | None = None) -> EvidenceModel:
+    """The model before its first step; its embeddings do not train.
+
+    Args:
+        base: The folder of the embedder.
+        recipe: Its seed draws the heads' first weights.
+        reader: The folder of a span reader of the same base to go on from; None for the base with new heads.
+
+    Raises:
+        ValueError: The reader's weights do not fit the base.
+    """
     torch.manual_seed(recipe.seed)
-    model = EvidenceModel.from_base(base)
+    model = EvidenceModel.from_base(base, tags=True)
+    if reader is not None:
+        weights = load_file(reader / READER_FILES[0])
+        if unknown := sorted(weights.keys() - model.state_dict().keys()):
+            raise ValueError(f"the reader in {reader.name} has weights that the base does not have: {unknown[0]}")
+        model.load_state_dict(weights, strict=False)
     for name, weight in model.encoder.named_parameters():
         weight.requires_grad = not name.startswith(("embeddings.", "pooler."))
-    assert isinstance(model, EvidenceModel), "from_base makes its own class"
     # In bfloat16 on a CPU the fused kernel goes back four times slower than the plain products (torch 2.13).
     model.encoder.set_attn_implementation("eager")
     return model
@@ -100,7 +116,7 @@ class Trainer:
         self._half = half
         self._fingerprint = fingerprint
         self._trained = [weight for weight in model.parameters() if weight.requires_grad]
-        heads = [*model.head.parameters(), *model.tag.parameters()]
+        heads = [weight for name, weight in model.named_parameters() if name.startswith(_HEADS)]
         encoder = [weight for weight in model.encoder.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(
             [

@@ -22,7 +22,7 @@ class Stored:
         self.gate.set()
 
     def __call__(self) -> tuple[Override, ...]:
-        self.gate.wait(10)
+        self.gate.wait(30)
         self.reads += 1
         if self.fails:
             raise StoreUnavailable("not now")

@@ -298,13 +298,13 @@ def test_a_reader_who_leaves_ends_the_summaries_under_way(ledger: Ledger, gate: 
 
     def wait(plan: object) -> None:
         running.set()
-        assert gate.wait(10)
+        assert gate.wait(30)
 
     engine = scripted_engine(ScriptedRunner(before_step=wait))
     summariser = Summariser(engine=engine, tokenizer=LetterTokenizer(), tokenizer_revision="r1", ledger=ledger)
     with ThreadPoolExecutor() as pool:
         future = pool.submit(summariser.fitted, QUESTION, HITS, budget=360, fit=fit, order=edges_first, calls=calls)
-        assert running.wait(10)
+        assert running.wait(30)
         calls.close()
         gate.set()
         result = future.result(10)

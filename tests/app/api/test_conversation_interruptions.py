@@ -39,7 +39,7 @@ class GatedRepository(ConversationRepository):
 
     def append(self, conversation_id: str, turn: Turn) -> bool:
         self.reached.set()
-        assert self.open.wait(10)
+        assert self.open.wait(30)
         done = super().append(conversation_id, turn)
         self.stored.set()
         return done

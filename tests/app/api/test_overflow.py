@@ -171,7 +171,7 @@ class Gate:
 
     def __call__(self, plan: object) -> None:
         self.reached.set()
-        assert self.open.wait(10)
+        assert self.open.wait(30)
 
 
 @pytest.mark.parametrize("leave", ["cancel", "disconnect"])

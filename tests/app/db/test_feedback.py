@@ -271,7 +271,7 @@ def test_concurrent_feedback_of_one_user_on_one_answer_is_one_row(
     request_id, together = ask(ANN), threading.Barrier(8)
 
     def say(number: int) -> float:
-        together.wait(10)
+        together.wait(30)
         return feedback.put(request_id, principal=ANN, score=number / 8)[0].score
 
     with ThreadPoolExecutor(8) as pool:

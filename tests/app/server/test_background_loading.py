@@ -23,7 +23,7 @@ class Recorded:
     def load(self, begin: Callable[[str], None]) -> Iterator[None]:
         begin("embedder")
         self.reached.set()
-        assert self.go.wait(10)
+        assert self.go.wait(30)
         begin("generator")
         if self._failure is not None:
             raise self._failure
@@ -47,11 +47,11 @@ def test_the_step_is_shown_and_the_models_are_closed_at_the_end() -> None:
     recorded = Recorded()
     loading = recorded.loading()
     loading.start()
-    assert recorded.reached.wait(10)
+    assert recorded.reached.wait(30)
     assert loading.step == Step("embedder", 0, 2)
     assert recorded.calls == []
     recorded.go.set()
-    assert recorded.heard.wait(10)
+    assert recorded.heard.wait(30)
     assert (loading.step, loading.failure) == (Step("generator", 1, 2), None)
     assert recorded.calls == ["ready"]
 
@@ -65,7 +65,7 @@ def test_a_failure_is_kept_and_reported() -> None:
     loading = recorded.loading()
     loading.start()
     recorded.go.set()
-    assert recorded.heard.wait(10)
+    assert recorded.heard.wait(30)
 
     assert loading.close()
 
@@ -86,7 +86,7 @@ def test_closing_ends_the_loading_at_its_next_step_without_a_failure() -> None:
         endless, steps=STEPS, on_ready=recorded.record("ready"), on_failure=recorded.record("failed")
     )
     loading.start()
-    assert recorded.reached.wait(10)
+    assert recorded.reached.wait(30)
 
     assert loading.close()
 

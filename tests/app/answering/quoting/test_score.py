@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.quoting.candidates import candidates_of
-from app.answering.quoting.features import Features, features_of
+from app.answering.quoting.features import Features, Read, features_of
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
@@ -95,10 +95,13 @@ def test_a_rerankers_order_comes_before_the_searchs() -> None:
     assert [found.rank for found in features_of("What fell?", candidates_of([first, second]))] == [1, 0]
 
 
-def test_margins_are_kept_and_their_lead_is_counted_from_the_largest() -> None:
-    found = features_of("What fell?", candidates_of([source("Rain fell. Snow fell.")]), [2.0, -3.0])
+def test_margins_and_evidence_are_kept_and_their_lead_is_counted_from_the_largest() -> None:
+    found = features_of(
+        "What fell?", candidates_of([source("Rain fell. Snow fell.")]), [Read(2.0, -1.0), Read(-3.0, 4.0)]
+    )
 
     assert [(one.margin, one.margin_lead) for one in found] == [(2.0, 0.0), (-3.0, 5.0)]
+    assert [(one.evidence, one.evidence_lead) for one in found] == [(-1.0, 5.0), (4.0, 0.0)]
 
 
 def test_a_heading_alone_is_marked_as_one() -> None:

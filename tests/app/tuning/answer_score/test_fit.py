@@ -10,6 +10,7 @@ from app.answering.quoting.score import values
 from app.evaluation.types import QuestionSet, SetDocument, SetQuestion
 from app.tuning.answer_score.cases import Case, Use, part_of, read_cases, written
 from app.tuning.answer_score.fit import cross_validated, fitted, fitted_certainty, judged, report
+from app.tuning.evidence_reader.mixture import is_held_back
 
 
 def made_cases(count: int, *, dataset: str = "made") -> list[Case]:
@@ -111,20 +112,24 @@ def test_the_report_names_every_set_and_every_case_is_read_back(tmp_path: Path) 
     assert "| all | 40, 20 |" in text
 
 
-def test_a_part_of_a_set_has_only_questions_that_its_documents_answer() -> None:
-    documents = {f"d{number}": SetDocument(f"d{number}", "", "text") for number in range(6)}
+def test_a_part_of_a_set_asks_only_about_documents_that_never_train() -> None:
+    count = 200
+    documents = {f"d{number}": SetDocument(f"d{number}", "", "text") for number in range(count)}
     questions = {
         f"q{number}": SetQuestion(id=f"q{number}", text="?", answers=("a",), unanswerable=False, metadata={})
-        for number in range(6)
+        for number in range(count)
     }
-    judgments = {f"q{number}": {f"d{number}": 1} for number in range(6)}
+    judgments = {f"q{number}": {f"d{number}": 1} for number in range(count)}
     whole = QuestionSet(
         name="made", documents=documents, questions=questions, judgments=judgments, spans={}, fingerprint="0"
     )
+    held = {key for key in documents if is_held_back("made", key)}
 
-    part = part_of(whole, Use(questions=2, documents=3))
+    part = part_of(whole, Use(questions=3, documents=50), document_of={key: key for key in documents})
 
-    assert list(part.documents) == ["d0", "d1", "d2"]
-    assert len(part.questions) == 2
-    assert part.questions.keys() <= {"q0", "q1", "q2"}
+    assert 3 < len(held) < 50, "else nothing is shown"
+    assert part.documents.keys() >= held
+    assert len(part.documents) == 50
+    assert len(part.questions) == 3
+    assert all(part.judgments[key].keys() <= held for key in part.questions)
     assert part.judgments.keys() == part.questions.keys()

@@ -14,6 +14,7 @@ from app.tuning.evidence_reader.groups import Group, Grouper
 from app.tuning.evidence_reader.mixture import order, source_of
 from app.tuning.evidence_reader.run import train, write_weights
 from app.tuning.evidence_reader.training import Recipe, Trainer, makers, rate, start
+from retrieval.span_reader import save_reader
 from tests.app.tuning.evidence_reader.shelves import TOKENIZER, base_of, write_set
 
 STEPS = 8
@@ -74,6 +75,18 @@ def test_the_loss_falls_and_the_embeddings_stay(base, source):
         frozen = name.startswith(("encoder.embeddings.", "encoder.pooler."))
         assert torch.equal(weight, before[name]) or not frozen
         assert frozen != (name in taught.weights)
+
+
+def test_a_training_can_go_on_from_a_reader_of_the_same_base(base, tmp_path):
+    before = start(base, RECIPE)
+    save_reader({"head.weight": before.head.weight + 1, "head.bias": before.head.bias}, tmp_path / "reader")
+    save_reader({"other.weight": before.head.weight}, tmp_path / "other")
+
+    going_on = start(base, RECIPE, reader=tmp_path / "reader")
+
+    assert torch.allclose(going_on.head.weight, before.head.weight + 1, atol=1e-3)
+    with pytest.raises(ValueError, match=r"other\.weight"):
+        start(base, RECIPE, reader=tmp_path / "other")
 
 
 def test_a_state_of_another_training_is_refused(base, tmp_path):
