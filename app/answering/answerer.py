@@ -58,6 +58,7 @@ class Answerer:
         closing: Closing,
         min_evidence: float,
         quotes: QuotesAs = QuotesAs.NOTHING,
+        quote_unverified: bool = False,
         conversations: Conversations | None = None,
         rewriter: Rewriter | None = None,
         verification: Verification | None = None,
@@ -66,8 +67,8 @@ class Answerer:
     ) -> None:
         """Configure the optional parts.
 
-        `quotes` says what selected quotes are shown as. Without a rewriter follow-ups are rewritten by rules; without
-        conversations there are none. Without verification by models answers are verified by words alone.
+        `quotes` says which questions quotes answer, `quote_unverified` whether they follow a generated answer of which
+        nothing is verified. Without a rewriter follow-ups are rewritten by rules; without conversations there are none. Without verification by models answers are verified by words alone.
         `min_evidence` is the least evidence score of sources that are shown to the model. Without `replies` small
         talk is searched for like every question, without `overviews` a question about a document as a whole.
         """
@@ -79,6 +80,7 @@ class Answerer:
         self._closing = closing
         self._min_evidence = min_evidence
         self._quotes = quotes
+        self._quote_unverified = quote_unverified
         self._conversations = conversations
         self._rewriter = rewriter
         self._verification = verification
@@ -222,7 +224,7 @@ class Answerer:
             finally:
                 self.running.release(prepared)
             assert completion is not None, "a stream ends with its completion"
-            if self._quotes in {QuotesAs.AFTER_UNVERIFIED, QuotesAs.FIRST}:
+            if self._quote_unverified:
                 shown = writer.quote(prepared, completion, pending=shown)
             answer = replace(outcome, completion=completion, verify_tokens=writer.verify_tokens).generated(
                 writer.footnotes

@@ -187,6 +187,7 @@ class Assembly:
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
             min_evidence=limits.min_evidence,
             quotes=_quotes_as(settings),
+            quote_unverified=settings.quotes_unconfirmed,
             conversations=conversations,
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
             verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
@@ -209,9 +210,7 @@ def _limits(settings: Settings) -> Limits:
 def _quotes_as(settings: Settings) -> QuotesAs:
     if settings.extractive:
         return QuotesAs.ONLY
-    if settings.quotes_first:
-        return QuotesAs.FIRST
-    return QuotesAs.AFTER_UNVERIFIED if settings.quotes_unconfirmed else QuotesAs.NOTHING
+    return QuotesAs.FIRST if settings.quotes_first else QuotesAs.NOTHING
 
 
 def recorded_settings(settings: Settings, generation: Generation) -> Settings:

@@ -1,4 +1,4 @@
-"""What selected quotes are shown as, and which questions quotes can answer."""
+"""Whether quotes or a language model answer, and which questions quotes can answer."""
 
 from enum import StrEnum
 
@@ -8,18 +8,16 @@ from app.errors import InvalidRequest, UnsupportedParameter
 
 
 class QuotesAs(StrEnum):
-    """What an `Answerer` shows selected quotes as.
+    """Which questions quotes are the answer to; whether they follow a generated answer is a setting of its own.
 
     Attributes:
-        ONLY: They are the answer; no language model is served.
-        FIRST: They are the answer; a language model answers what quotes cannot (`is_quotable`).
-        AFTER_UNVERIFIED: A language model answers; quotes follow an answer of which nothing is verified.
-        NOTHING: A language model answers, and no quotes are shown.
+        ONLY: All that quotes can answer; others are refused, because no language model is served.
+        FIRST: All that quotes can answer (`is_quotable`); a language model answers the others.
+        NOTHING: None; a language model answers.
     """
 
     ONLY = "only"
     FIRST = "first"
-    AFTER_UNVERIFIED = "after_unverified"
     NOTHING = "nothing"
 
 

@@ -42,7 +42,7 @@ FIELDS = ("answered", "reason", "answers", "lead", "quoted_spans", "abstention")
 class Served:
     """The application over a fixed search, with a reader that points at "forty ships", and with conversations."""
 
-    def __init__(self, state: State, quotes: QuotesAs, **limits: Any) -> None:
+    def __init__(self, state: State, quotes: QuotesAs, *, quote_unverified: bool = True, **limits: Any) -> None:
         embedder, tokenizer, ledger = TopicEmbedder("ship"), CharacterTokenizer(), state.usage.ledger
         self.engine = ScriptedEngine(GENERATED)
         engine = cast(Engine, self.engine if quotes is QuotesAs.FIRST else NoEngine(revision="1", context_window=2000))
@@ -55,6 +55,7 @@ class Served:
             limits=replace(ANY_EVIDENCE, **limits),
             quoter=Quoter(embedder=embedder, reader=PointingReader("forty ships", asked="ships"), ledger=ledger),
             quotes=quotes,
+            quote_unverified=quote_unverified,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
         )
         models = replace(stations(state, engine, tokenizer=tokenizer), answerer=answerer)
@@ -275,6 +276,21 @@ def test_an_unverified_generated_answer_is_followed_by_quotes_where_quotes_come_
 
     assert body["answer"].startswith(f"Ninety zeppelins [1].\n\n> {SENTENCE} [2]")
     assert sliced(body, body["quoted_spans"][0]) == SENTENCE
+
+
+@pytest.mark.parametrize(
+    ("strict", "said", "reason"), [(False, "Ninety zeppelins [1].", None), (True, REFUSAL, "not_verified")]
+)
+def test_no_quotes_follow_it_where_the_setting_keeps_answers_as_they_are(
+    serve: Serve, strict: bool, said: str, reason: str | None
+) -> None:
+    served = serve(QuotesAs.FIRST, quote_unverified=False)
+    served.engine.says = "Ninety zeppelins [1]."
+
+    body = served.ask(on_no_evidence="answer", strict=strict)
+
+    assert (body["answer"], body["quoted_spans"], body["reason"]) == (said, [], reason)
+    assert served.ask()["quoted_spans"], "quotes are still the answer to what they can answer"
 
 
 @BOTH

@@ -8,7 +8,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.citation import CONFIRMED
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.refusals import REFUSAL
 from app.api.application import create_app
 from app.server.state import State
@@ -47,7 +46,7 @@ def serve(state: State) -> Iterator[Serve]:
             tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
             search=cast(Search, FixedSearch(hits())),
             reader=PointingReader(points_at) if points_at is not None else None,
-            quotes=QuotesAs.AFTER_UNVERIFIED if quotes else QuotesAs.NOTHING,
+            quote_unverified=quotes,
         )
         app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
         client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})

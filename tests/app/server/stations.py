@@ -44,6 +44,7 @@ def stations(
     reader: SpanReader | None = None,
     selects: bool = False,
     quotes: QuotesAs = QuotesAs.NOTHING,
+    quote_unverified: bool = False,
     limits: Limits = LIMITS,
     passwords: Passwords | None = None,
 ) -> Models:
@@ -58,7 +59,8 @@ def stations(
         reranker: None by default.
         reader: None by default.
         selects: Whether quotes are selected from the sources without a reader too.
-        quotes: What selected quotes are shown as.
+        quotes: Which questions quotes answer.
+        quote_unverified: Whether quotes follow a generated answer of which nothing is verified.
         limits: Of every answer.
         passwords: Where the worker finds what protected files are opened with; none come to it by default.
     """
@@ -85,7 +87,7 @@ def stations(
         instruments=state.telemetry.instruments,
     )
     found = search or Search(embedder, index.current, lexical, chunks, station=station)
-    selects = selects or reader is not None or quotes is not QuotesAs.NOTHING
+    selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
         finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
         engine=engine,
@@ -95,6 +97,7 @@ def stations(
         limits=limits,
         quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger) if selects else None,
         quotes=quotes,
+        quote_unverified=quote_unverified,
     )
     return Models(
         embedder=embedder,
