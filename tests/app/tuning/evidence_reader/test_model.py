@@ -24,7 +24,7 @@ from tests.app.tuning.evidence_reader.shelves import base_of
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     torch.manual_seed(4)
-    return EvidenceModel.from_base(base_of(tmp_path_factory.mktemp("base") / "tiny")).eval()
+    return EvidenceModel.from_base(base_of(tmp_path_factory.mktemp("base") / "tiny"), tags=True).eval()
 
 
 def reading(size: int, *, golds=(), tags=None, asked: int = 3, seed: int = 0) -> Reading:
