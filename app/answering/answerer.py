@@ -68,9 +68,10 @@ class Answerer:
         """Configure the optional parts.
 
         `quotes` says which questions quotes answer, `quote_unverified` whether they follow a generated answer of which
-        nothing is verified. Without a rewriter follow-ups are rewritten by rules; without conversations there are none. Without verification by models answers are verified by words alone.
-        `min_evidence` is the least evidence score of sources that are shown to the model. Without `replies` small
-        talk is searched for like every question, without `overviews` a question about a document as a whole.
+        nothing is verified. Without a rewriter follow-ups are rewritten by rules; without conversations there are
+        none. Without verification by models answers are verified by words alone. `min_evidence` is the least evidence
+        score of sources that are shown to the model. Without `replies` small talk is searched for like every question,
+        without `overviews` a question about a document as a whole.
         """
         self.running = RunningAnswers()
         self._finder = finder
