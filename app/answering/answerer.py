@@ -230,6 +230,7 @@ class Answerer:
             answer = replace(outcome, completion=completion, verify_tokens=writer.verify_tokens).generated(
                 writer.footnotes
             )
+            shown += answer.text[len(writer.footnotes.answer) :]  # the note behind a refusal
         answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)
         if shown or unreported:

@@ -78,7 +78,7 @@ class Outcome:
         )
 
     def generated(self, footnotes: FootnoteWriter) -> Answer:
-        """The answer that `footnotes` wrote from generated text."""
+        """The answer that `footnotes` wrote from generated text; a refusal is followed by the note."""
         prepared, completion = self.prepared, self.completion
         assert completion is not None, "a model generated"
         error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
@@ -99,7 +99,7 @@ class Outcome:
             model=self.model,
             answered=verdict.reason is None and error is None,
             reason="error" if error else verdict.reason,
-            text=footnotes.answer,
+            text=footnotes.answer + ("" if error else self._note_behind(verdict)),
             finish_reason=completion.finish_reason.value,
             citations=citations,
             uncited=() if verdict.reason else tuple(footnotes.uncited),
@@ -114,6 +114,12 @@ class Outcome:
             abstention=verdict.report,
             answers=answers,
         )
+
+    def _note_behind(self, verdict: Verdict) -> str:
+        """What follows a refusal that a model wrote in prose; "" where its log probabilities go with the text."""
+        question, note = self.prepared.question, self.prepared.note
+        prose = question.json_schema is None and question.sampling.logprobs is None
+        return f"\n\n{note}" if note and prose and verdict.reason in REFUSED else ""
 
     def _answers(self, citations: Sequence[Citation] | None = None) -> float | None:
         """The probability that the question is answered: by the best quote, or by the passages that are cited."""

@@ -40,8 +40,8 @@ class Prepared:
     quotes (`by_quotes`). `selection` are the quotes and the probability that the question is answered; None where
     nothing was selected. `evidence` is the score of the hits. `abstention_threshold` is the probability of a refusal
     from which on the engine refuses; None leaves that to the model. `reply` is the answer to a question that
-    is not about content (`app.answering.catalogue_replies`). `note` follows a refusal that no model wrote, "" for
-    none (`app.answering.other_language`).
+    is not about content (`app.answering.catalogue_replies`). `note` goes with a refusal and with nearest passages, ""
+    for none (`app.answering.other_language`).
     """
 
     question: Question

@@ -1,0 +1,89 @@
+"""POST /v1/ask in another language than the documents: a refusal that a model wrote says so, as quotes do."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.answering.other_language import NOTES
+from app.answering.refusals import REFUSALS
+from app.api.application import create_app
+from app.server.state import State
+from generation.tokenizer import ChatTokenizer
+from retrieval.search import Search
+from tests.app.answering.pointing_reader import PointingReader
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
+from tests.app.api.test_reader import QUESTION, Service, hits
+from tests.app.server.stations import state_with, stations
+from tests.generation.tiny import tiny_tokenizer
+
+GERMAN = "Wie viele Schiffe hat der Hafenmeister im Mai gezählt?"
+NOTE = NOTES["de"].format(language="English")
+REFUSAL = REFUSALS["de"].refusal
+
+
+@pytest.fixture
+def service(state: State) -> Iterator[Service]:
+    engine = ScriptedEngine(REFUSAL)
+    models = stations(
+        state,
+        engine,
+        tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
+        search=cast(Search, FixedSearch(hits())),
+        reader=PointingReader("forty ships"),
+    )
+    app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
+    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+        yield Service(client, engine, state)
+
+
+def ask(service: Service, question: str = GERMAN, **fields: Any) -> Any:
+    """The answer, which the model is asked for however unlikely the reader finds one."""
+    body = service.ask(question, abstention_threshold=1.0, **fields)
+    assert service.engine.requests
+    return body
+
+
+@pytest.mark.parametrize(
+    ("says", "fields", "reason"),
+    [
+        (REFUSAL, {}, "not_in_sources"),
+        (f"{REFUSAL} [1]", {}, "not_in_sources"),
+        (REFUSAL, {"format": "text"}, "not_in_sources"),
+        ("Neunzig Zeppeline wurden in Rom versteigert.", {"strict": True}, "not_verified"),
+    ],
+    ids=["refused", "with a marker", "plain text", "withheld"],
+)
+def test_a_refusal_that_a_model_wrote_is_followed_by_the_note(
+    service: Service, says: str, fields: dict[str, Any], reason: str
+) -> None:
+    service.engine.says = says
+    body = ask(service, **fields)
+
+    assert (body["answered"], body["reason"]) == (False, reason)
+    assert body["answer"].startswith(REFUSAL)
+    assert body["answer"].endswith(f"\n\n{NOTE}")
+
+
+def test_it_is_streamed_too(service: Service) -> None:
+    events = service.events(GERMAN, abstention_threshold=1.0)
+
+    assert "".join(data["text"] for name, data in events if name == "delta") == f"{REFUSAL}\n\n{NOTE}"
+
+
+@pytest.mark.parametrize(
+    ("question", "says", "fields"),
+    [
+        (GERMAN, "Vierzig Schiffe [2].", {}),
+        (QUESTION, "I don't know.", {}),
+        (GERMAN, '{"answer": "", "sources": []}', {"format": "json"}),
+    ],
+    ids=["answered", "one language", "JSON"],
+)
+def test_other_answers_have_no_note(service: Service, question: str, says: str, fields: dict[str, Any]) -> None:
+    service.engine.says = says
+
+    assert ask(service, question, **fields)["answer"] == says
