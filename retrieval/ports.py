@@ -187,7 +187,12 @@ class SpanReader(Protocol):
         ...
 
     def mark(
-        self, question: str, passages: Sequence[str], pieces: Sequence[Sequence[Span]]
+        self,
+        question: str,
+        passages: Sequence[str],
+        pieces: Sequence[Sequence[Span]],
+        *,
+        on_batch: Callable[[int], None] | None = None,
     ) -> list[list[Pointer | None]]:
         """The likeliest answer within each piece of each passage; it reads what `read` reads.
 
@@ -195,6 +200,7 @@ class SpanReader(Protocol):
             question: As it was asked.
             passages: The texts.
             pieces: For each passage, spans of its characters that an answer must not cross.
+            on_batch: Called after each batch with the number of tokens read so far; its exceptions end the reading.
 
         Returns:
             For each passage one pointer for each piece, in their order; None for a piece without text.

@@ -1,7 +1,7 @@
 """The span reader: points at the answer in each passage, with the probability that it holds one."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -30,8 +30,9 @@ from retrieval.weights import digest, fastest_dtype, loading
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 
-# Padded tokens of one batch, as in `retrieval.encoder`.
-CPU_BATCH_TOKENS = 4096
+# Padded tokens of one batch, as in `retrieval.encoder`. On a CPU a small one is as fast, for it fits the cache, and a
+# reading that is stopped ends with its batch.
+CPU_BATCH_TOKENS = 1024
 CUDA_BATCH_TOKENS = 65536
 
 _SPECIAL = ("[CLS]", "[SEP]")
@@ -164,9 +165,17 @@ class EncoderSpanReader:
         return [pointers[0] for pointers in self.mark(question, passages, whole)]
 
     def mark(
-        self, question: str, passages: Sequence[str], pieces: Sequence[Sequence[Span]]
+        self,
+        question: str,
+        passages: Sequence[str],
+        pieces: Sequence[Sequence[Span]],
+        *,
+        on_batch: Callable[[int], None] | None = None,
     ) -> list[list[Pointer | None]]:
         """The likeliest answer within each piece of each passage; a piece in several windows has its best one's.
+
+        `on_batch(tokens)` is called after each batch with the number of tokens read so far; its exceptions end the
+        reading.
 
         Raises:
             ReaderUnavailable: The model gave something that is no number (half precision overflows).
@@ -178,6 +187,7 @@ class EncoderSpanReader:
                 owners.append(at)
                 windows.append(window)
         best: list[list[Pointer | None]] = [[None] * len(of_passage) for of_passage in pieces]
+        read = 0
         for batch in _batches([len(window.ids) for window in windows], most=self._batch_tokens):
             starts, ends, tags = self._scores([windows[place] for place in batch])
             for row, place in enumerate(batch):
@@ -189,6 +199,9 @@ class EncoderSpanReader:
                 for number, (span, most) in enumerate(zip(spans, evidence, strict=True)):
                     if span is not None:
                         of_passage[number] = _better(of_passage[number], self._pointer(window, *span, most))
+            read += sum(len(windows[place].ids) for place in batch)
+            if on_batch is not None:
+                on_batch(read)
         return best
 
     def _pointer(self, window: Window, first: int, last: int, margin: float, evidence: float | None) -> Pointer:

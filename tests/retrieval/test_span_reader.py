@@ -191,6 +191,27 @@ def test_tokens_are_those_of_every_window(reader: EncoderSpanReader) -> None:
     )
 
 
+def test_each_batch_reports_the_tokens_read_so_far_and_can_end_the_reading(base: Path) -> None:
+    reader = batched(trained(base), base, batch_tokens=1)
+    pieces = [[Span(0, len(passage))] for passage in PASSAGES]
+    reported: list[int] = []
+
+    def stop(tokens: int) -> None:
+        reported.append(tokens)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        reader.mark(QUESTION, PASSAGES, pieces, on_batch=stop)
+    assert len(reported) == 1, "no batch follows"
+
+    first, reported = reported[0], []
+    reader.mark(QUESTION, PASSAGES, pieces, on_batch=reported.append)
+    assert reported[0] == first
+    assert len(reported) > 1
+    assert reported == sorted(set(reported)), "each batch has tokens"
+    assert reported[-1] == reader.count_tokens(QUESTION, PASSAGES)
+
+
 def test_a_special_token_in_a_passage_is_only_text(reader: EncoderSpanReader) -> None:
     # "[", "sep" and "]": the name is not in the vocabulary, so it is one unknown word
     assert reader.count_tokens(QUESTION, ["cats [SEP] dogs"]) == 7 + 2 + 3

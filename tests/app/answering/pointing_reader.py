@@ -1,6 +1,6 @@
 """A fake span reader that points at given words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import exp
 
 from retrieval.types import Pointer, Span
@@ -40,13 +40,18 @@ class PointingReader:
         return [found[0] for found in self.mark(question, passages, [[Span(0, len(one))] for one in passages])]
 
     def mark(
-        self, question: str, passages: Sequence[str], pieces: Sequence[Sequence[Span]]
+        self,
+        question: str,
+        passages: Sequence[str],
+        pieces: Sequence[Sequence[Span]],
+        *,
+        on_batch: Callable[[int], None] | None = None,
     ) -> list[list[Pointer | None]]:
         if self._failing:
             raise RuntimeError("the model broke")
         self.passages += passages
         self.pieces += pieces
-        return [
+        found = [
             [
                 self._pointer(
                     passage, piece, self._margins[min(place, len(self._margins) - 1)], found=self._asked in question
@@ -55,6 +60,9 @@ class PointingReader:
             ]
             for place, (passage, of_passage) in enumerate(zip(passages, pieces, strict=True))
         ]
+        if on_batch is not None:
+            on_batch(self.count_tokens(question, passages))
+        return found
 
     def _pointer(self, passage: str, piece: Span, margin: float, *, found: bool) -> Pointer | None:
         text = passage[piece.start_char : piece.end_char]
