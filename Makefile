@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader lock sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader evidence-reader lock sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -127,6 +127,12 @@ adapter: $(VENV)/.installed-dev $(VENV)/.models
 READER ?= build/span-minilm-l6
 reader: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m app.tuning.span_reader.run $(SETS) $(READER) $(ARGS)
+
+# Trains the reader that ships, which starts from the one above and tags evidence too; goes on where it stopped.
+EVIDENCE_READER ?= build/evidence-minilm-l6
+evidence-reader: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m app.tuning.evidence_reader.run $(SETS) $(EVIDENCE_READER)/training --reader $(READER) --passes 0.2 --groups 24 $(ARGS)
+	$(BIN)/python -m app.tuning.evidence_reader.publish $(EVIDENCE_READER)/training $(SETS) $(EVIDENCE_READER) --reader $(notdir $(READER))
 
 # The packages that would be installed on this kind of machine, with the hashes of their files (docs/OPERATIONS.md).
 lock: | $(VENV)/bin/python

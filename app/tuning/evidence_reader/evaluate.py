@@ -84,6 +84,12 @@ class Judge:
         self._half = half
         self._near = Neighbours(source)
 
+    def outcomes(self, *, most: int, console: Console) -> list[Outcome]:
+        """The outcomes of at most `most` questions of the source, with a progress bar."""
+        name = self._source.name
+        asked = random.Random(name).sample(self._source.questions, min(most, len(self._source.questions)))  # noqa: S311
+        return [self.outcome(one) for one in track(asked, name, console=console, transient=True)]
+
     def outcome(self, one: Asked) -> Outcome:
         """The question asked of its group, of the group without the right passage, and changed."""
         source = self._source
@@ -213,9 +219,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     for name in chosen.sets:
         (source,) = sources(chosen.data, held_back=True, names=[name])
         count = chosen.questions // len(known) if name in RULES else chosen.questions
-        asked = random.Random(name).sample(source.questions, min(count, len(source.questions)))  # noqa: S311
-        judge = Judge(model, tokenizer, source)
-        outcomes = [judge.outcome(one) for one in track(asked, name, console=console, transient=True)]
+        outcomes = Judge(model, tokenizer, source).outcomes(most=count, console=console)
         if outcomes:
             found[name] = figures(outcomes, tagged=tagged)
             seen += outcomes if name in RULES and source.rules.pointed else []
