@@ -124,6 +124,8 @@ class Answerer:
         with station("retrieve") as retrieving:
             rewritten = self._rewritten(question)
             question = rewritten.question
+            if self._replies is not None and (reply := self._replies.which(question)) is not None:
+                return Prepared.replied(question, reply, started=started, rewrite_tokens=rewritten.tokens)
             room = self._contexts.room(question, prompted=not by_quotes)
             found, overview = self._found(question)
 

@@ -1,5 +1,7 @@
 """Replies to small talk and to questions about the documents at hand, from the catalogue and without a model.
 
+A question about "this document" where several are in scope is replied to with the question which one is meant.
+
 Example:
     >>> replies = CatalogueReplies(CatalogueRepository(database))
     >>> replies.reply(question)
@@ -10,6 +12,9 @@ import re
 from dataclasses import dataclass
 
 from app.answering.formats import ANSWER_SCHEMA, Format
+from app.answering.language import ENGLISH, language_of
+from app.answering.overview.overviews import Overviews
+from app.answering.overview.which import WHICH
 from app.answering.question import Question
 from app.answering.small_talk import Wish, small_talk
 from app.db.catalogue import Catalogue, CatalogueRepository, Listed
@@ -93,8 +98,10 @@ _TEXTS = {
 class CatalogueReplies:
     """Replies without a model. One instance serves every request."""
 
-    def __init__(self, catalogue: CatalogueRepository) -> None:
+    def __init__(self, catalogue: CatalogueRepository, overviews: Overviews | None = None) -> None:
+        """Without `overviews` it is never asked which document is meant."""
         self._catalogue = catalogue
+        self._overviews = overviews
 
     def reply(self, question: Question) -> str | None:
         """The reply, in the question's language and format, from the documents in its scope; None for other questions.
@@ -120,6 +127,28 @@ class CatalogueReplies:
         ask = (texts.ask,) if catalogue.searchable else ()
         return " ".join((first, _count(texts, catalogue), *ask))
 
+    def which(self, question: Question) -> str | None:
+        """The question which document is meant, with those that may be; None where that is clear or was not asked.
+
+        Args:
+            question: With its conversation's history, which may tell the document.
+
+        Raises:
+            InvalidFilter, StoreUnavailable: As `reply`.
+        """
+        if self._overviews is None or question.json_schema not in {None, ANSWER_SCHEMA}:
+            return None
+        among = self._overviews.unclear(question, limit=NAMED)
+        if among is None:
+            return None
+        asked = language_of(question.as_asked)
+        language = asked if asked in WHICH else ENGLISH
+        texts = _TEXTS[language]
+        sentences = [WHICH[language]]
+        if among.searchable > len(among.newest):
+            sentences += [_count(texts, among), texts.newest.format(n=len(among.newest))]
+        return f"{' '.join(sentences)}\n\n{_names(among, question.format)}"
+
 
 def _count(texts: _Texts, catalogue: Catalogue) -> str:
     if catalogue.searchable == 0:
@@ -141,8 +170,12 @@ def _listing(texts: _Texts, catalogue: Catalogue, *, form: Format) -> str:
         sentences.append(texts.newest.format(n=len(catalogue.newest)))
     paragraphs = [" ".join(sentences)]
     if catalogue.newest:
-        paragraphs.append("\n".join(f"- {_name(listed, form)}" for listed in catalogue.newest))
+        paragraphs.append(_names(catalogue, form))
     return "\n\n".join(paragraphs)
+
+
+def _names(catalogue: Catalogue, form: Format) -> str:
+    return "\n".join(f"- {_name(listed, form)}" for listed in catalogue.newest)
 
 
 def _name(listed: Listed, form: Format) -> str:

@@ -60,8 +60,8 @@ class Prepared:
     note: str = ""
 
     @classmethod
-    def replied(cls, question: Question, reply: str, *, started: float) -> "Prepared":
-        """A question with a reply that needs no search and no model; `started` as in `PreparationCost`."""
+    def replied(cls, question: Question, reply: str, *, started: float, rewrite_tokens: int = 0) -> "Prepared":
+        """A question with a reply that needs no search; `started` and `rewrite_tokens` as in `PreparationCost`."""
         nothing = Context(sources=(), dropped=(), tokens=0)
         return cls(
             question=question,
@@ -69,7 +69,7 @@ class Prepared:
             prompt=Prompt(()),
             report=SourceReport.of((), nothing),
             budget=Budget(context_window=0, reserved_output=0, prompt_tokens=0),
-            cost=PreparationCost(started=started, retrieve_ms=0.0),
+            cost=PreparationCost(started=started, retrieve_ms=0.0, rewrite_tokens=rewrite_tokens),
             reply=reply,
         )
 

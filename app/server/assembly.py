@@ -163,6 +163,7 @@ class Assembly:
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)
         limits = _limits(settings)
+        overviews = Overviews(catalogue, contents, min_evidence=limits.min_evidence)
         return Answerer(
             finder=Finder(
                 search=Search(embedder, index.current, self.lexical, self.chunks, station=station),
@@ -191,8 +192,8 @@ class Assembly:
             conversations=conversations,
             rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
             verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
-            replies=CatalogueReplies(catalogue),
-            overviews=Overviews(catalogue, contents, min_evidence=limits.min_evidence),
+            replies=CatalogueReplies(catalogue, overviews),
+            overviews=overviews,
         )
 
 

@@ -114,6 +114,11 @@ class Wanted:
     pointed: bool
     explicit: bool
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether the question says nothing of it, only that it is at hand."""
+        return self.pointed or not self.words | self.kinds
+
 
 _AT_HAND = Wanted(frozenset(), frozenset(), pointed=True, explicit=True)
 

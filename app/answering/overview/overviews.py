@@ -13,9 +13,10 @@ from app.answering.overview.outline import (
     outline,
     title_span,
 )
+from app.answering.overview.which import named_in_reply
 from app.answering.question import Question
 from app.answering.quoting.selection import ANSWERED, Quote, Selection
-from app.db.catalogue import CatalogueRepository, Named
+from app.db.catalogue import Catalogue, CatalogueRepository, Listed, Named
 from app.db.contents import ContentRepository
 from app.errors import NotFound
 from ingestion.titles import words_of_name
@@ -124,6 +125,35 @@ class Overviews:
         chosen = None if wanted is None else self._by_name(wanted, question)
         return None if chosen is None else self._overview(question, *chosen)
 
+    def unclear(self, question: Question, *, limit: int) -> Catalogue | None:
+        """The documents that a question about one as a whole may mean, where several have the same claim; else None.
+
+        These are all documents in scope where it names none and the conversation has cited none, or those whose names
+        hold all of its words. `Catalogue.newest` has at most `limit` of them. Earlier turns of a chat completion may
+        tell the document and have no footnotes to know it by, so nothing is unclear behind them.
+
+        Raises:
+            InvalidFilter, StoreUnavailable: As `known`.
+        """
+        wanted = _wanted(question)
+        if wanted is None:
+            return None
+        close = [] if wanted.at_hand else self._called(wanted, question)
+        if close:
+            told_apart = len({(one.filename, one.title) for one in close}) > 1
+            named = all(wanted.words <= _words_of(one) for one in close)
+            if not (told_apart and named) or any(one.id in question.preferred for one in close):
+                return None
+            listed = tuple(Listed(one.filename, one.title) for one in close[:limit])
+            return Catalogue(searchable=len(listed), waiting=0, newest=listed, collections=())
+        described = bool(wanted.words) and not wanted.pointed
+        if described or not wanted.explicit or self._at_hand(question) is not None:
+            return None
+        if question.history and question.conversation_id is None:
+            return None
+        catalogue = self._catalogue.of(question.scope, limit=limit)
+        return catalogue if catalogue.searchable > 1 else None
+
     def found(self, question: Question, hits: Sequence[Hit]) -> Overview | None:
         """The overview of the document that the hits of a search point at; None for every other question.
 
@@ -142,16 +172,20 @@ class Overviews:
 
     def _by_name(self, wanted: Wanted, question: Question) -> tuple[Named, float] | None:
         """The document at hand, the one that the words name, or the one of the last answer, and its probability."""
-        scope = question.scope
-        if wanted.pointed or not wanted.words | wanted.kinds:
+        if wanted.at_hand:
             return self._at_hand(question)
-        close = _closest(wanted, self._catalogue.named(scope, words=wanted.words | wanted.kinds, limit=_CANDIDATES))
+        close = self._called(wanted, question)
         cited = [one for one in close if one.id in question.preferred]
         if len(close) > 1 and cited:
             return cited[0], FOLLOWED / len(cited)
         if close:
             return close[0], KNOWN / len(close)
         return self._at_hand(question) if wanted.explicit and not wanted.words else None
+
+    def _called(self, wanted: Wanted, question: Question) -> list[Named]:
+        """The documents in scope whose names fit best, all as well as the first."""
+        words = wanted.words | wanted.kinds
+        return _closest(wanted, self._catalogue.named(question.scope, words=words, limit=_CANDIDATES))
 
     def _at_hand(self, question: Question) -> tuple[Named, float] | None:
         """The only document in scope, or the first that the last answer cited."""
@@ -232,8 +266,12 @@ class Overviews:
 
 
 def _wanted(question: Question) -> Wanted | None:
-    """The document that the question asks about: as it was asked, or rewritten to stand alone."""
-    return wanted_overview(question.as_asked) or wanted_overview(question.text)
+    """The document that the question asks about: as it was asked, rewritten to stand alone, or as a reply names it."""
+    return (
+        wanted_overview(question.as_asked)
+        or wanted_overview(question.text)
+        or named_in_reply(question.as_asked, question.history)
+    )
 
 
 def _closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
@@ -244,7 +282,7 @@ def _closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
     """
     scored = []
     for candidate in candidates:
-        called = terms(f"{candidate.title or ''} {words_of_name(candidate.filename)}")
+        called = _words_of(candidate)
         words, kinds = len(wanted.words & called), len(wanted.kinds & called)
         if wanted.explicit:
             enough = words >= _HALF * len(wanted.words) if wanted.words else kinds > 0
@@ -254,6 +292,11 @@ def _closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
             scored.append(((words, kinds), candidate))
     best = max((score for score, _ in scored), default=None)
     return [candidate for score, candidate in scored if score == best]
+
+
+def _words_of(document: Named) -> frozenset[str]:
+    """The words of a document's title and of its file's name."""
+    return terms(f"{document.title or ''} {words_of_name(document.filename)}")
 
 
 def _inside(one: Span, other: Span) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
+from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.overview.overviews import FOLLOWED, KNOWN, Overviews
@@ -45,7 +46,8 @@ class Shelf:
         embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot")
         quotes = QuotesAs.ONLY if engine is None else QuotesAs.NOTHING
         engine, tokenizer = engine or NoEngine(revision="1", context_window=2000), LetterTokenizer()
-        contents = state.corpus.contents
+        contents, catalogue = state.corpus.contents, CatalogueRepository(state.database)
+        overviews = Overviews(catalogue, contents, min_evidence=LIMITS.min_evidence)
         answerer = make_answerer(
             finder=Finder(search=cast(Search, FixedSearch(())), embedder=embedder, ledger=ledger),
             engine=engine,
@@ -56,7 +58,8 @@ class Shelf:
             quoter=Quoter(embedder=embedder, ledger=ledger),
             quotes=quotes,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=1000),
-            overviews=Overviews(CatalogueRepository(state.database), contents, min_evidence=LIMITS.min_evidence),
+            replies=CatalogueReplies(catalogue, overviews),
+            overviews=overviews,
         )
         running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
         app = create_app(lambda: nullcontext(running), version=state.serving.version)

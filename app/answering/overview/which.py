@@ -1,0 +1,41 @@
+"""The question back, which of several documents is meant, and the reply to it: the name of one of them.
+
+Example:
+    >>> history = (Message("user", "Summarise the document."), Message("assistant", "Which document do you mean? …"))
+    >>> named_in_reply("the strategic plan", history)
+    Wanted(words=frozenset({'strategic', 'plan'}), kinds=frozenset(), pointed=False, explicit=False)
+"""
+
+from collections.abc import Sequence
+
+from app.answering.overview.asking import Wanted, wanted_overview
+from app.answering.prompt import Message
+from ingestion.titles import words_of_name
+from retrieval.words import terms
+
+WHICH = {
+    "en": "Which document do you mean?",
+    "de": "Welches Dokument meinen Sie?",
+    "es": "¿A qué documento se refiere?",
+    "fr": "De quel document parlez-vous ?",
+}
+"""The question back in each language in which a question about the document at hand is recognised, by its code."""
+
+_MOST_CHARACTERS = 200
+
+
+def named_in_reply(text: str, history: Sequence[Message]) -> Wanted | None:
+    """The document that `text` names after the question back; None where that was not the last thing said.
+
+    Every word of the text must be in the document's name, so a new question is not taken for one.
+
+    Args:
+        text: As the user wrote it.
+        history: Earlier turns, oldest first.
+    """
+    if len(history) < 2 or len(text) > _MOST_CHARACTERS:
+        return None
+    asked, replied = history[-2], history[-1]
+    if wanted_overview(asked.content) is None or not any(question in replied.content for question in WHICH.values()):
+        return None
+    return Wanted(terms(words_of_name(text)), frozenset(), pointed=False, explicit=False)
