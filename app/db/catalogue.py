@@ -11,6 +11,8 @@ from app.db.tables.documents import collection, document, document_version
 from app.types import DocumentStatus
 from retrieval.types import Scope
 
+_MARKS = " -_.'’–"  # between the words of a name
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -99,7 +101,8 @@ class CatalogueRepository:
 
         Args:
             scope: What the caller may read.
-            words: Folded; each document has one at least in its title or in its file's name. None: every document.
+            words: Folded; each document has one at least in its title or in its file's name, where spaces and marks
+                between words do not count ("10q" is in "10-Q"). None: every document.
             ids: Only these documents.
             limit: At least 1.
 
@@ -107,7 +110,9 @@ class CatalogueRepository:
             InvalidFilter: The scope's filter cannot be compiled.
         """
         table = document_version.c
-        called = sa.func.lower(sa.func.coalesce(table.title, "") + " " + table.filename)
+        called: sa.ColumnElement[str] = sa.func.lower(sa.func.coalesce(table.title, "") + " " + table.filename)
+        for mark in _MARKS:
+            called = sa.func.replace(called, mark, "")
         held = [sa.case((called.contains(word, autoescape=True), 1), else_=0) for word in sorted(words)]
         score = sum(held, sa.literal(0))
         with self._database.read() as connection:

@@ -7,7 +7,7 @@ A subject of other words ("Summarise Moby Dick") is a document only if one in sc
 
 Example:
     >>> wanted_overview("Give me a short overview of the GSA strategic plan.")
-    Wanted(words=frozenset({'gsa', 'strategic'}), kinds=frozenset({'plan'}), pointed=False, explicit=False)
+    Wanted(words=frozenset({'gsa', 'strategic'}), kinds=frozenset({'plan'}), pointed=False, explicit=False, ...)
     >>> wanted_overview("What is the budget of the plan?") is None
     True
 """
@@ -44,6 +44,7 @@ _PARTS = frozenset(
 )
 _NUMBERED = frozenset({"page", "article", "slide", "note", "form"})  # with a number they are parts of a document
 _FILE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:pdf|docx?|xlsx?|pptx?|html?|md|txt|csv|eml|epub|rtf|od[tsp])")
+_COMPOUND = re.compile(r"[^\W_]+(?:[-_.'&]+[^\W_]+)+")
 _TOKEN = re.compile(r"[\w&][\w&'.-]*")
 
 _SUBJECT = r"(?P<subject>[^?!;:\n]{1,120}?)"
@@ -107,12 +108,14 @@ class Wanted:
         kinds: Words for documents of its kind, the same way: "report", "memo".
         pointed: Whether it is the one at hand: "this document", "it".
         explicit: Whether the question says that it is a document; else a title must hold all the words.
+        compounds: Those of the words that are written as one, as they are written: "10-q".
     """
 
     words: frozenset[str]
     kinds: frozenset[str]
     pointed: bool
     explicit: bool
+    compounds: frozenset[str] = frozenset()
 
     @property
     def at_hand(self) -> bool:
@@ -151,9 +154,26 @@ def _subjects(asked: str, patterns: tuple["re.Pattern[str]", ...]) -> Iterator[s
 def _wanted(subject: str) -> Wanted | None:
     """The document that a subject names, None where it is a part of one, several, or no document at all."""
     if (file := _FILE.search(subject)) is not None:
-        return Wanted(terms(words_of_name(file.group())) - _ANY_DOCUMENT, frozenset(), pointed=False, explicit=True)
-    tokens = [token.rstrip(".").removesuffix("'s").rstrip("'") for token in _TOKEN.findall(subject)]
+        name = file.group()
+        words = terms(words_of_name(name)) - _ANY_DOCUMENT
+        compounds = frozenset(_COMPOUND.findall(name.rpartition(".")[0]))
+        return Wanted(words, frozenset(), pointed=False, explicit=True, compounds=compounds)
+    tokens = _tokens(subject)
     return None if _is_no_document(tokens) else _described(tokens)
+
+
+def named(text: str) -> Wanted | None:
+    """The document that a text is the name of, all its words; None for a text without words."""
+    tokens = [token for token in _tokens(_END.sub("", text.casefold())) if token not in _DETERMINERS]
+    if not tokens:
+        return None
+    said = " ".join(tokens)
+    compounds = frozenset(_COMPOUND.findall(said))
+    return Wanted(terms(words_of_name(said)), frozenset(), pointed=False, explicit=False, compounds=compounds)
+
+
+def _tokens(subject: str) -> list[str]:
+    return [token.rstrip(".").removesuffix("'s").rstrip("'") for token in _TOKEN.findall(subject.replace("’", "'"))]
 
 
 def _is_no_document(tokens: Sequence[str]) -> bool:
@@ -179,4 +199,5 @@ def _described(tokens: Sequence[str]) -> Wanted | None:
     names = frozenset(kinds - _ANY_DOCUMENT)
     if not is_document and not content and not names:
         return None
-    return Wanted(content, names, pointed=pointed, explicit=is_document)
+    compounds = frozenset(_COMPOUND.findall(" ".join(sorted(words))))
+    return Wanted(content, names, pointed=pointed, explicit=is_document, compounds=compounds)

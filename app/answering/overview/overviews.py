@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.answering.abstention import evidence_score
 from app.answering.overview.asking import Wanted, wanted_overview
+from app.answering.overview.names import closest, names, searched
 from app.answering.overview.outline import (
     WINDOW_CHARS,
     abstract_block,
@@ -19,7 +20,6 @@ from app.answering.quoting.selection import ANSWERED, Quote, Selection
 from app.db.catalogue import Catalogue, CatalogueRepository, Listed, Named
 from app.db.contents import ContentRepository
 from app.errors import NotFound
-from ingestion.titles import words_of_name
 from retrieval.types import Chunk, Context, Hit, Scores, Span
 from retrieval.words import terms
 
@@ -141,7 +141,7 @@ class Overviews:
         close = [] if wanted.at_hand else self._called(wanted, question)
         if close:
             told_apart = len({(one.filename, one.title) for one in close}) > 1
-            named = all(wanted.words <= _words_of(one) for one in close)
+            named = all(names(wanted, one) for one in close)
             if not (told_apart and named) or any(one.id in question.preferred for one in close):
                 return None
             listed = tuple(Listed(one.filename, one.title) for one in close[:limit])
@@ -184,8 +184,7 @@ class Overviews:
 
     def _called(self, wanted: Wanted, question: Question) -> list[Named]:
         """The documents in scope whose names fit best, all as well as the first."""
-        words = wanted.words | wanted.kinds
-        return _closest(wanted, self._catalogue.named(question.scope, words=words, limit=_CANDIDATES))
+        return closest(wanted, self._catalogue.named(question.scope, words=searched(wanted), limit=_CANDIDATES))
 
     def _at_hand(self, question: Question) -> tuple[Named, float] | None:
         """The only document in scope, or the first that the last answer cited."""
@@ -272,31 +271,6 @@ def _wanted(question: Question) -> Wanted | None:
         or wanted_overview(question.text)
         or named_in_reply(question.as_asked, question.history)
     )
-
-
-def _closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
-    """The candidates whose name holds most of the words, all as good as the first; none that holds too few.
-
-    A subject that is a document by its own words needs half of them, any other all. Without words one of its kinds must
-    be in the name ("the memo").
-    """
-    scored = []
-    for candidate in candidates:
-        called = _words_of(candidate)
-        words, kinds = len(wanted.words & called), len(wanted.kinds & called)
-        if wanted.explicit:
-            enough = words >= _HALF * len(wanted.words) if wanted.words else kinds > 0
-        else:
-            enough = wanted.words <= called and (bool(wanted.words) or kinds > 0)
-        if enough:
-            scored.append(((words, kinds), candidate))
-    best = max((score for score, _ in scored), default=None)
-    return [candidate for score, candidate in scored if score == best]
-
-
-def _words_of(document: Named) -> frozenset[str]:
-    """The words of a document's title and of its file's name."""
-    return terms(f"{document.title or ''} {words_of_name(document.filename)}")
 
 
 def _inside(one: Span, other: Span) -> bool:

@@ -2,16 +2,14 @@
 
 Example:
     >>> history = (Message("user", "Summarise the document."), Message("assistant", "Which document do you mean? …"))
-    >>> named_in_reply("the strategic plan", history)
-    Wanted(words=frozenset({'strategic', 'plan'}), kinds=frozenset(), pointed=False, explicit=False)
+    >>> named_in_reply("the strategic plan", history).words
+    frozenset({'strategic', 'plan'})
 """
 
 from collections.abc import Sequence
 
-from app.answering.overview.asking import Wanted, wanted_overview
+from app.answering.overview.asking import Wanted, named, wanted_overview
 from app.answering.prompt import Message
-from ingestion.titles import words_of_name
-from retrieval.words import terms
 
 WHICH = {
     "en": "Which document do you mean?",
@@ -38,4 +36,4 @@ def named_in_reply(text: str, history: Sequence[Message]) -> Wanted | None:
     asked, replied = history[-2], history[-1]
     if wanted_overview(asked.content) is None or not any(question in replied.content for question in WHICH.values()):
         return None
-    return Wanted(terms(words_of_name(text)), frozenset(), pointed=False, explicit=False)
+    return named(text)

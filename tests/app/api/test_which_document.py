@@ -82,6 +82,16 @@ def test_of_several_with_the_same_name_only_these_are_listed(shelf: Shelf) -> No
     assert shelf.ask("Summarise the memo")["answer"] == f"{WHICH['en']}\n\n- `memo-of-may.txt`\n- `memo.txt`"
 
 
+def test_a_name_is_found_whatever_marks_it_has(shelf: Shelf) -> None:
+    index(shelf.library, "apple_10q.pdf", *MEMO, "It is of Apple.")
+    alone = shelf.ask("Summarise the 10-Q")
+    index(shelf.library, "Nvidia 10-Q.pdf", *MEMO, "It is of Nvidia.")
+
+    assert (alone["answers"], cited(alone)) == (KNOWN, {"apple_10q.pdf"})
+    assert shelf.ask("Summarise the 10-Q")["answer"] == f"{WHICH['en']}\n\n- `Nvidia 10-Q.pdf`\n- `apple_10q.pdf`"
+    assert cited(shelf.ask("What is Apple's 10_Q about?")) == {"apple_10q.pdf"}
+
+
 def test_copies_that_nobody_can_tell_apart_are_not_asked_about(shelf: Shelf) -> None:
     index(shelf.library, "memo.txt", *MEMO, "It was sent again.")
 

@@ -25,6 +25,15 @@ def test_documents_with_most_of_the_words_come_first_and_others_not_at_all(datab
     assert named("memo", scope=Scope(tenant_id="t1", filter=Comparison("year", "$eq", 2024))) == []
 
 
+def test_marks_between_the_words_of_a_name_do_not_count(database: Database) -> None:
+    library, catalogue = Library(database), CatalogueRepository(database)
+    files = ("apple_10q.pdf", "Nvidia 10-Q.pdf", "10 Q.pdf", "intel.10.q.pdf")
+    for name in files:
+        library.index(name, filename=name)
+
+    assert {found.filename for found in catalogue.named(ALL, words=["10q"], limit=9)} == set(files)
+
+
 def test_without_words_the_newest_come_first(database: Database) -> None:
     library, catalogue = Library(database), CatalogueRepository(database)
     documents = [library.index(name, filename=name) for name in ("a.txt", "b.txt", "c.txt")]
