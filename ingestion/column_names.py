@@ -95,6 +95,12 @@ def holds_data(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     return False
 
 
+def is_data_column(values: Sequence[str]) -> bool:
+    """Whether more than half of a column's filled cells are no words: numbers, dates, codes or marks."""
+    filled = [value for value in values if value.strip()]
+    return 2 * sum(kind_of(value) is not CellKind.WORDS for value in filled) > len(filled)
+
+
 def _may_be_names(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     filled = [name.casefold() for name in names if name]
     if not filled or len(set(filled)) < _LEAST_UNIQUE * len(filled):

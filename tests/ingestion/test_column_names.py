@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingestion.column_names import CellKind, kind_of, names_columns
+from ingestion.column_names import CellKind, is_data_column, kind_of, names_columns
 
 Rows = list[list[str]]
 
@@ -64,3 +64,11 @@ def test_a_first_row_like_the_others_names_nothing(first: list[str], below: Rows
 )
 def test_cells_have_a_kind(cell: str, kind: CellKind) -> None:
     assert kind_of(cell) is kind
+
+
+@pytest.mark.parametrize(
+    ("values", "data"),
+    [(["3", "4 %", "Bolt"], True), (["3", "Bolt"], False), (["", "2024-10-15"], True), (["", " "], False), ([], False)],
+)
+def test_a_column_of_data_has_mostly_no_words(values: list[str], data: bool) -> None:
+    assert is_data_column(values) == data

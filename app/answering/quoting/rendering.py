@@ -9,6 +9,7 @@ from app.answering.citation import Citation, Pages
 from app.answering.formats import Format, json_answer
 from app.answering.plain_text import PlainText
 from app.answering.quoting.selection import Quote
+from app.answering.quoting.tables import shown_table
 from retrieval.footnote_numbers import marker as marker_of
 from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span
@@ -55,8 +56,9 @@ def quotation(
 
     In Markdown each quote is a block quotation, in plain text a line in quotation marks. A quote is shown without its
     own markers, and with line breaks only before items of lists and between rows of tables; its footnote cites it
-    exactly as in the document. In JSON (`formats.answer_schema`) the answer is the lead, else the quotes in one
-    line, and a footnote is placed at the source's number in `sources`.
+    exactly as in the document. In Markdown, rows of a table are below the names of their columns (`quoting.tables`).
+    In JSON (`formats.answer_schema`) the answer is the lead, else the quotes in one line, and a footnote is placed at
+    the source's number in `sources`.
 
     Args:
         quotes: Likeliest first, at least one.
@@ -87,22 +89,41 @@ def quotation(
         if text:
             text += ("\n>\n" if quoted else "\n\n") if form == "markdown" else "\n"
         text += "> " if form == "markdown" else "“"
-        shown = _shown(quote.text, form=form)
-        if form == "markdown":
-            shown = shown.replace("\n", "\n> ")
+        shown = _in_markdown(quote) if form == "markdown" else _in_plain_text(quote)
         at = len(text)
-        quoted.append(
-            QuotedSpan(
-                at,
-                at + len(shown),
-                quote.score,
-                tuple(Span(at + one.start_char, at + one.end_char) for one in _highlights(quote, shown, form=form)),
-            )
-        )
-        text += shown if form == "markdown" else f"{shown}”"
-        text, citation = _marked(text, quote, pages)
+        marks = tuple(Span(at + one.start_char, at + one.end_char) for one in shown.highlights)
+        quoted.append(QuotedSpan(at, at + len(shown.text), quote.score, marks))
+        text, citation = _marked(text + shown.text + shown.behind, quote, pages)
         citations.append(citation)
     return Quotation(text, tuple(citations), tuple(quoted), led)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A quote as it is shown, the words in it that answer, and what is between it and its marker."""
+
+    text: str
+    highlights: list[Span]
+    behind: str
+
+
+def _in_markdown(quote: Quote) -> _Shown:
+    """The lines of a block quotation behind its first sign."""
+    table = shown_table(quote)
+    if table is None:
+        shown = _shown(quote.text, form="markdown").replace("\n", "\n> ")
+        return _Shown(shown, _highlights(quote, shown, form="markdown"), "")
+    marks = []
+    if table.highlight is not None:
+        signs = len("> ") * table.text.count("\n", 0, table.highlight.start_char)
+        marks.append(Span(table.highlight.start_char + signs, table.highlight.end_char + signs))
+    # Behind a table's last row the marker would be a cell, which is shown nowhere.
+    return _Shown(table.text.replace("\n", "\n> "), marks, "\n>\n>")
+
+
+def _in_plain_text(quote: Quote) -> _Shown:
+    shown = _shown(quote.text, form="text")
+    return _Shown(shown, _highlights(quote, shown, form="text"), "”")
 
 
 def _marked(text: str, quote: Quote, pages: Pages) -> tuple[str, Citation]:

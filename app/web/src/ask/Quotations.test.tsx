@@ -55,6 +55,18 @@ test("a document's signs are no Markdown and no HTML", () => {
   expect(html).not.toContain("<i>");
 });
 
+test("rows are a table, below the names of their columns, with the words that answer marked", () => {
+  const html = shown({}, [
+    text("| Part | Price |\n| --- | --- |\n| Bolt | "),
+    text("3 EUR", true),
+    text(" |\n| *Nut* | <i>4</i> |"),
+  ]);
+  expect(html).toContain('<th scope="col">Part</th><th scope="col">Price</th></tr></thead>');
+  expect(html).toContain("<tr><td>Bolt</td><td><mark>3 EUR</mark></td></tr>");
+  expect(html).toContain("<tr><td>*Nut*</td><td>&lt;i&gt;4&lt;/i&gt;</td></tr>");
+  expect(html).toContain("</table><b>2</b></blockquote>");
+});
+
 test("a confirmed quote says so, with file and page", () => {
   const html = shown();
   expect(html).toContain(">report.pdf, page 19</a>");

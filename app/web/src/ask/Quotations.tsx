@@ -3,11 +3,13 @@
 import { Fragment, type ReactNode } from "react";
 import type { Citation } from "../api/types";
 import { t } from "../strings";
+import { codePoints } from "../viewer/codePoints";
+import { MarkedText } from "../viewer/MarkedText";
 import { Badge } from "./Confirmation";
 import { PassageLink } from "./PassageLink";
 import { standingOf } from "./parts";
 import { pageWords } from "./places";
-import type { Segment } from "./segments";
+import type { Segment, Span } from "./segments";
 
 type RenderMark = (mark: Extract<Segment, { kind: "mark" }>) => ReactNode;
 
@@ -15,7 +17,12 @@ type RenderMark = (mark: Extract<Segment, { kind: "mark" }>) => ReactNode;
 export function Lead({ segments, renderMark }: { segments: readonly Segment[]; renderMark: RenderMark }) {
   return (
     <p className="ask-lead" dir="auto">
-      <Pieces segments={segments} Marked="strong" renderMark={renderMark} />
+      {segments.map((segment, at) => {
+        const key = `${at}`;
+        if (segment.kind === "mark") return <Fragment key={key}>{renderMark(segment)}</Fragment>;
+        if (!segment.marked) return <Fragment key={key}>{segment.text}</Fragment>;
+        return <strong key={key}>{segment.text}</strong>;
+      })}
     </p>
   );
 }
@@ -38,7 +45,8 @@ export function Quotations({ quotes, citations, caption, renderMark, onOpen }: Q
         // biome-ignore lint/suspicious/noArrayIndexKey: quotes do not change places
         <figure key={place} className="ask-quote">
           <blockquote dir="auto">
-            <Pieces segments={quote} Marked="mark" renderMark={renderMark} />
+            <MarkedText {...textOf(quote)} start={0} />
+            {quote.map((one) => one.kind === "mark" && <Fragment key={one.citation}>{renderMark(one)}</Fragment>)}
           </blockquote>
           <figcaption className="small">
             {citedIn(quote, citations).map((citation) => (
@@ -73,18 +81,19 @@ function Source({ citation, onOpen }: { citation: Citation; onOpen: QuotationsPr
   );
 }
 
-interface PiecesProps {
-  segments: readonly Segment[];
-  Marked: "mark" | "strong";
-  renderMark: RenderMark;
-}
-
-function Pieces({ segments, Marked, renderMark }: PiecesProps) {
-  return segments.map((segment, at) => {
-    const key = `${at}`;
-    if (segment.kind === "mark") return <Fragment key={key}>{renderMark(segment)}</Fragment>;
-    return segment.marked ? <Marked key={key}>{segment.text}</Marked> : <Fragment key={key}>{segment.text}</Fragment>;
-  });
+/** The words of a quote without its footnotes, and which of them answer. */
+function textOf(quote: readonly Segment[]): { text: string; marks: Span[] } {
+  const marks: Span[] = [];
+  let text = "";
+  let at = 0;
+  for (const one of quote) {
+    if (one.kind === "mark") continue;
+    const end = at + codePoints(one.text);
+    if (one.marked) marks.push({ start: at, end });
+    text += one.text;
+    at = end;
+  }
+  return { text, marks };
 }
 
 function citedIn(quote: readonly Segment[], citations: readonly Citation[]): Citation[] {

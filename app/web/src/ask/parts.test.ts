@@ -53,6 +53,16 @@ test("quotes apart by empty lines, told in any order, are shown as they stand", 
   expect(quotes.map(shown)).toEqual([`${FIRST}[2]`, `${SECOND}[1]`]);
 });
 
+test("a quoted table keeps its rows, and its footnote below it", () => {
+  const rows = ["| Part | Price |", "| --- | --- |", "| Bolt | 3 EUR |"];
+  const table = rows.join("\n> ");
+  const answer = `> ${table}\n>\n> [1]\n>\n> ${SECOND} [2]`;
+  const highlights = [spanOf(answer, "3 EUR")];
+  const { written, quotes } = parts(answer, null, { ...spanOf(answer, table), highlights }, spanOf(answer, SECOND));
+  expect(written).toEqual([]);
+  expect(quotes.map(shown)).toEqual([`${rows.join("\n").replace("3 EUR", "=3 EUR=")}[1]`, `${SECOND}[2]`]);
+});
+
 test("the sentence before the quotes of an unsure answer is written, without their sign", () => {
   const sentence = "The documents do not clearly answer this. These passages are the nearest:";
   const answer = `${sentence}\n\n> ${FIRST} [1]`;

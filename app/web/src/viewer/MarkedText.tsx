@@ -3,6 +3,7 @@ import { type Cell, proseAndTables, type Table } from "./cells";
 import { codePoints } from "./codePoints";
 import { pieces } from "./pieces";
 import type { Span } from "./place";
+import "./table.css";
 
 interface Marks {
   /** In the document. */

@@ -187,7 +187,7 @@ def test_plain_text_shows_no_marks_and_cites_them_as_they_are() -> None:
     [
         ("We value:\n- trust\n\n- speed", ["We value:", "- trust", "- speed"]),
         ("Steps:\n1. Open\nthe lid.\n2. Rinse it.", ["Steps:", "1. Open the lid.", "2. Rinse it."]),
-        ("| Part | Price |\n| Bolt | 3 EUR |", ["| Part | Price |", "| Bolt | 3 EUR |"]),
+        ("| Bolt | 3 EUR |\n| Nut | 4 EUR |", ["| Bolt | 3 EUR |", "| Nut | 4 EUR |"]),
         ("Rain\nfell in\n\nOslo.", ["Rain fell in Oslo."]),
         ("Hours:\nnine to five", ["Hours:", "nine to five"]),
     ],
