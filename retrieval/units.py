@@ -21,6 +21,7 @@ _HEADING_WORDS = 12
 _ROW_HEADER_CHARS = 400
 _ROWS_BELOW_NAMES = 2
 _LEAST_WORDS = 3  # of a line that announces lines without bullets
+_BARE_LINE_CHARS = 120  # a longer line without a bullet is no item
 
 _ITEM = re.compile(r"(?:[-*•‣▪◦–+]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)])(?:\s|$)")
 _BARE_ITEM = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)]$|[-*•‣▪◦–+]$")
@@ -129,32 +130,46 @@ def _opens_list(line: str) -> bool:
 
 
 def _list_end(text: str, spans: Sequence[tuple[int, int]], at: int) -> int:
-    """The end of the list that the sentence at `at` opens: its items, or the one sentence behind it."""
-    start, last = spans[at][0], spans[at + 1][1]
-    first = text[spans[at + 1][0] : spans[at + 1][1]]
-    items = bool(_ITEM.match(first)) or _is_row(first)
-    if _ENDS_IN_ITEM.search(text[slice(*spans[at])]):
-        items = True
-    elif not items:
-        # Lines without bullets: a list's as long as they stay short, else the sentence alone.
-        wordy = len(word_spans(text[slice(*spans[at])])) >= _LEAST_WORDS
-        items = wordy and "\n" in text[spans[at][1] : spans[at + 1][0]] and len(first) < 2 * _HEADING_WORDS * 5
-    if not items:
-        return last
-    marked = bool(_ITEM.match(first)) or _is_row(first)
-    for count, (begin, end) in enumerate(spans[at + 1 :]):
-        line = text[begin:end]
-        if count >= MOST_ITEMS or end - start > MOST_CHARS:
+    """The end of the list that the sentence at `at` opens, or of the one sentence behind it where no list follows."""
+    start = spans[at][0]
+    last, *others = spans[at + 1 : at + 1 + MOST_ITEMS]
+    if not _is_first_item(text, spans[at], last):
+        return last[1]
+    marked = _has_mark(text[slice(*last)])
+    for following in others:
+        if following[1] - start > MOST_CHARS or not _continues_list(text, last, following, marked=marked):
             break
-        gap = text[last:begin]
-        if count and marked and "\n" in gap and not _ITEM.match(line) and not _is_row(line):
-            break
-        if count and gap.count("\n") > 1 and not _ITEM.match(line):
-            break
-        if count and not _ITEM.match(line) and "\n" in gap and _is_heading(line) and line.startswith("#"):
-            break
-        last = end
-    return last
+        last = following
+    return last[1]
+
+
+def _is_first_item(text: str, opening: tuple[int, int], following: tuple[int, int]) -> bool:
+    """Whether the sentence that follows the opening of a list is its first item: marked, or a short line of its own."""
+    announcement, line = text[slice(*opening)], text[slice(*following)]
+    if _has_mark(line) or _ENDS_IN_ITEM.search(announcement):  # the item's mark may be taken for the opening's end
+        return True
+    own_line = "\n" in text[opening[1] : following[0]]
+    return own_line and len(line) < _BARE_LINE_CHARS and len(word_spans(announcement)) >= _LEAST_WORDS
+
+
+def _continues_list(text: str, last: tuple[int, int], following: tuple[int, int], *, marked: bool) -> bool:
+    """Whether a sentence belongs to the list of which `last` is the last sentence so far.
+
+    An item with a bullet or a number does, also behind blank lines. So does a further sentence on the same line. The
+    next line does unless it is a heading; where the first item is `marked`, it has to be a row.
+    """
+    line = text[slice(*following)]
+    line_breaks = text[last[1] : following[0]].count("\n")
+    if _ITEM.match(line) or line_breaks == 0:
+        return True
+    if line_breaks > 1 or line.startswith("#"):
+        return False
+    return _is_row(line) or not marked
+
+
+def _has_mark(line: str) -> bool:
+    """Whether a line is marked as an item of a list: by a bullet, by a number, or by the bars of a row."""
+    return bool(_ITEM.match(line)) or _is_row(line)
 
 
 def _names_columns(text: str, spans: Sequence[tuple[int, int]], at: int) -> bool:
