@@ -59,8 +59,8 @@ class Verdict:
     """Whether an answer is given, and where it was refused.
 
     Attributes:
-        reason: `Answer.reason`: "no_evidence", "not_in_sources", "not_verified", "unsure" or "dry_run"; None for an
-            answer.
+        reason: `Answer.reason`: "no_evidence", "not_in_sources", "not_verified", "unsure", "dry_run" or "cancelled";
+            None for an answer.
         report: The deciding stage with its score and threshold.
         text: The refusal or reply to show where nothing was generated; "" for quotes, a dry run and generated text.
     """

@@ -1,16 +1,16 @@
 """The answering use case: find → compress → select quotes → prompt → reserve → generate → cite.
 
 Where quotes are the answer (`QuotesAs`), it ends with their selection, and no language model is called.
-`prepare` does everything that can be refused: it raises before a byte is streamed. `stream` then yields the events of
-the answer. The engine's observer settles the ledger, even if the client leaves (`app.answering.calls.Settler`).
+`prepare` does everything that can be refused: it raises before a byte is streamed. Where quotes are the answer, a
+stream begins as soon as the first call that selects them is reserved. `stream` then yields the events of the answer.
+The engine's observer settles the ledger, even if the client leaves (`app.answering.calls.Settler`).
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 
 from app.answering.abstention import refused_before_generation, with_evidence
 from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
@@ -19,7 +19,7 @@ from app.answering.calls import Calls
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.citation import page_tables
 from app.answering.closing import RECORDING_SECONDS, Closing
-from app.answering.context import ContextBuilder
+from app.answering.context import BuiltContext, ContextBuilder
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder, Found
 from app.answering.followup.model import Rewriter, Rewritten
@@ -27,6 +27,7 @@ from app.answering.generator import Generator
 from app.answering.other_language import other_language
 from app.answering.outcome import Outcome
 from app.answering.overview.overviews import Overview, Overviews
+from app.answering.preparation import Preparation
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotable
@@ -38,6 +39,10 @@ from app.telemetry.stations import station
 from app.usage.ledger.events import Bill
 from generation.types import Completion, Delta, TokenLogprob
 from retrieval.memo import Memo
+
+
+def _unannounced(_: Prepared) -> None:
+    """What happens by default when the sources are known: nothing."""
 
 
 class Answerer:
@@ -89,8 +94,20 @@ class Answerer:
         self._overviews = overviews
         self._memo = Memo()
 
-    def prepare(self, question: Question) -> Prepared:
-        """Search, build the prompt, reserve the call, and hand it to the engine. Blocks.
+    def prepare(
+        self,
+        question: Question,
+        /,
+        *,
+        calls: Calls | None = None,
+        on_sources: Callable[[Prepared], None] = _unannounced,
+    ) -> Prepared:
+        """Search, select quotes or build the prompt, reserve the call, and hand it to the engine. Blocks.
+
+        Args:
+            question: As it was asked.
+            calls: Once they are closed no further model is called, and the answer is a cancelled one.
+            on_sources: Gets the answer without its quotes, before models read the sources to find them.
 
         Raises:
             ConstraintInvalid: The question's JSON schema cannot be used.
@@ -102,8 +119,9 @@ class Answerer:
             InvalidRequest: The question insists on a reranker or a language model and there is none.
             StoreUnavailable: Search or ledger cannot reach the database.
         """
-        with self._memo.of(question.principal.tenant_id):
-            return self._prepare(question)
+        calls = calls or Calls(question)
+        with self._memo.of(question.principal.tenant_id), self.running.preparing(question, calls):
+            return self._prepare(question, calls, on_sources)
 
     async def prepare_in_thread(self, question: Question) -> Prepared:
         """`prepare` in a worker thread; a caller that is cancelled meanwhile leaves nothing running.
@@ -111,18 +129,28 @@ class Answerer:
         Raises:
             DeadlinePassed: Also while the thread still runs; its result is then discarded.
         """
-        return await self.running.in_thread(question, self.prepare)
+        return await self._preparation(question).whole()
 
-    def _prepare(self, question: Question) -> Prepared:
+    async def sources_in_thread(self, question: Question) -> Prepared:
+        """As `prepare_in_thread`, but where quotes will answer, as soon as the sources are known.
+
+        `stream` waits for the rest. A model that cannot be reserved any more, or fails, ends the stream with an error.
+        """
+        return await self._preparation(question).sources()
+
+    def _preparation(self, question: Question) -> Preparation:
+        return Preparation(question, self.prepare, discard=self.running.release)
+
+    def _prepare(self, question: Question, calls: Calls, on_sources: Callable[[Prepared], None]) -> Prepared:
         started = time.perf_counter()
         question.require_time()
         if self._replies is not None and (reply := self._replies.reply(question)) is not None:
-            return Prepared.replied(self._rewritten(question).question, reply, started=started)
+            return Prepared.replied(self._rewritten(question, calls).question, reply, started=started)
         by_quotes = self._answered_by_quotes(question)
         if not by_quotes:
             self._generator.require_room()
         with station("retrieve") as retrieving:
-            rewritten = self._rewritten(question)
+            rewritten = self._rewritten(question, calls)
             question = rewritten.question
             if self._replies is not None and (reply := self._replies.which(question)) is not None:
                 return Prepared.replied(question, reply, started=started, rewrite_tokens=rewritten.tokens)
@@ -132,46 +160,48 @@ class Answerer:
         hits, evidence = found.hits, AbstentionReport()
         if overview is None:
             hits, evidence = with_evidence(question.text, hits, minimum=self._min_evidence)
+        note = other_language(question.text, found.hits)
+
+        def made_of(given: BuiltContext) -> Prepared:
+            return Prepared(
+                question=question,
+                evidence=evidence,
+                selection=given.selection,
+                by_quotes=by_quotes,
+                context=given.context,
+                prompt=given.prompt,
+                report=SourceReport.of(found.hits, given.context, summarised=given.summarised),
+                budget=Budget(room.window, room.max_output, given.prompt.components.total),
+                note=note,
+                cost=PreparationCost(
+                    started=started,
+                    retrieve_ms=retrieving.seconds * 1000 - found.rerank_ms,
+                    rerank_ms=found.rerank_ms,
+                    embedding_tokens=found.embedding_tokens,
+                    rerank_tokens=found.rerank_tokens,
+                    summary_tokens=given.summary_tokens,
+                    rewrite_tokens=rewritten.tokens,
+                ),
+            )
+
         built = self._contexts.build(
             question,
             hits,
             room=room,
-            running=partial(self.running.preparing, question),
+            calls=calls,
             prompted=not by_quotes,
             overview=overview,
+            on_sources=lambda given: on_sources(made_of(given)),
         )
-        context = built.context
-        prepared = Prepared(
-            question=question,
-            evidence=evidence,
-            selection=built.selection,
-            by_quotes=by_quotes,
-            context=context,
-            prompt=built.prompt,
-            report=SourceReport.of(found.hits, context, summarised=built.summarised),
-            budget=Budget(room.window, room.max_output, built.prompt.components.total),
-            note=other_language(question.text, found.hits),
-            cost=PreparationCost(
-                started=started,
-                retrieve_ms=retrieving.seconds * 1000 - found.rerank_ms,
-                rerank_ms=found.rerank_ms,
-                embedding_tokens=found.embedding_tokens,
-                rerank_tokens=found.rerank_tokens,
-                summary_tokens=built.summary_tokens,
-                rewrite_tokens=rewritten.tokens,
-            ),
-        )
+        prepared, context = made_of(built), built.context
+        if calls.closed:
+            return replace(prepared, cancelled=True)
         if question.dry_run or (not by_quotes and refused_before_generation(question, context, built.selection)):
             return prepared
         prepared = replace(prepared, pages=page_tables(self._contents, context, tenant_id=question.principal.tenant_id))
         if by_quotes:
             return prepared
-        if self.running.is_abandoned(question):
-            return prepared  # the client left during the search: no answer is generated
-        prepared = self._begin(prepared)
-        if built.cancelled or rewritten.cancelled:
-            prepared.close()
-        return prepared
+        return self._begin(prepared, calls)
 
     def choices(self, prepared: Prepared, n: int) -> tuple[Prepared, ...]:
         """`n` answers from the same sources, the first being `prepared`; each is generated and billed by itself.
@@ -204,7 +234,12 @@ class Answerer:
 
         Leaving the iterator early, by `aclose` or cancellation, cancels the generation.
         """
-        yield SourcesFound(prepared.report, prepared.context.sources)
+        try:
+            yield SourcesFound(prepared.report, prepared.context.sources)
+            prepared = prepared if prepared.rest is None else await prepared.rest.whole()
+        except BaseException:
+            self.running.release(prepared)
+            raise
         outcome = Outcome(prepared=prepared, model=self._generator.model)
         unreported: tuple[TokenLogprob, ...] = ()
         if prepared.call is None:
@@ -268,13 +303,15 @@ class Answerer:
             return True
         return self._quotes is QuotesAs.FIRST and is_quotable(question)
 
-    def _begin(self, prepared: Prepared) -> Prepared:
-        """`prepared` with its generation begun and registered."""
+    def _begin(self, prepared: Prepared, calls: Calls | None = None) -> Prepared:
+        """`prepared` with its generation begun and registered; stopped where `calls` were closed before that."""
         begun = self._generator.begin(prepared)
         self.running.add(begun)
+        if calls is not None and calls.closed:
+            begun.close()
         return begun
 
-    def _rewritten(self, question: Question) -> Rewritten:
+    def _rewritten(self, question: Question, calls: Calls) -> Rewritten:
         """The question with its conversation's history, rewritten to stand alone."""
         if question.conversation_id is not None:
             if self._conversations is None:
@@ -282,6 +319,4 @@ class Answerer:
             question = self._conversations.joined(question)
         if self._rewriter is None or question.standalone is None or question.dry_run:
             return Rewritten(question)
-        calls = Calls(question)
-        with self.running.preparing(question, calls):
-            return self._rewriter.rewritten(question, calls=calls)
+        return self._rewriter.rewritten(question, calls=calls)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -118,6 +118,10 @@ def submit(engine: Engine, ledger: Ledger, reservation: Reservation, request: Ge
         raise
 
 
+class CallsClosed(Exception):
+    """The calls of a question were closed, so no model reads or generates for it any more."""
+
+
 class Calls:
     """The calls that prepare one question's answer. `close` may be called from any thread, any number of times.
 
@@ -126,11 +130,20 @@ class Calls:
     >>> calls.close()
     """
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, *, on_close: Callable[[], None] | None = None) -> None:
+        """`on_close` is called by each `close`, in its thread."""
         self._question = question
+        self._on_close = on_close
         self._lock = threading.Lock()
         self._open: list[RunningCall] = []
+        self._server_stops = False
         self.closed = False
+
+    @property
+    def aborted(self) -> UsageStatus:
+        """The status of a call that ends because the calls were closed: by the client, the deadline or the server."""
+        by_server = self._server_stops or self._question.late
+        return UsageStatus.SERVER_ABORT if by_server else UsageStatus.CLIENT_ABORT
 
     def add(self, call: RunningCall) -> None:
         """Add a running call; it is stopped at once if the calls were closed before."""
@@ -147,10 +160,13 @@ class Calls:
             running = list(self._open)
         for call in running:
             self._end(call)
+        if self._on_close is not None:
+            self._on_close()
 
     def server_stops(self) -> None:
         """Settle every later cancellation as the server's abort."""
         with self._lock:
+            self._server_stops = True
             for call in self._open:
                 call.settler.server_stops()
 

@@ -1,8 +1,7 @@
 """Builds the context of a prompt: which hits fit, in which order, with summaries and highlights, and the prompt."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.answering.abstention import threshold_for
 from app.answering.calls import Calls
@@ -60,8 +59,6 @@ _SENTENCES = 2  # the most that the model is pointed at
 
 _UNREAD_OVERVIEW = 1 << 16  # tokens; some twenty chunks are never more
 
-Running = Callable[[Calls], AbstractContextManager[None]]
-
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -75,17 +72,17 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
-    """The sources that fit, the prompt that shows them, and the quotes in them that may answer.
-
-    `cancelled` says that the client left while summaries were generated.
-    """
+    """The sources that fit, the prompt that shows them, and the quotes in them that may answer."""
 
     context: Context
     prompt: Prompt
     selection: Selection | None = None
     summarised: tuple[str, ...] = ()
     summary_tokens: int = 0
-    cancelled: bool = False
+
+
+def _unannounced(_: BuiltContext) -> None:
+    """What happens by default when the sources are known: nothing."""
 
 
 class ContextBuilder:
@@ -138,9 +135,10 @@ class ContextBuilder:
         hits: tuple[Hit, ...],
         *,
         room: Room,
-        running: Running,
+        calls: Calls,
         prompted: bool = True,
         overview: Overview | None = None,
+        on_sources: Callable[[BuiltContext], None] = _unannounced,
     ) -> BuiltContext:
         """The context of those hits that fit, its quotes, and its prompt.
 
@@ -148,9 +146,10 @@ class ContextBuilder:
             question: The question, rewritten to stand alone.
             hits: Best first; none where nothing that was found is evidence.
             room: The result of `room` for the question.
-            running: Registers the summariser's calls while they run.
+            calls: Closing them stops summaries and the selection of quotes.
             prompted: Whether a language model will read the sources; otherwise the prompt is empty.
             overview: Of the document that the question asks about as a whole; `hits` are its own.
+            on_sources: Called with the sources before a model reads them to find quotes, if one does.
 
         Raises:
             BudgetExceeded, StoreUnavailable, StorageFull: A model's call was not reserved, and not made.
@@ -164,26 +163,27 @@ class ContextBuilder:
                     hits,
                     budget=_budget(room, again=again, prompted=prompted, overview=overview),
                     head=room.head,
-                    running=running,
+                    calls=calls,
                     prompted=prompted,
                 )
         grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
+        built = BuiltContext(found.context, Prompt(()), summarised=found.chunk_ids, summary_tokens=found.tokens)
         with station("read"):
-            selection = self._selection(question, found, prompted=prompted, overview=overview)
-        prompt = Prompt(())
+            selection = self._selection(
+                question,
+                found,
+                calls=calls,
+                prompted=prompted,
+                overview=overview,
+                on_accepted=lambda: on_sources(built),
+            )
+        prompt = built.prompt
         if prompted:
             with station("prompt"):
                 prompt = self._prompt(
                     question, context=found.context, grounded=grounded, again=again, selection=selection
                 )
-        return BuiltContext(
-            context=found.context,
-            prompt=prompt,
-            selection=selection,
-            summarised=found.chunk_ids,
-            summary_tokens=found.tokens,
-            cancelled=found.cancelled,
-        )
+        return replace(built, prompt=prompt, selection=selection)
 
     def _fitted(
         self,
@@ -192,7 +192,7 @@ class ContextBuilder:
         *,
         budget: int,
         head: tuple[int, ...],
-        running: Running,
+        calls: Calls,
         prompted: bool,
     ) -> Summarised:
         """The sources that fit, in the order with most of them cached; with a summariser also summaries of the rest."""
@@ -212,22 +212,27 @@ class ContextBuilder:
 
         if self._summariser is None or question.dry_run or not prompted:  # nothing is generated
             return Summarised(fit(budget))
-        calls = Calls(question)
-        with running(calls):
-            return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
+        return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
 
     def _selection(
-        self, question: Question, found: Summarised, *, prompted: bool, overview: Overview | None
+        self,
+        question: Question,
+        found: Summarised,
+        *,
+        calls: Calls,
+        prompted: bool,
+        overview: Overview | None,
+        on_accepted: Callable[[], None],
     ) -> Selection | None:
         """The quotes in the sources; None where some sources are summaries, whose words are in no document."""
-        if self._quoter is None or not found.context.sources or found.chunk_ids or found.cancelled:
+        if self._quoter is None or not found.context.sources or found.chunk_ids:
             return None
         if question.dry_run and not prompted:
             return None  # the quotes would be the answer, which a dry run does not give
         abstention = threshold_for(question, self._limits)
         if overview is not None:  # no model need find quotes in it, nor point a language model at them
             return None if prompted else overview.selection(found.context, answered=answered_from(abstention))
-        return self._quoter.select(question, found.context, abstention=abstention)
+        return self._quoter.select(question, found.context, calls=calls, abstention=abstention, on_accepted=on_accepted)
 
     def _prompt(
         self,

@@ -32,7 +32,7 @@ class Outcome:
     verify_tokens: int = 0
 
     def ungenerated(self) -> Answer:
-        """The answer without a model's text: a dry run, a refusal, a reply, or quotes."""
+        """The answer without a model's text: a dry run, a refusal, a reply, quotes, or none as it was cancelled."""
         prepared, question = self.prepared, self.prepared.question
         verdict = without_generation(
             question,
@@ -40,6 +40,8 @@ class Outcome:
             context=prepared.context,
             selection=prepared.selection,
         )
+        if prepared.cancelled:
+            verdict = Verdict("cancelled", AbstentionReport())
         if prepared.note and verdict.reason in REFUSED:
             verdict = replace(verdict, text=f"{verdict.text}\n\n{prepared.note}")
         if prepared.note and verdict.reason == "unsure":
@@ -64,7 +66,7 @@ class Outcome:
             answered=verdict.reason is None,
             reason=verdict.reason,
             text=found.text,
-            finish_reason="stop",
+            finish_reason="cancelled" if prepared.cancelled else "stop",
             citations=found.citations,
             uncited=(),
             sources=self._report(found.citations),
@@ -73,7 +75,7 @@ class Outcome:
             timings_ms=self._timings(),
             abstention=verdict.report,
             quoted=found.quoted,
-            answers=self._answers(),
+            answers=None if prepared.cancelled else self._answers(),
             lead=found.lead,
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from app.answering.answer import AbstentionReport, Budget, SourceReport
 from app.answering.calls import RunningCall
@@ -32,6 +33,18 @@ class PreparationCost:
         return PreparationCost(started=self.started, retrieve_ms=self.retrieve_ms, rerank_ms=self.rerank_ms)
 
 
+class Rest(Protocol):
+    """What is still being prepared of an answer whose sources are known."""
+
+    async def whole(self) -> "Prepared":
+        """The whole answer, or a cancelled one."""
+        ...
+
+    def close(self) -> None:
+        """Stop: nobody waits for the answer any more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A question that was accepted, with all that its answer is made from.
@@ -41,7 +54,8 @@ class Prepared:
     nothing was selected. `evidence` is the score of the hits. `abstention_threshold` is the probability of a refusal
     from which on the engine refuses; None leaves that to the model. `reply` is the answer to a question that
     is not about content (`app.answering.catalogue_replies`). `note` goes with a refusal and with nearest passages, ""
-    for none (`app.answering.other_language`).
+    for none (`app.answering.other_language`). `cancelled` says that it was cancelled before a model answered or quotes
+    were selected. `rest` has the whole answer where only its sources are known yet (`app.answering.preparation`).
     """
 
     question: Question
@@ -58,6 +72,8 @@ class Prepared:
     abstention_threshold: float | None = None
     reply: str | None = None
     note: str = ""
+    cancelled: bool = False
+    rest: Rest | None = None
 
     @classmethod
     def replied(cls, question: Question, reply: str, *, started: float, rewrite_tokens: int = 0) -> "Prepared":
@@ -81,10 +97,12 @@ class Prepared:
     @property
     def quotes(self) -> bool:
         """Whether the answer consists of quotes, without a language model."""
-        return self.by_quotes and self.selection is not None and bool(self.selection.quotes)
+        return not self.cancelled and self.by_quotes and self.selection is not None and bool(self.selection.quotes)
 
     def close(self) -> None:
-        """Stop generating, as the client's abort, or as the server's where the deadline has passed."""
+        """Stop preparing or generating, as the client's abort, or as the server's where the deadline has passed."""
+        if self.rest is not None:
+            self.rest.close()
         if self.call is not None:
             self.call.close(by_client=not self.question.late)
 

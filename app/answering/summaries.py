@@ -30,15 +30,11 @@ _COVERAGE = 0.6  # of a sentence's words, by rarity, that its passage must hold
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """A context, the chunk ids of its sources with a summary, and the tokens read and generated for summaries.
-
-    `cancelled`: the client left before the end.
-    """
+    """A context, the chunk ids of its sources with a summary, and the tokens read and generated for summaries."""
 
     context: Context
     chunk_ids: tuple[str, ...] = ()
     tokens: int = 0
-    cancelled: bool = False
 
 
 class Summariser:
@@ -91,7 +87,7 @@ class Summariser:
         ]
         spent = sum(done.prompt_tokens + done.generated_tokens for done in ended if done is not None)
         fuller, chunk_ids = with_summaries(hits, context, written, budget=budget, count_tokens=count, order=order)
-        return Summarised(fuller if chunk_ids else whole, chunk_ids, spent, cancelled=calls.closed)
+        return Summarised(fuller if chunk_ids else whole, chunk_ids, spent)
 
     def _fixed_tokens(self, question: Question) -> int:
         empty = build_summary_prompt(self._tokenizer, question=question.text, passage="", document_id="")

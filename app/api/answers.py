@@ -71,7 +71,7 @@ async def ask(
     asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
     if body.stream:
-        prepared = await unless_disconnected(request, lambda: answerer.prepare_in_thread(question))
+        prepared = await unless_disconnected(request, lambda: answerer.sources_in_thread(question))
         events = with_terminal_error(_events(answerer, prepared), request_id, render=_error_event)
         return EventStream(events, on_close=lambda: answerer.running.release(prepared))
 
@@ -86,7 +86,7 @@ async def ask(
 
 @router.post("/v1/requests/{id}/cancel", summary="Cancel a running answer", responses=problems(404))
 def cancel(id: str, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # noqa: A002 - the contract's name
-    """Cancel an answer that is being generated; its stream ends with `done` and `finish_reason: cancelled`."""
+    """Cancel an answer that is being prepared or generated; its stream ends with `done`, `finish_reason: cancelled`."""
     models.answerer.running.cancel(id, principal=principal)
     return Cancelled()
 

@@ -30,11 +30,10 @@ _MORE_CHARACTERS = 200  # beyond three times the question's characters
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A standalone question, the tokens read and generated for it, and whether the client left."""
+    """A standalone question, and the tokens read and generated for it."""
 
     question: Question
     tokens: int = 0
-    cancelled: bool = False
 
 
 class Rewriter:
@@ -62,14 +61,14 @@ class Rewriter:
             return Rewritten(question)
         completion = self._completion(question, calls)
         if completion is None:
-            return Rewritten(question, cancelled=calls.closed)
+            return Rewritten(question)
         text = " ".join(completion.text.split()).strip('"“”')
         spent = completion.prompt_tokens + completion.generated_tokens
         usable = completion.finish_reason is FinishReason.STOP and is_rewriting(
             text, asked=question.as_asked, said=[message.content for message in question.history]
         )
         found = replace(question, text=text, asked=question.as_asked) if usable else question
-        return Rewritten(found, spent, cancelled=calls.closed)
+        return Rewritten(found, spent)
 
     def _completion(self, question: Question, calls: Calls) -> Completion | None:
         """The completion of the model's call; None where it was not made."""

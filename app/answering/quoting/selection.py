@@ -142,11 +142,14 @@ class Judged:
     read_tokens: int = 0
 
 
-Metering = Callable[[int], AbstractContextManager[object]]
+OnBatch = Callable[[int], None]
+"""Called after each batch of a call with the number of tokens read so far; its exceptions end the call."""
+
+Metering = Callable[[int], AbstractContextManager[OnBatch | None]]
 """Meters the call that runs inside it; the argument is the number of tokens that the call reads."""
 
 
-def unmetered(_tokens: int) -> AbstractContextManager[object]:
+def unmetered(_tokens: int) -> AbstractContextManager[None]:
     """Meters nothing, for measurements."""
     return nullcontext()
 
@@ -231,8 +234,8 @@ class QuoteSelector:
         if self._reader is not None and is_english(question):
             passages = passages_of(candidates)
             read_tokens = self._reader.count_tokens(question, [passage.text for passage in passages])
-            with reading(read_tokens):
-                read = _read(self._reader, question, passages, len(candidates))
+            with reading(read_tokens) as on_batch:
+                read = _read(self._reader, question, passages, len(candidates), on_batch=on_batch)
         features = features_of(question, candidates, read)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
         embedded = sorted(ranked[:most])
@@ -255,13 +258,20 @@ class QuoteSelector:
         )
 
 
-def _read(reader: SpanReader, question: str, passages: Sequence[ReadPassage], count: int) -> list[Read]:
+def _read(
+    reader: SpanReader, question: str, passages: Sequence[ReadPassage], count: int, *, on_batch: OnBatch | None
+) -> list[Read]:
     """What the reader finds in each candidate: the margin and words of its best piece, its most evidence.
 
     For a reader that does not tag, the margin stands for the evidence.
     """
     found = [Read(_UNREAD, _UNREAD)] * count
-    pointers = reader.mark(question, [passage.text for passage in passages], [passage.pieces for passage in passages])
+    pointers = reader.mark(
+        question,
+        [passage.text for passage in passages],
+        [passage.pieces for passage in passages],
+        on_batch=on_batch,
+    )
     for passage, of_passage in zip(passages, pointers, strict=True):
         for owner, piece, start, pointer in zip(
             passage.owners, passage.pieces, passage.starts, of_passage, strict=True

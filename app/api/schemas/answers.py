@@ -249,7 +249,7 @@ class AnswerBody(ResponseBody):
         description="Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), "
         "`not_in_sources` (no answer was found in the sources), `unsure` (the answer quotes the nearest passages, "
         "which may not answer the question), `not_verified` (strict mode, and no sentence "
-        "could be verified), `dry_run` or `error`."
+        "could be verified), `dry_run`, `cancelled` (before anything was written) or `error`."
     )
     conversation_id: str | None = Field(description="The conversation that the question belongs to.", examples=[None])
     standalone_question: str | None = Field(

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.calls import CallNumber, Settler
+from app.answering.calls import CallNumber, Calls, Settler
+from app.answering.question import Question
 from app.types import Components, Operation, Principal, Reservation, Role
 from app.usage.ledger.ledger import Ledger
 from generation.types import Completion, FinishReason, Timings
+from retrieval.types import Scope
 from tests.databases import migrated_file, sqlite_database
 
 __all__ = ["migrated_file", "sqlite_database"]
@@ -87,3 +89,17 @@ def test_what_the_server_says_it_generated_is_what_is_billed(ledger):
 def test_call_numbers_name_rows_by_their_digits():
     assert [f"req_1:{number}" for number in CallNumber][:5] == [f"req_1:{number}" for number in range(5)]
     assert len(set(CallNumber)) == len(CallNumber.__members__), "no two kinds of calls share a number"
+
+
+def test_a_stopped_call_is_the_clients_abort_unless_the_deadline_passed_or_the_server_stops():
+    question = Question(
+        request_id="req_1",
+        endpoint="ask",
+        principal=Principal("t1", "u1", "k1", Role.MEMBER),
+        text="When?",
+        scope=Scope(tenant_id="t1"),
+    )
+    by_client, late, stopping = Calls(question), Calls(replace(question, deadline=0.0)), Calls(question)
+    stopping.server_stops()
+
+    assert [calls.aborted for calls in (by_client, late, stopping)] == ["client_abort", "server_abort", "server_abort"]

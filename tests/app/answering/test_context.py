@@ -52,10 +52,6 @@ class Window(IdleEngine):
         return 0
 
 
-def unmarked(calls: Calls) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 def hits(count: int, sentences: int) -> tuple[Hit, ...]:
     told = " ".join(f"In May of year {year} forty ships came to harbour {year}." for year in range(sentences))
     return tuple(
@@ -86,7 +82,7 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
     question = replace(QUESTION, max_context_tokens=wanted)
 
     room = contexts.room(question)
-    presented = contexts.build(question, hits(count, sentences), room=room, running=unmarked)
+    presented = contexts.build(question, hits(count, sentences), room=room, calls=Calls(question))
 
     components = presented.prompt.components
     assert components.total + room.max_output <= window
@@ -115,7 +111,7 @@ def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | N
     question = replace(QUESTION, max_context_tokens=wanted)
 
     room = contexts.room(question, prompted=False)
-    built = contexts.build(question, hits(3, 2), room=room, running=unmarked, prompted=False)
+    built = contexts.build(question, hits(3, 2), room=room, calls=Calls(question), prompted=False)
 
     assert (room.window, room.max_output, room.context, room.head) == (tokens, 0, tokens, ())
     assert built.prompt.ids == ()
@@ -158,7 +154,7 @@ def test_quotes_are_selected_where_there_are_sources_and_somebody_uses_them(
     contexts, question = builder(quoting()), replace(QUESTION, dry_run=fields.get("dry_run", False))
 
     room = contexts.room(question, prompted=prompted)
-    built = contexts.build(question, hits(count, 2), room=room, running=unmarked, prompted=prompted)
+    built = contexts.build(question, hits(count, 2), room=room, calls=Calls(question), prompted=prompted)
 
     assert (built.selection is not None) == selects
 
@@ -177,7 +173,7 @@ def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(
     contexts = builder(quoting())
     question = replace(QUESTION, text=text, abstention_threshold=abstention)
 
-    built = contexts.build(question, hits(1, 2), room=contexts.room(question), running=unmarked)
+    built = contexts.build(question, hits(1, 2), room=contexts.room(question), calls=Calls(question))
 
     prompt = LetterTokenizer().decode(built.prompt.ids)
     assert built.selection is not None
@@ -190,7 +186,7 @@ def test_without_a_reader_the_model_is_pointed_at_nothing() -> None:
     quoter = Quoter(embedder=HashingEmbedder(), ledger=NoBooks())  # type: ignore[arg-type]
     contexts, question = builder(quoter), replace(QUESTION, abstention_threshold=1.0)
 
-    built = contexts.build(question, hits(1, 2), room=contexts.room(question), running=unmarked)
+    built = contexts.build(question, hits(1, 2), room=contexts.room(question), calls=Calls(question))
 
     assert built.selection is not None
     assert built.selection.quotes

@@ -310,7 +310,7 @@ def test_a_reader_who_leaves_ends_the_summaries_under_way(ledger: Ledger, gate: 
         result = future.result(10)
     engine.close()
 
-    assert result == Summarised(fit(360), tokens=result.tokens, cancelled=True)
+    assert result == Summarised(fit(360), tokens=result.tokens)
     assert {row.status for row in ledger.usage("req_1")} == {UsageStatus.CLIENT_ABORT}
 
 
@@ -318,5 +318,5 @@ def test_a_reader_who_left_before_is_asked_no_summary(ledger: Ledger) -> None:
     engine, calls = SummarisingEngine(), Calls(QUESTION)
     calls.close()
 
-    assert fitted(engine, ledger, calls=calls) == Summarised(fit(360), cancelled=True)
+    assert fitted(engine, ledger, calls=calls) == Summarised(fit(360))
     assert (engine.requests, ledger.usage("req_1")) == ([], ())

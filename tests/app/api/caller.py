@@ -109,8 +109,19 @@ class Caller:
         return str(self._scope["state"]["request_id"])
 
     @property
+    def received(self) -> bytes:
+        """The body so far."""
+        return b"".join(self._received)
+
+    @property
     def answer(self) -> Any:
-        return json.loads(b"".join(self._received))
+        return json.loads(self.received)
+
+    @property
+    def events(self) -> list[tuple[str, Any]]:
+        """The name and the data of each server-sent event so far."""
+        blocks = [block.split("\n") for block in self.received.decode().split("\n\n") if block.startswith("event:")]
+        return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data, *_ in blocks]
 
     def hang_up(self) -> None:
         self._service.portal.call(self._gone.set)

@@ -100,6 +100,6 @@ def test_a_reader_who_left_and_a_question_without_history_cost_nothing(ledger: L
         request_id="req_2", endpoint="ask", principal=QUESTION.principal, text="Why?", scope=QUESTION.scope
     )
 
-    assert rewriter(engine, ledger).rewritten(QUESTION, calls=calls) == Rewritten(QUESTION, cancelled=True)
+    assert rewriter(engine, ledger).rewritten(QUESTION, calls=calls) == Rewritten(QUESTION)
     assert rewriter(engine, ledger).rewritten(alone, calls=Calls(alone)) == Rewritten(alone)
     assert (engine.requests, ledger.usage("req_1")) == ([], ())

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.calls import CallNumber
+from app.answering.calls import CallNumber, Calls
 from app.answering.question import Question
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.selection import ANSWERED, NEAREST, Selection
@@ -12,6 +12,7 @@ from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.types import Context, Scope
+from tests.app.answering.gated_reader import FIRST_BATCH, GatedReader
 from tests.app.answering.pointing_reader import SURE, PointingReader
 from tests.app.answering.sources import source
 from tests.databases import migrated_file, sqlite_database
@@ -41,7 +42,7 @@ def select(
 ) -> Selection:
     """The selection; unless told otherwise every question is answered."""
     quoter = Quoter(embedder=HashingEmbedder(), reader=reader, ledger=ledger)
-    return quoter.select(question, CONTEXT, abstention=abstention)
+    return quoter.select(question, CONTEXT, calls=Calls(question), abstention=abstention)
 
 
 def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger) -> None:
@@ -86,10 +87,49 @@ def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger) -> None:
     assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.ERROR]
 
 
+def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read(ledger: Ledger) -> None:
+    reader, calls = GatedReader("4 May"), Calls(QUESTION)
+    reader.open.set()
+    quoter = Quoter(embedder=HashingEmbedder(), reader=reader, ledger=ledger)
+
+    selection = quoter.select(QUESTION, CONTEXT, calls=calls, on_accepted=calls.close)
+
+    assert (selection.quotes, selection.tokens, selection.read_tokens) == ((), 0, FIRST_BATCH)
+    (row,) = ledger.usage("req_1")
+    assert (row.status, row.input_tokens) == (UsageStatus.CLIENT_ABORT, FIRST_BATCH)
+    assert reader.passages == [], "no other batch was read"
+
+
+def test_a_selection_that_nobody_wants_calls_no_model(ledger: Ledger) -> None:
+    calls = Calls(QUESTION)
+    calls.close()
+    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"), ledger=ledger)
+
+    assert quoter.select(QUESTION, CONTEXT, calls=calls).quotes == ()
+    assert not ledger.usage("req_1")
+
+
+@pytest.mark.parametrize("reader", [None, PointingReader("4 May")], ids=["no reader", "a reader"])
+def test_the_first_call_is_on_the_ledger_when_it_is_said_to_be_accepted(
+    ledger: Ledger, reader: PointingReader | None
+) -> None:
+    seen: list[list[UsageStatus]] = []
+    quoter = Quoter(embedder=HashingEmbedder(), reader=reader, ledger=ledger)
+
+    quoter.select(
+        QUESTION,
+        CONTEXT,
+        calls=Calls(QUESTION),
+        on_accepted=lambda: seen.append([row.status for row in ledger.usage("req_1")]),
+    )
+
+    assert seen == [[UsageStatus.RESERVED]], "once"
+
+
 def test_without_sources_nothing_is_metered(ledger: Ledger) -> None:
     quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"), ledger=ledger)
 
-    assert quoter.select(QUESTION, Context((), (), 0)).quotes == ()
+    assert quoter.select(QUESTION, Context((), (), 0), calls=Calls(QUESTION)).quotes == ()
     assert not ledger.usage("req_1")
 
 
