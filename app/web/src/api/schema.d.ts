@@ -145,7 +145,7 @@ export interface components {
       answered: boolean;
       /**
        * Reason
-       * @description Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), `not_in_sources` (no answer was found in the sources), `unsure` (the answer quotes the nearest passages, which may not answer the question), `not_verified` (strict mode, and no sentence could be verified), `dry_run` or `error`.
+       * @description Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), `not_in_sources` (no answer was found in the sources), `unsure` (the answer quotes the nearest passages, which may not answer the question), `not_verified` (strict mode, and no sentence could be verified), `dry_run`, `cancelled` (before anything was written) or `error`.
        */
       reason: string | null;
       /**
