@@ -17,7 +17,7 @@ from app.models.folder import resolve
 from app.settings import ModelSettings
 from retrieval.span_model import READER_FILES, Calibration, ReaderConfig
 
-SHIPPED = Path(retrieval.__file__).parent / "readers" / "span-minilm-l6"
+SHIPPED = Path(retrieval.__file__).parent / "readers" / "evidence-minilm-l6"
 _READER = Finetuning(noun="reader", base_noun="embedder", filename="footnote-reader.json", files=READER_FILES)
 
 

@@ -35,35 +35,29 @@ _LEAST_ANSWER = 3  # characters; a shorter answer is found in any text
 class Use:
     """How a training set is used: `questions` about the documents held back, which lie among `documents` of the set.
 
-    With `near` a question is asked of its documents and `_COMPANY` others, because it does not name its subject. The
-    candidates of a set weigh `weight` together when candidates are fitted.
+    With `near` a question is asked of its documents and `_COMPANY` others, because it does not name its subject.
     """
 
     questions: int
     documents: int
     near: bool = False
-    weight: float = 1.0
 
 
 USES: Mapping[str, Use] = {
     "squad-train-44": Use(questions=260, documents=1500),
     "squadshift-new-wiki": Use(questions=100, documents=800),
     "nq-gold": Use(questions=100, documents=500),
-    "sleepqa": Use(questions=30, documents=500, weight=0.5),
+    "sleepqa": Use(questions=30, documents=500),
     "selqa": Use(questions=110, documents=900),
-    "fairytaleqa": Use(questions=80, documents=250, near=True, weight=0.5),
-    "quoref-contrast": Use(questions=50, documents=367, near=True, weight=0.5),
-    "wtq-lookups": Use(questions=80, documents=250, near=True, weight=0.2),
-    "tatqa-test-gold": Use(questions=70, documents=250, near=True, weight=0.2),
-    "tatqa-dev": Use(questions=40, documents=250, near=True, weight=0.2),
-    "ait-qa": Use(questions=60, documents=179, near=True, weight=0.2),
-    "synthetic-forms": Use(questions=60, documents=150, near=True, weight=0.2),
+    "fairytaleqa": Use(questions=80, documents=250, near=True),
+    "quoref-contrast": Use(questions=50, documents=367, near=True),
+    "wtq-lookups": Use(questions=80, documents=250, near=True),
+    "tatqa-test-gold": Use(questions=70, documents=250, near=True),
+    "tatqa-dev": Use(questions=40, documents=250, near=True),
+    "ait-qa": Use(questions=60, documents=179, near=True),
+    "synthetic-forms": Use(questions=60, documents=150, near=True),
 }
-"""The training sets.
-
-Tables weigh less: with the same weight they turn the score away from the span reader, which reads tables badly, and the
-sets of prose lose four questions in a hundred.
-"""
+"""The training sets. The candidates of a set weigh the same together as those of any other."""
 
 
 @dataclass(frozen=True, slots=True)

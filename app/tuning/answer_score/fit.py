@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.answering.quoting.score import certainty, certainty_values, logit
-from app.tuning.answer_score.cases import USES, Case
+from app.tuning.answer_score.cases import Case
 
 Floats = npt.NDArray[np.float64]
 THRESHOLDS = (0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97)
@@ -55,8 +55,7 @@ def fitted(cases: Sequence[Case], *, reader: bool) -> dict[str, float]:
                 continue
             rows.append([values[name] for name in used])
             labels.append(float(right and case.answerable))
-            use = USES.get(case.dataset)
-            counts.append((1.0 if use is None else use.weight) / sizes[case.dataset])
+            counts.append(1 / sizes[case.dataset])
     data = np.array(rows)
     mean, deviation = data.mean(axis=0), data.std(axis=0) + 1e-9
     standard = np.c_[np.ones(len(data)), (data - mean) / deviation]

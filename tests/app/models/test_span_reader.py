@@ -185,5 +185,5 @@ def test_what_is_shipped_is_whole_small_and_of_the_default_embedder() -> None:
     assert manifest is not None
     assert manifest.is_whole(SHIPPED)
     assert (manifest.base, manifest.base_sha256) == (ALL_MINILM_L6_V2.name, ALL_MINILM_L6_V2.weights.sha256)
-    assert manifest.bytes <= 20_000_000
+    assert manifest.bytes <= 22_000_000, "six layers of half-precision weights"
     assert manifest.licence in (SHIPPED / "README.md").read_text("utf-8")
