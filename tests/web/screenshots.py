@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from app.server.state import State
 
+_BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
 _MOST_BYTES = 250_000
 _DAY = 86_400.0
 _LOOK_SECONDS = 0.1
@@ -265,7 +266,7 @@ def main() -> None:
     shown = scene(given.documents)
     given.out.mkdir(parents=True, exist_ok=True)
     browser_options: dict[str, Any] = {
-        "executable_path": next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))),
+        "executable_path": next(filter(None, map(shutil.which, _BROWSERS))),
         "args": ["--no-sandbox", "--disable-gpu"],
     }
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "data") as http:
