@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest bench-ledger faults-ledger mutate-ledger adapter reader evidence-reader lock sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults mutate adapter reader evidence-reader lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -114,9 +114,26 @@ faults-ledger: $(VENV)/.installed-dev
 mutate-ledger: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutations.ledger $(ARGS)
 
+# Cuts the power at random changes that a server makes on disk, drops what no fsync made durable, and looks at what is left.
+faults-power: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.faults.power --cuts 200 --out docs/benchmarks/faults-power.json $(ARGS)
+
 # Kills a server that ingests, at named points and at random moments, and looks at everything it had acknowledged.
 faults-ingest: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.faults.ingestion --kills 200 --out docs/benchmarks/faults-ingest.json $(ARGS)
+
+# Sends 50,000 requests made from the API's description and from grammars; the event loop may never be held for more than 100 ms.
+# A case of a grammar that fails is written into tests/fuzz/seeds, to be committed.
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.fuzz --requests 50000 $(ARGS)
+
+# Every fault of docs/RELIABILITY.md at length: kills, power cuts, full disks, hostile requests and documents.
+faults: faults-ledger faults-ingest faults-power
+	$(MAKE) test ARGS='--exhaustive tests/faults'
+
+# Faults that Footnote has had, planted one by one: each must fail a test.
+mutate: mutate-ledger
+	$(BIN)/python -m tests.mutations.security $(ARGS)
 
 # Trains the default generator's adapter; goes on where it stopped.
 ADAPTER ?= build/grounded-smollm2-135m
@@ -139,6 +156,28 @@ lock: | $(VENV)/bin/python
 	@mkdir -p build
 	$(PIP_INSTALL) --dry-run --ignore-installed --report build/lock.json '.[$(EXTRA)]'
 	$(BIN)/python docker/lock.py build/lock.json > build/requirements.lock
+
+# The locks of the container images, made where they run: Python 3.11 on Linux. PyTorch's index has torch without CUDA.
+IMAGE_EXTRAS := postgres,oidc,mcp,otel
+LOCKS := docker/locks
+MACHINE := $(shell uname -m)
+WITHOUT_CUDA := PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu $(MAKE) --no-print-directory lock
+image-locks: | $(VENV)/bin/python
+	$(WITHOUT_CUDA) EXTRA=cpu,$(IMAGE_EXTRAS)
+	$(BIN)/python docker/lock.py build/lock.json --without torch > $(LOCKS)/cpu.$(MACHINE).lock
+	$(WITHOUT_CUDA) EXTRA=cpu,$(IMAGE_EXTRAS),ocr
+	$(BIN)/python docker/lock.py build/lock.json --without torch --beyond $(LOCKS)/cpu.$(MACHINE).lock > $(LOCKS)/ocr.$(MACHINE).lock
+	$(MAKE) --no-print-directory lock EXTRA=gpu,$(IMAGE_EXTRAS)
+	cp build/requirements.lock $(LOCKS)/gpu.$(MACHINE).lock
+	$(PIP_INSTALL) --dry-run --ignore-installed --no-deps --report build/lock.json setuptools
+	$(BIN)/python docker/lock.py build/lock.json > $(LOCKS)/build.lock
+
+# The images of a release, from a base that is named by digest: make release-images PYTHON_IMAGE=name:tag@sha256:…
+PYTHON_IMAGE ?= python:3.11-slim-bookworm
+release-images:
+	$(PYTHON) docker/check_base.py "$(PYTHON_IMAGE)"
+	docker build -f docker/Dockerfile --build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)" --target cpu -t footnote:cpu .
+	docker build -f docker/Dockerfile --build-arg PYTHON_IMAGE="$(PYTHON_IMAGE)" --target cuda -t footnote:cuda .
 
 # What is installed: a bill of materials (CycloneDX) and every licence. The tools live apart, so as not to be on it.
 AUDIT := build/audit-venv/bin

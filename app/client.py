@@ -37,7 +37,7 @@ class Client:
         """Sends a request and returns the JSON body of the response.
 
         Raises:
-            Refused: The server refused, or cannot be reached; or an id in the path is none.
+            Refused: The server refused, cannot be reached or sent no JSON; or an id in the path is none.
         """
         if not {"", ".", ".."}.isdisjoint(path.split("/")[1:]):  # they would lead to another resource
             raise Refused("There is nothing with this id.", status=404)
@@ -50,14 +50,20 @@ class Client:
             raise Refused(f"The server cannot be reached: {type(error).__name__}.") from None
         if not response.is_success:
             raise refused(response)
-        return response.json()
+        try:
+            return response.json()
+        except (ValueError, RecursionError):
+            raise Refused(
+                "The server's answer cannot be read; is this the address of a Footnote server?",
+                status=response.status_code,
+            ) from None
 
 
 def refused(response: httpx.Response) -> Refused:
     """Converts an error response into an exception."""
     try:
         body = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         body = {}
     detail = body.get("detail") if isinstance(body, dict) else None
     elsewhere = ", which leads to another address than was given" if response.has_redirect_location else ""

@@ -2,6 +2,7 @@
 
 AppError
 ├── NotFound                     404
+│   └── InvitationNotValid
 ├── Conflict                     409
 │   ├── RequestRunning
 │   └── AnswerNotKept
@@ -38,6 +39,16 @@ class AppError(Exception):
 
 class NotFound(AppError):
     """The object does not exist, or is hidden from this caller."""
+
+
+class InvitationNotValid(NotFound):
+    """An invitation is unknown, used, revoked or expired; the message does not say which."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This link is not valid: it was used before, has expired, or was taken back. "
+            "Ask the administrator who sent it for another."
+        )
 
 
 class Conflict(AppError):
@@ -123,7 +134,8 @@ class RateLimited(AppError):
 class BudgetExceeded(AppError):
     """A hard budget has no room for a call. Amounts are tokens or, where `unit` is `cost`, pico-units of money.
 
-    `reset_at` is the Unix second at which the next period with room for the call begins; None: no period has room.
+    `reset_at` is the Unix second at which the next period with room for the call begins, and `wait_s` the seconds until
+    then by the ledger's clock; None: no period has room.
     """
 
     def __init__(
@@ -135,6 +147,7 @@ class BudgetExceeded(AppError):
         used: int,
         reserved: int,
         reset_at: int | None,
+        wait_s: float | None,
         message: str = "A budget has no room for this request.",
     ) -> None:
         super().__init__(message)
@@ -144,13 +157,14 @@ class BudgetExceeded(AppError):
         self.used = used
         self.reserved = reserved
         self.reset_at = reset_at
+        self.wait_s = wait_s
 
 
 class ServerFull(AppError):
-    """The queue is full; retry after `retry_after_s` seconds."""
+    """The queue is full, or all threads for such a request are in use; retry after `retry_after_s` seconds."""
 
-    def __init__(self, *, retry_after_s: int) -> None:
-        super().__init__("The server has as many requests as it can take.")
+    def __init__(self, message: str = "The server has as many requests as it can take.", *, retry_after_s: int) -> None:
+        super().__init__(message)
         self.retry_after_s = retry_after_s
 
 
@@ -169,7 +183,7 @@ class StorageFull(AppError):
 
 
 class StoreUnavailable(AppError):
-    """The database cannot be reached or is locked; retry later."""
+    """The database cannot be reached or is locked, or the disk fails; retry later."""
 
 
 class ProviderUnavailable(AppError):

@@ -47,7 +47,8 @@ class ApiKey:
     """An API key without its secret, of which only the prefix and the SHA-256 are stored.
 
     `previous_…` describe the secret before the last rotation, which stays valid beside the new one until it expires;
-    None where the key was never rotated.
+    None where the key was never rotated. `user_name` is its user's display name, empty without one; `last_used_at` is
+    exact to the minute.
     """
 
     id: str
@@ -63,6 +64,8 @@ class ApiKey:
     rotated_at: float | None = None
     previous_prefix: str | None = None
     previous_expires_at: float | None = None
+    user_name: str = ""
+    last_used_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,9 @@ class Conversation:
     """A sequence of questions and answers of one user.
 
     `key_id` is set where the key that created it is limited to collections; then no other key may add to it.
-    A `shared` conversation may be read by the whole tenant.
+    A `shared` conversation may be read by the whole tenant. A `pinned` one is first in the list; `folder` groups it.
+    `unanswered` are its questions that are being answered or were interrupted. `user_name` is the user's display name,
+    empty without one.
     """
 
     id: str
@@ -95,6 +100,10 @@ class Conversation:
     updated_at: float
     turns: int
     shared: bool = False
+    user_name: str = ""
+    pinned: bool = False
+    folder: str | None = None
+    unanswered: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

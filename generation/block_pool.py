@@ -74,6 +74,16 @@ class BlockPool:
             blocks.append(block)
         return blocks
 
+    def evict(self, count: int) -> list[int]:
+        """Forget up to `count` cached blocks, the least recently used first, and return them; they are free now."""
+        evicted = []
+        for _ in range(min(count, len(self._unused))):
+            block, _ = self._unused.popitem(last=False)
+            self._forget(block)
+            self._free.append(block)
+            evicted.append(block)
+        return evicted
+
     def acquire(self, blocks: Sequence[int]) -> None:
         """Hold blocks that were found."""
         for block in blocks:

@@ -29,8 +29,8 @@ class EngineConfig:
         max_waiting_tokens: Most prompt tokens waiting; more are refused, unless the queue is empty.
         step_tokens: Most tokens fed to the model in one step; longer prompts are read in chunks.
         context_window: A cap in tokens under the model's own window, prompt and output together.
-        kv_cache_bytes: Most bytes of keys and values held at once; None takes half of the memory
-            that is free once the weights are loaded.
+        kv_cache_bytes: Most bytes of keys and values held at once; None takes half of the memory of a GPU
+            that is free once the weights are loaded, and on a CPU `host_memory.default_cache_bytes`.
         block_tokens: Tokens in a block, the unit in which keys and values are given out, kept and found.
         prefix_cache: Keep the blocks of ended sequences, so that prompts which begin alike are read once.
         cuda_graphs: On a CUDA device, launch a step that only decodes as one captured graph; switched off

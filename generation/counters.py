@@ -140,6 +140,7 @@ class Counters:
                 used_blocks=blocks.used,
                 cached_blocks=blocks.cached,
                 block_tokens=blocks.block_tokens,
+                block_bytes=blocks.block_bytes,
                 first_token_s=self._first_token.snapshot(),
                 inter_token_s=self._inter_token.snapshot(),
             )

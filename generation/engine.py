@@ -4,6 +4,7 @@ import math
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +16,7 @@ from generation.finisher import Finisher
 from generation.loop import EngineLoop
 from generation.ports import Observer, Tokenizer
 from generation.prefix import PrefixChain
+from generation.relief import Relief
 from generation.sequence import SequenceState
 from generation.step import Runner
 from generation.streaming import IncrementalDecoder
@@ -51,6 +53,7 @@ class LocalEngine:
         vocab_size: int,
         constraints: Constraints | None = None,
         speculation: "Speculator | None" = None,
+        relief: Relief | None = None,
     ) -> None:
         """Start the engine's threads; see `load` for the usual way here.
 
@@ -63,6 +66,7 @@ class LocalEngine:
             vocab_size: Token ids of a prompt are below it.
             constraints: Compiles the constraints of requests; None refuses requests that have one.
             speculation: Drafts tokens; None generates one at a time.
+            relief: Gives the prompt cache back when memory is short; None never does.
         """
         self._runner = runner
         self._tokenizer = tokenizer
@@ -81,7 +85,9 @@ class LocalEngine:
             counters=self._counters,
             finisher=self._finisher,
             speculation=speculation,
+            relief=relief,
         )
+        self._relief = relief
         self._loop.start()
 
     @classmethod
@@ -129,15 +135,16 @@ class LocalEngine:
         capture = CudaCapture() if config.cuda_graphs and loaded.device.type == "cuda" else None
 
         def serve() -> "LocalEngine":
+            runner = ModelRunner(
+                loaded,
+                vocab_size=vocab_size,
+                eos_ids=eos_ids,
+                block_tokens=config.block_tokens,
+                prefix_cache=config.prefix_cache,
+                capture=capture,
+            )
             return cls(
-                ModelRunner(
-                    loaded,
-                    vocab_size=vocab_size,
-                    eos_ids=eos_ids,
-                    block_tokens=config.block_tokens,
-                    prefix_cache=config.prefix_cache,
-                    capture=capture,
-                ),
+                runner,
                 tokenizer,
                 config,
                 info=loaded.info,
@@ -145,6 +152,7 @@ class LocalEngine:
                 vocab_size=vocab_size,
                 constraints=constraints,
                 speculation=Speculator(SpeculationPolicy(), draft_model=drafts) if config.speculation else None,
+                relief=Relief(runner) if loaded.device.type == "cpu" and config.prefix_cache else None,
             )
 
         return serve
@@ -185,7 +193,8 @@ class LocalEngine:
 
     def stats(self) -> EngineStats:
         """See `ports.Engine.stats`."""
-        return self._counters.snapshot(self._runner.blocks(), preemptions=self._loop.scheduler.preemptions)
+        counted = self._counters.snapshot(self._runner.blocks(), preemptions=self._loop.scheduler.preemptions)
+        return counted if self._relief is None else replace(counted, given_back_bytes=self._relief.given_back)
 
     def alive(self) -> bool:
         """See `ports.Engine.alive`."""

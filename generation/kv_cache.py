@@ -1,5 +1,6 @@
 """The KV cache on a CPU: a contiguous slab for each sequence, and copies of blocks for reuse."""
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -187,6 +188,13 @@ class SlabCache:
             for block in self.pool.match([key]):
                 self._copies.pop(block, None)
         self.pool.discard(keys)
+
+    def shed(self, share: float) -> int:
+        """Forget a share of the cached blocks, at least one of several, and return the bytes that were freed."""
+        blocks = self.pool.evict(math.ceil(share * self.pool.cached))
+        freed = sum(self._copies[block].nbytes for block in blocks)
+        self._drop_copies(blocks)
+        return freed
 
     def release(self, owner: Hashable) -> None:
         """Release the slab of `owner`, if it holds one."""

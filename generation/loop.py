@@ -13,6 +13,7 @@ from generation.counters import Counters
 from generation.errors import EngineOutOfMemory, EngineStopped
 from generation.finisher import Ending, Finisher
 from generation.pacing import PrefillPace
+from generation.relief import LOOK_S, Relief
 from generation.scheduler import AdmissionFailed, Drafter, Plan, Scheduler
 from generation.sequence import SequenceState
 from generation.step import DeviceLost, OutOfMemory, Runner, Sample
@@ -53,14 +54,16 @@ class EngineLoop:
         counters: Counters,
         finisher: Finisher,
         speculation: "Speculating | None" = None,
+        relief: Relief | None = None,
     ) -> None:
-        """Get ready; `start` starts the thread."""
+        """Get ready; `start` starts the thread. `relief` gives the cache back when memory is short; None never does."""
         self._runner = runner
         self._config = config
         self._eos_ids = eos_ids
         self._counters = counters
         self._finisher = finisher
         self._speculation = speculation
+        self._relief = relief
         self.scheduler: Scheduler[SequenceState] = Scheduler(
             runner, max_running=config.max_running, step_tokens=config.step_tokens, drafter=speculation
         )
@@ -121,6 +124,8 @@ class EngineLoop:
 
     def turn(self) -> None:
         """Run one step: receive sequences, compute, emit tokens. Called by the thread, or by a test."""
+        if self._relief is not None:
+            self._relief.look()
         self._receive()
         started = time.monotonic()
         plan = self.scheduler.plan(prefill_budget=self._pace.budget)
@@ -129,10 +134,17 @@ class EngineLoop:
         self._commit(plan, samples)
 
     def _wait(self) -> bool:
-        """Sleep while there is nothing to do; False when it is time to stop."""
-        with self._changed:
-            self._changed.wait_for(self._has_news)
-            return not self._closing
+        """Sleep while there is nothing to do, but look at the memory meanwhile; False when it is time to stop."""
+        while True:
+            with self._changed:
+                if self._changed.wait_for(self._has_news, timeout=self._doze_s()):
+                    return not self._closing
+            if self._relief is not None:
+                self._relief.look()
+
+    def _doze_s(self) -> float | None:
+        """Seconds until the memory has to be looked at; None while nothing is cached that could be given back."""
+        return LOOK_S if self._relief is not None and self._runner.blocks().cached else None
 
     def _receive(self) -> None:
         """Receive new sequences, end cancelled and expired ones, and admit those that fit."""
@@ -256,6 +268,8 @@ class EngineLoop:
             self._counters.token(since_submission=None, since_last=now - last)
 
     def _offer(self, sequence: SequenceState) -> None:
+        if self._relief is not None and not self._relief.keeps:
+            return
         try:
             self._runner.offer(sequence)
         except Exception:  # out of memory, most likely: the cache can do without

@@ -52,6 +52,10 @@ class Cache(Protocol):
         """Remove these blocks from the cache."""
         ...
 
+    def shed(self, share: float) -> int:
+        """Forget a share of the cached blocks; returns the bytes freed."""
+        ...
+
     def release(self, owner: Hashable) -> None:
         """Give the room back."""
         ...

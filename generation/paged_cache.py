@@ -117,6 +117,11 @@ class PagedCache:
         """See `kv_cache.SlabCache.discard`."""
         self.pool.discard(keys)
 
+    def shed(self, share: float) -> int:
+        """Do nothing: the pages are allocated once for all. Returns 0."""
+        del share
+        return 0
+
     def release(self, owner: Hashable) -> None:
         """See `kv_cache.SlabCache.release`."""
         self.pool.release(self._tables.pop(owner, array("i")))

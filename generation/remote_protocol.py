@@ -1,6 +1,7 @@
 """OpenAI's completions protocol as vLLM, SGLang and llama.cpp's server speak it: request body and streamed chunks."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 from generation.errors import ConstraintInvalid
 from generation.types import FinishReason, GenerationRequest, JsonSchema, SamplingParams, TokenLogprob
 
-_LARGEST_EVENT = 1 << 20  # bytes; a token's worth of text, ids and log probabilities is a few kilobytes
 _FINISH_REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
 _TOKEN_ID = "token_id:"  # noqa: S105 - how vLLM spells a token by its id
+_LARGEST_COUNT = (1 << 31) - 1  # a count of tokens, or a token's id
+_UNLIKELY = -9999.0  # OpenAI's logarithm of a probability that is 0
 
 
 class ProtocolBroken(Exception):
@@ -96,40 +98,6 @@ def _optional(sampling: SamplingParams) -> dict[str, Any]:
     return fields
 
 
-class EventDecoder:
-    r"""Decodes bytes to the data of server-sent events, for any chunking.
-
-    After the WHATWG's rules (https://html.spec.whatwg.org/multipage/server-sent-events.html), but a
-    lone carriage return ends no line. Lines are split before they are decoded: text may contain
-    U+2028, at which `str.splitlines` would split.
-    """
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._data: list[bytes] = []
-
-    def feed(self, received: bytes) -> list[bytes]:
-        """The data of the events that are complete now.
-
-        Raises:
-            ProtocolBroken: an event is too long, or the server reports an error outside of `data`.
-        """
-        *lines, self._rest = (self._rest + received).split(b"\n")
-        if len(self._rest) > _LARGEST_EVENT:
-            raise ProtocolBroken
-        events = []
-        for line in lines:
-            field, _, value = line.removesuffix(b"\r").partition(b":")
-            if field == b"data":
-                self._data.append(value.removeprefix(b" "))
-            elif field == b"error":  # llama.cpp's, in older builds
-                raise ProtocolBroken
-            elif not field and not value and self._data:
-                events.append(b"\n".join(self._data))
-                self._data = []
-        return events
-
-
 def parse_chunk(data: bytes) -> Chunk:
     """One event's JSON.
 
@@ -185,7 +153,7 @@ def _usage(usage: object) -> Usage | None:
 
 
 def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST_COUNT:
         raise ProtocolBroken
     return value
 
@@ -211,13 +179,13 @@ def _logprobs(value: object, token_ids: Sequence[int]) -> tuple[TokenLogprob, ..
         if isinstance(value.get("content"), list):
             return tuple(_llama_cpp_logprob(entry) for entry in value["content"])
         return tuple(_vllm_logprobs(value, token_ids))
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
         raise ProtocolBroken from None
 
 
 def _llama_cpp_logprob(entry: Mapping[str, Any]) -> TokenLogprob:
-    top = tuple((int(other["id"]), float(other["logprob"])) for other in entry.get("top_logprobs") or ())
-    return TokenLogprob(int(entry["id"]), float(entry["logprob"]), _best_first(top))
+    top = tuple((_count(other["id"]), _logprob(other["logprob"])) for other in entry.get("top_logprobs") or ())
+    return TokenLogprob(_count(entry["id"]), _logprob(entry["logprob"]), _best_first(top))
 
 
 def _vllm_logprobs(value: Mapping[str, Any], token_ids: Sequence[int]) -> list[TokenLogprob]:
@@ -225,13 +193,27 @@ def _vllm_logprobs(value: Mapping[str, Any], token_ids: Sequence[int]) -> list[T
     result = []
     for index, (token, logprob) in enumerate(zip(value["tokens"], value["token_logprobs"], strict=True)):
         told = token_ids[index] if index < len(token_ids) else None
-        token_id = int(token.removeprefix(_TOKEN_ID)) if token.startswith(_TOKEN_ID) else told
+        token_id = _id_in(token) if token.startswith(_TOKEN_ID) else told
         if token_id is None or logprob is None:
             continue
         top = tops[index] if index < len(tops) and tops[index] else {}
-        named = [(int(name.removeprefix(_TOKEN_ID)), float(p)) for name, p in top.items() if name.startswith(_TOKEN_ID)]
-        result.append(TokenLogprob(token_id, float(logprob), _best_first(named)))
+        named = [(_id_in(name), _logprob(p)) for name, p in top.items() if name.startswith(_TOKEN_ID)]
+        result.append(TokenLogprob(token_id, _logprob(logprob), _best_first(named)))
     return result
+
+
+def _id_in(name: str) -> int:
+    digits = name.removeprefix(_TOKEN_ID)
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):
+        raise ProtocolBroken
+    return _count(int(digits))
+
+
+def _logprob(value: object) -> float:
+    """A finite log probability; JSON as Python reads it has infinities and NaN, which no client could read."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value < math.inf:
+        raise ProtocolBroken
+    return float(min(0.0, max(value, _UNLIKELY)))
 
 
 def _best_first(top: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:

@@ -11,7 +11,8 @@ import httpx
 
 from generation.errors import ModelUnavailable
 from generation.remote_config import RemoteConfig
-from generation.remote_protocol import Chunk, EventDecoder, ProtocolBroken, parse_chunk
+from generation.remote_protocol import Chunk, ProtocolBroken, parse_chunk
+from generation.server_events import EventDecoder, EventTooLarge
 
 _LONGEST_RETRY_AFTER_S = 10.0
 
@@ -66,7 +67,7 @@ class CompletionServer:
                     raise _refusal(response)
                 async with aclosing(_chunks(response)) as chunks:
                     yield chunks
-        except ProtocolBroken:
+        except (ProtocolBroken, EventTooLarge):
             raise ServerFailed("The generation server failed or sent something unexpected.") from None
         except httpx.ReadTimeout:
             raise ServerFailed(
@@ -140,9 +141,11 @@ def _window(model: dict[str, Any]) -> object:
 async def _chunks(response: httpx.Response) -> AsyncGenerator[Chunk, None]:
     decoder, ended = EventDecoder(), False
     async for received in response.aiter_bytes():
-        for data in decoder.feed(received):
-            if data.strip() != b"[DONE]":
-                chunk = parse_chunk(data)
+        for event in decoder.feed(received):
+            if event.name == "error":
+                raise ProtocolBroken
+            if event.data.strip() != b"[DONE]":
+                chunk = parse_chunk(event.data)
                 ended = ended or chunk.finish_reason is not None
                 yield chunk
             elif ended:

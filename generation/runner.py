@@ -52,6 +52,7 @@ class ModelRunner:
         self._model = loaded.model
         self._vocab_size = vocab_size
         self._eos_ids = eos_ids
+        self._token_bytes = loaded.token_bytes
         self._memory = memory_of(
             loaded, block_tokens=block_tokens, layout=layout, prefix_cache=prefix_cache, poison=poison, upload=upload
         )
@@ -101,10 +102,20 @@ class ModelRunner:
         """See `step.Runner.distrust`."""
         self.cache.discard(sequence.keys)
 
+    def shed(self, share: float) -> int:
+        """See `step.Runner.shed`."""
+        return self.cache.shed(share)
+
     def blocks(self) -> BlockCounts:
         """See `step.Runner.blocks`."""
         pool = self.cache.pool
-        return BlockCounts(free=pool.free, used=pool.used, cached=pool.cached, block_tokens=pool.block_tokens)
+        return BlockCounts(
+            free=pool.free,
+            used=pool.used,
+            cached=pool.cached,
+            block_tokens=pool.block_tokens,
+            block_bytes=pool.block_tokens * self._token_bytes,
+        )
 
     @torch.inference_mode()
     def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:

@@ -34,12 +34,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class BlockCounts:
-    """The cache's blocks of `block_tokens` tokens."""
+    """The cache's blocks of `block_tokens` tokens and `block_bytes` bytes."""
 
     free: int
     used: int
     cached: int
     block_tokens: int
+    block_bytes: int = 0
 
 
 class Runner(Rooms[SequenceState], Protocol):
@@ -64,6 +65,10 @@ class Runner(Rooms[SequenceState], Protocol):
 
     def distrust(self, sequence: SequenceState) -> None:
         """Remove the sequence's blocks from the cache, because they may be wrong."""
+        ...
+
+    def shed(self, share: float) -> int:
+        """Forget a share of the cached blocks, the least recently used first; returns the bytes freed."""
         ...
 
     def blocks(self) -> BlockCounts:

@@ -16,7 +16,17 @@ from generation.types import EngineStats, GenerationRequest, Histogram, ModelInf
 logger = logging.getLogger("footnote.generation")
 
 _NOW = frozenset(
-    {"waiting", "waiting_tokens", "running", "capacity", "free_blocks", "used_blocks", "cached_blocks", "block_tokens"}
+    {
+        "waiting",
+        "waiting_tokens",
+        "running",
+        "capacity",
+        "free_blocks",
+        "used_blocks",
+        "cached_blocks",
+        "block_tokens",
+        "block_bytes",
+    }
 )
 """The fields of `EngineStats` that describe the moment; all others are totals."""
 

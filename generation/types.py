@@ -254,7 +254,8 @@ class EngineStats:
     `prefill_tokens` were computed, `cached_tokens` of prompts were found instead, `decode_tokens`
     generated. Of sequences that have ended, `recomputed_tokens` were computed again after they had lost their room,
     and `unread_tokens` of prompts begun were not computed: `prompt_tokens` is what their bills add up to.
-    Blocks are the cache's unit of `block_tokens` tokens; free + used + cached is their number.
+    Blocks are the cache's unit of `block_tokens` tokens and `block_bytes` bytes; free + used + cached is their number.
+    `given_back_bytes` were cached and given back when memory was short.
     """
 
     waiting: int
@@ -273,11 +274,18 @@ class EngineStats:
     used_blocks: int = 0
     cached_blocks: int = 0
     block_tokens: int = 0
+    block_bytes: int = 0
+    given_back_bytes: int = 0
     first_token_s: Histogram | None = None
     inter_token_s: Histogram | None = None
     recomputed_tokens: int = 0
     unread_tokens: int = 0
     waiting_tokens: int = 0
+
+    @property
+    def cache_bytes(self) -> int:
+        """The most bytes that keys and values take."""
+        return (self.free_blocks + self.used_blocks + self.cached_blocks) * self.block_bytes
 
     @property
     def prompt_tokens(self) -> int:

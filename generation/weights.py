@@ -11,6 +11,7 @@ from generation.adapter import merge_adapter, read_adapter
 from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
 from generation.config import ADAPTER_FILES, EngineConfig, ModelShape
 from generation.errors import ModelUnavailable
+from generation.host_memory import default_cache_bytes, read_host_memory
 from generation.kv_cache import Slab
 from generation.processor import multiplies_bfloat16
 from generation.types import ModelInfo
@@ -38,6 +39,11 @@ class LoadedModel:
     dtype: torch.dtype
     device: torch.device
     kv_capacity_tokens: int
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of the keys and values of one token."""
+        return 2 * self.layers * self.kv_heads * self.head_dim * self.dtype.itemsize
 
 
 def load_model(config: EngineConfig) -> LoadedModel:
@@ -92,7 +98,9 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
     name, dtype = _name(config.model), model.dtype
     shape = ModelShape.of(model.config, cap=config.context_window)
     _use_our_attention(model, name, slab_shape=(shape.layers, 2, shape.kv_heads, _PROBE_TOKENS, shape.head_dim))
-    capacity = _kv_budget(config, device) // shape.kv_bytes(1, number_bytes=dtype.itemsize)
+    window_bytes = shape.kv_bytes(shape.context_window, number_bytes=dtype.itemsize)
+    budget = _kv_budget(config, device, window_bytes=window_bytes)
+    capacity = budget // shape.kv_bytes(1, number_bytes=dtype.itemsize)
     info = ModelInfo(
         model=name if config.adapter is None else f"{name}+{config.adapter.name}",
         revision=_revision(config, model),
@@ -174,14 +182,12 @@ def _dtype(config: EngineConfig, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if device.type == "cuda" or multiplies_bfloat16() else torch.float32
 
 
-def _kv_budget(config: EngineConfig, device: torch.device) -> int:
+def _kv_budget(config: EngineConfig, device: torch.device, *, window_bytes: int) -> int:
     if config.kv_cache_bytes is not None:
         return config.kv_cache_bytes
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0]) // 2
-    import psutil
-
-    return int(psutil.virtual_memory().available) // 2
+    return default_cache_bytes(read_host_memory(), window_bytes=window_bytes)
 
 
 def _eos_ids(model: "PreTrainedModel") -> frozenset[int]:

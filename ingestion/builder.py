@@ -11,7 +11,7 @@ from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, Medi
 
 _TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})  # items of a list, rows of a table stay together
 
-_SAID = re.compile(r"\S*\w\S*")  # a word with more than marks
+_SAID = re.compile(r"(?<!\S)\S*\w\S*")  # a word with more than marks
 _SHEETS = frozenset({MediaType.XLSX, MediaType.XLS, MediaType.ODS})  # whose first heading names a sheet
 _WRITTEN = frozenset({MediaType.DOCX, MediaType.ODT, MediaType.RTF})  # whose title may be set as a plain paragraph
 

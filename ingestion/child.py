@@ -1,8 +1,9 @@
 """The parser process: reads requests on standard input, answers on standard output.
 
-`python -m ingestion.child [SOFFICE]`, where SOFFICE is LibreOffice's program, if there is one.
+`python -m ingestion.child FOLDER [SOFFICE]`: FOLDER has the document at hand, SOFFICE is LibreOffice's program, if
+there is one.
 
-It expects hostile files and may be killed. It lowers its own limits and priority, communicates
+It expects hostile files and may be killed. It enters a sandbox, lowers its own limits and priority, communicates
 with its parent only, and returns only text or an error sentence.
 """
 
@@ -28,8 +29,10 @@ from ingestion.messages import (
     unpack_request,
 )
 from ingestion.ports import Extractor
+from ingestion.sandbox import enter_sandbox
 from ingestion.sniff import sniff
 from ingestion.types import Extraction, ExtractionLimits
+from retrieval import words as _words  # noqa: F401  # later the folder of the packages cannot be listed any more
 
 _FILE_BYTES = 256 << 20  # a decrypted document, an attachment, a document converted by LibreOffice
 _OPEN_FILES = 256
@@ -40,7 +43,9 @@ _LOADING_SECONDS = 120
 
 def main() -> None:
     """Serve until standard input ends."""
-    soffice = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    shown, *office = map(Path, sys.argv[1:])
+    soffice = office[0] if office else None
+    enter_sandbox(work=Path(os.environ["TMPDIR"]), shown=shown, soffice=soffice)
     serve(
         lambda limits, on_scan: LocalExtractor(limits, soffice=soffice, on_scan=on_scan),
         load=partial(_load, with_office=soffice is not None),

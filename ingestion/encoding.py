@@ -13,7 +13,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ISO_2022 = re.compile(rb"\x1b\$(?:[@BA]|\([CD])")  # RFC 1468, RFC 1557: escapes into a double-byte set
-_DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""")
+_DECLARED = re.compile(rb"""(?:charset|encoding)\s*+=\s*+["']?\s*+([A-Za-z0-9_.:-]{2,40})""")
 # Control characters absent from text files: all but escape (ISO 2022), shift in and out, and blanks.
 _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\v\f\r\x0e\x0f\x1a\x1b")) + b"\x7f"
 # Labels as the web uses them: each means the superset that browsers decode with (Encoding Standard §4.2).

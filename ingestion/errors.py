@@ -43,6 +43,21 @@ class LimitExceeded(IngestionError):
     code = "parser-limit"
 
 
+class NoRoom(IngestionError):
+    """The disk has no room for a copy of the file, which the parser reads."""
+
+    code = "insufficient-storage"
+
+
+class DiskFailed(IngestionError):
+    """The disk failed while the file was read, which proves nothing about the file."""
+
+    code = "store-unavailable"
+
+    def __init__(self, message: str = "The disk failed while the document was read.") -> None:
+        super().__init__(message)
+
+
 class ParserCrashed(IngestionError):
     """The parser process died on this file."""
 

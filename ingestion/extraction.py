@@ -1,5 +1,6 @@
 """Reads a file in this process: the reference that the child process must equal."""
 
+import errno
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ingestion.container import check_members
-from ingestion.errors import IngestionError, LimitExceeded, Malformed
+from ingestion.errors import DiskFailed, IngestionError, LimitExceeded, Malformed
 from ingestion.formats import FORMATS, Family
 from ingestion.furniture import with_furniture
 from ingestion.sniff import sniff
 from ingestion.titles import words_of_name
 from ingestion.types import Extraction, ExtractionLimits, MediaType
 
+_LONGEST_CHAIN = 10  # of the errors that led to an error
 _MOST_DEPTH = 3  # a message, attached to a message, attached to a message
 
 
@@ -49,13 +51,15 @@ class LocalExtractor:
         try:
             extraction = with_furniture(self._extract(path, filename, password))
             return replace(extraction, title=extraction.title or words_of_name(filename) or None)
-        except IngestionError:
-            raise
-        except RecursionError as error:
-            raise LimitExceeded("The elements of the document are nested too deeply to be read.") from error
-        except MemoryError as error:
-            raise LimitExceeded("Reading the document takes more memory than we allow.") from error
         except Exception as error:  # parsers may raise anything on a hostile file
+            if _failed_to_read(error):
+                raise DiskFailed from error
+            if isinstance(error, IngestionError):
+                raise
+            if isinstance(error, RecursionError):
+                raise LimitExceeded("The elements of the document are nested too deeply to be read.") from error
+            if isinstance(error, MemoryError):
+                raise LimitExceeded("Reading the document takes more memory than we allow.") from error
             raise Malformed("The file is damaged, or not what it claims to be.") from error
 
     def _extract(self, path: Path, filename: str, password: str | None) -> Extraction:
@@ -91,6 +95,18 @@ class LocalExtractor:
         with tempfile.TemporaryDirectory() as folder:
             current = converted(path, Path(folder), media_type, soffice=self._soffice, seconds=self._limits.seconds)
             return replace(self._extract(current, current.name, None), media_type=media_type)
+
+
+def _failed_to_read(error: BaseException) -> bool:
+    """Whether an error, or one that led to it, says that the disk cannot be read: no file's content causes that."""
+    at: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if at is None:
+            return False
+        if isinstance(at, OSError) and at.errno == errno.EIO:
+            return True
+        at = at.__cause__ or at.__context__
+    return False
 
 
 def load_reader(media_type: MediaType) -> Callable[..., Extraction]:

@@ -28,6 +28,8 @@ _ERRORS: dict[str, type[errors.IngestionError]] = {
         errors.Encrypted,
         errors.Malformed,
         errors.LimitExceeded,
+        errors.NoRoom,
+        errors.DiskFailed,
         errors.ParserCrashed,
     )
 }

@@ -1,6 +1,7 @@
 """One parser process: sends requests and receives replies over pipes, with limits on time and memory."""
 
 import contextlib
+import errno
 import os
 import select
 import shutil
@@ -9,12 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
-from ingestion.errors import IngestionError, LimitExceeded, ParserCrashed
+from ingestion.errors import DiskFailed, IngestionError, LimitExceeded, NoRoom, ParserCrashed
 from ingestion.messages import (
     HEADER_BYTES,
     Loaded,
@@ -63,27 +64,34 @@ class _Deadline:
 
 
 class ParserProcess:
-    """One parser process with its pipes and its temporary folder, which is deleted with it."""
+    """One parser process with its pipes and its temporary folder, which is deleted with it.
+
+    The process sees a document in its own folder: it can be kept from all others (`ingestion.sandbox`).
+    """
 
     def __init__(self, command: list[str]) -> None:
-        """`command` is a module and its arguments."""
-        self._folder = tempfile.mkdtemp(prefix="footnote-parser-")
+        """`command` is a module and its arguments; the folder with the document is given as a first one."""
+        self._folder = Path(tempfile.mkdtemp(prefix="footnote-parser-"))
+        work, self._shown = self._folder / "work", self._folder / "shown"
+        work.mkdir()
+        self._shown.mkdir()
+        module, *arguments = command
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             # -P: no module is taken from the working directory
-            [sys.executable, "-P", "-m", *command],
+            [sys.executable, "-P", "-m", module, str(self._shown), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # parsers quote the document
             bufsize=0,
-            env=inherited | {"HOME": self._folder, "TMPDIR": self._folder} | _ENVIRONMENT,
+            env=inherited | {"HOME": str(work), "TMPDIR": str(work)} | _ENVIRONMENT,
             start_new_session=True,  # its own process group, killed as one
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._replies = self._process.stdin, self._process.stdout
         self._buffer = bytearray()
-        self._may_start = len(command) > 1  # LibreOffice
+        self._may_start = bool(arguments)  # LibreOffice
         self._weighed_at = 0.0
 
     def exited(self) -> bool:
@@ -105,6 +113,19 @@ class ParserProcess:
         return reply
 
     def _answer(self, request: Request) -> Extraction | Located:
+        shown = self._shown / "document"
+        try:
+            _show(request.path, shown)
+        except OSError as error:
+            if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                raise NoRoom("The folder for temporary files has no room for this document.") from None
+            raise DiskFailed from None
+        try:
+            return self._asked(replace(request, path=shown))
+        finally:
+            shown.unlink(missing_ok=True)
+
+    def _asked(self, request: Request) -> Extraction | Located:
         limits = request.limits
         try:
             self._requests.write(framed(pack_request(request)))
@@ -183,6 +204,14 @@ class ParserProcess:
         except subprocess.TimeoutExpired:  # it closed the pipe and lives on: `kill` follows
             return ParserFailed(_crashed())
         return ParserFailed(too_slow if self._process.returncode == -signal.SIGXCPU else _crashed())
+
+
+def _show(document: Path, shown: Path) -> None:
+    """Put a document where the process sees it: as a second name of the same file, or as a copy on another disk."""
+    try:
+        os.link(document, shown)
+    except OSError:
+        shutil.copyfile(document, shown)
 
 
 def _scan_deadline(scanning: Scanning, limits: ExtractionLimits) -> _Deadline:

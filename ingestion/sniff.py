@@ -14,6 +14,9 @@ from ingestion.types import MediaType
 _HEAD_BYTES = 8192
 _PDF_HEADER_BYTES = 1024  # ISO 32000-1, appendix H.3, note 13: readers accept the header this far in
 
+_PDF_MARK = re.compile(rb"%PDF-")
+_PDF_OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")  # ISO 32000-1 §7.3.10
+
 _CLAIMS = {f".{extension}": row.media_type for row in FORMATS.values() for extension in row.extensions}
 _TEXTUAL = frozenset(row.media_type for row in formats_of(Family.TEXT))
 _BY_CONTENT = frozenset({MediaType.EMAIL, MediaType.HTML})  # kinds of text that a name alone does not make
@@ -23,9 +26,8 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OUTLOOK_STREAM = "__substg1.0_"
 _ENCRYPTED_STREAM = "EncryptedPackage"  # an OOXML container inside, [MS-OFFCRYPTO] §2.3.4.4
 _BY_MIMETYPE = {str(row.media_type): row.media_type for row in formats_of(Family.ZIP)}
-_HTML_START = re.compile(
-    r"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body)[\s>/]", re.IGNORECASE | re.DOTALL
-)
+_BEFORE_HTML = re.compile(r"\s+|<!--.*?-->|<\?xml[^>]*>", re.IGNORECASE | re.DOTALL)
+_HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>/]", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
 _HEADER = re.compile(r"\s{0,9}[!-9;-~]{1,100}[ \t]?:[ \t]*\S|From ")  # RFC 5322 §2.2; or the line that mbox puts first
 _MAIL_HEADER = re.compile(
@@ -76,15 +78,15 @@ def is_archive(path: Path) -> bool:
 
 
 def _by_bytes(path: Path, head: bytes, extension: str, *, with_password: bool, with_office: bool) -> MediaType:
-    if b"%PDF-" in head[:_PDF_HEADER_BYTES]:
-        return MediaType.PDF
-    if head.startswith(_ZIP):
+    if head.startswith(_ZIP):  # before PDF: an archive may begin with a PDF that is stored as it is
         media_type = _zip(path)
         if media_type is None:
             raise _unsupported("a zip archive; upload the documents in it, or the archive where archives are taken")
         return media_type
     if head.startswith(_OLE):
         return _compound_file(path, head, extension, with_password=with_password, with_office=with_office)
+    if _is_pdf(head):
+        return MediaType.PDF
     for row in formats_of(Family.OTHER):
         if any(head.lstrip().startswith(mark.encode()) for mark in row.marks):
             return row.media_type
@@ -93,6 +95,15 @@ def _by_bytes(path: Path, head: bytes, extension: str, *, with_password: bool, w
     if not starts_text(head):
         raise _binary(head, extension)
     return _text(head, extension)
+
+
+def _is_pdf(head: bytes) -> bool:
+    """Whether a file is a PDF: one begins with its mark, or has it behind something else and then an object.
+
+    A text may mention the mark too, such as the source of a program that reads PDFs.
+    """
+    found = _PDF_MARK.search(head, 0, _PDF_HEADER_BYTES)
+    return found is not None and (found.start() == 0 or _PDF_OBJECT.search(head, found.end()) is not None)
 
 
 def _zip(path: Path) -> MediaType | None:
@@ -176,13 +187,25 @@ def _text(head: bytes, extension: str) -> MediaType:
         return MediaType.EMAIL
     if claimed is None and _is_mail(start):
         return MediaType.EMAIL
-    if claimed is not MediaType.CODE and _HTML_START.match(start):
+    if claimed is not MediaType.CODE and _is_html(start):
         return MediaType.HTML
     if claimed is MediaType.HTML and _TAG.search(start):
         return MediaType.HTML
     if claimed is None and start.startswith("#!"):
         return MediaType.CODE
     return claimed if claimed in _TEXTUAL - _BY_CONTENT else MediaType.TEXT
+
+
+def _is_html(start: str) -> bool:
+    """Whether text opens with an element of an HTML page, after white space, comments and an XML declaration.
+
+    Each piece before the element is matched once, in code: in one pattern a comment could end at any later `-->` too,
+    and the time would double with each comment.
+    """
+    at = 0
+    while piece := _BEFORE_HTML.match(start, at):
+        at = piece.end()
+    return _HTML_START.match(start, at) is not None
 
 
 def _is_mail(start: str) -> bool:

@@ -30,7 +30,7 @@ _ADDRESS = re.compile(r"https?://|www\.|\w@\w|\w\.(?:com|org|net|gov|edu|de|eu)\
 _PROGRAM = re.compile(r"^Microsoft (?:Office )?(?:Word|PowerPoint|Excel) ?- ?", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _JOINER = re.compile(r"[_+\s]+|(?<!\d)[-.]+|[-.]+(?!\d)")
-_FOLDER = re.compile(r".*[/\\]", re.DOTALL)
+_FOLDER = re.compile(r"\A.*[/\\]", re.DOTALL)
 _GENERIC = re.compile(
     "the|and|for|with|from|this|that|der|die|das|und|des|les|une|untitled|unnamed|anonymous|unknown|title|documents?"
     "|microsoft|word|powerpoint|excel|presentation|slides?|sheet|workbook|file|pages?|front|back|cover|print|preview"

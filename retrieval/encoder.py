@@ -89,8 +89,8 @@ class SentenceEncoder:
             model: A sentence-transformers folder, or an id such as `BAAI/bge-small-en-v1.5`.
             device: "auto" takes a GPU when there is one.
             dtype: Of the arithmetic. "auto" is float16 on a GPU; on a CPU it is bfloat16 where the
-                CPU multiplies it in hardware (AMX or AVX512-BF16: three times the speed, cosine to
-                float32 at least .998) and float32 where it would be emulated. "int8" is for CPUs with
+                CPU multiplies it in hardware (AMX or AVX512-BF16) and is faster with it, up to three
+                times (cosine to float32 at least .998), else float32. "int8" is for CPUs with
                 AVX512-VNNI; it moves the vectors enough (cosine to float32 .998 on average, .992 at least) to be never
                 chosen by "auto" and to be part of the revision.
             dimensions: Number of leading dimensions to keep, scaled to unit length again; None keeps

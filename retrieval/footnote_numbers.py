@@ -20,7 +20,7 @@ UNCLOSED_MARKER = re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\Z")
 MARKER_START = re.compile(r"\[[\d\s,;]{0,24}\Z")
 """A text that further characters may complete to a marker."""
 
-_BEFORE_AND_MARKER = re.compile(rf"\s*{MARKER.pattern}")
+_BEFORE_AND_MARKER = re.compile(rf"(?<!\s)\s*+{MARKER.pattern}")
 # A header is there to name the source; a 4 KB filename must not eat the budget.
 _LABEL_CHARS = 100
 
@@ -42,13 +42,21 @@ def without_markers(text: str) -> str:
 
 def header_of(number: int, chunk: Chunk) -> str:
     """The line above a source, `[2] report.pdf, pages 3-4 — Revenue`; always one line."""
+    pages, heading = _pages(chunk), _heading(chunk)
     line = f"{marker(number)} {_label(chunk.filename)}"
-    if chunk.page_start is not None:
-        last = chunk.page_end if chunk.page_end is not None else chunk.page_start
-        line += f", page {last}" if last == chunk.page_start else f", pages {chunk.page_start}-{last}"
-    if chunk.heading_path:
-        line += f" — {_label(chunk.heading_path[-1])}"
+    if pages:
+        line += f", {pages}"
+    if heading:
+        line += f" — {heading}"
     return line + "\n"
+
+
+def place_of(chunk: Chunk) -> str:
+    """Where a chunk is in its document, as a source's header says it: `pages 3-4 — Revenue`; "" where nothing says it.
+
+    In a spreadsheet the heading is the sheet.
+    """
+    return " — ".join(filter(None, (_pages(chunk), _heading(chunk))))
 
 
 def number_at(place: int) -> int:
@@ -61,6 +69,18 @@ def numbered(source: Source, place: int, *, count_tokens: Callable[[str], int]) 
     number = number_at(place)
     header = header_of(number, source.hit.chunk)
     return replace(source, number=number, header=header, tokens=count_tokens(header) + count_tokens(source.body))
+
+
+def _pages(chunk: Chunk) -> str:
+    """`page 3` or `pages 3-4`, "" where the format has none."""
+    if chunk.page_start is None:
+        return ""
+    last = chunk.page_end if chunk.page_end is not None else chunk.page_start
+    return f"page {last}" if last == chunk.page_start else f"pages {chunk.page_start}-{last}"
+
+
+def _heading(chunk: Chunk) -> str:
+    return _label(chunk.heading_path[-1]) if chunk.heading_path else ""
 
 
 def _label(name: str) -> str:

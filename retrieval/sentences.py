@@ -12,7 +12,7 @@ MOST_WORDS = 120  # longest unit that is read, kept or dropped as one: a text wi
 # Burmese, Khmer. They end a sentence with or without a space behind them, closing marks included.
 _STOP = re.compile(r"[。！？｡؟۔।॥։።፧၊။។៕]+[\"'”’」』）)\]】》〉»]*")
 _BREAK = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
-_GAP = re.compile(r"[ \t]*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*")
+_GAP = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*+")
 _ITEM = re.compile(r"(?:[-*•‣▪◦–+>]|#{1,6}|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)])(?:\s|$)|\|")
 
 # A line of flowing text broken by its page is about as wide as the column; headings and cells are

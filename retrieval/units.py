@@ -6,7 +6,7 @@ nothing without its list. A table's row holds several cells, and no answer cross
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrieval.memo import remembered
 from retrieval.sentences import unit_spans
@@ -31,9 +31,11 @@ _OPENS_LIST = re.compile(r":[*_ ]*$|:\s+(?:\(?[1aAiI][.)]|[-*•‣▪◦–+])$
 _MARKS_ONLY = re.compile(r"[\W_]*$")
 _RULE = re.compile(r"[\s|:=_.·-]*$")
 # Between two cells or two pairs of a form: a bar, a tab, a gap that no sentence has; and behind a label or a colon.
-_CELL_END = re.compile(r"\s*\|\s*|\t+|[ \u00a0]{3,}|(?<=[^\W\d_]:)\s+|(?<=\):)\s+")
+_CELL_END = re.compile(r"(?<!\s)\s*+(?:\|\s*+)++|\t+|[ \u00a0]{3,}|(?<=[^\W\d_]:)\s+|(?<=\):)\s+")
 _LABEL = re.compile(r"\s*[^\W\d_][^|\n:]{0,60}:(?:\s|$)")
 _URL = re.compile(r"\S*://\S+$")
+# The names of values in a form, which stand below them: "Cupertino | 95014", then "(Address of offices) | (Zip Code)".
+_NAMES_ABOVE = re.compile(r"(?:\([^()|\n]{3,120}\)[\s|]*)+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ def units_of(text: str) -> list[Unit]:
     A heading-like sentence (short, without digits and without a stop) takes the sentence after it. A sentence that
     ends with a colon, or consists of a list's number, takes the items of the list, each of which is also a unit of
     its own. A table's row takes the row that names its columns where that is near; a form's line has its own labels and
-    takes nothing. Lines of marks alone, and addresses alone, are no units.
+    takes nothing but the line below it if that names its values in brackets. Lines of marks alone, and addresses alone,
+    are no units.
 
     Example:
         >>> [text[u.span.start_char : u.span.end_char] for u in units_of("Our values are:\n- trust\n- speed")]
@@ -77,6 +80,12 @@ def _units(text: str) -> tuple[Unit, ...]:
         if at in taken:
             continue
         line = text[start:end]
+        if found and _names_line_above(text, spans, at):
+            above = found[-1]
+            found[-1] = replace(
+                above, span=Span(above.span.start_char, end), core=Span(above.core.start_char, end), heading=False
+            )
+            continue
         if _is_row(line):
             first = _table_start(text, spans, at)
             names = _names_columns(text, spans, at)
@@ -101,6 +110,14 @@ def _units(text: str) -> tuple[Unit, ...]:
 def _says_nothing(line: str) -> bool:
     """Whether a line consists of marks, or of an address alone."""
     return bool(_MARKS_ONLY.match(line) or _URL.match(line))
+
+
+def _names_line_above(text: str, spans: Sequence[tuple[int, int]], at: int) -> bool:
+    """Whether a line consists of names in brackets, directly below a line of their values."""
+    (start, end), (above, stop) = spans[at], spans[at - 1]
+    if "\n" not in text[stop:start] or "\n\n" in text[stop:start] or _NAMES_ABOVE.match(text[above:stop]):
+        return False
+    return bool(_NAMES_ABOVE.match(text[start:end]))
 
 
 def _is_row(line: str) -> bool:

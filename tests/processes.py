@@ -27,11 +27,14 @@ def running(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
     stdout: int | IO[bytes] | None = None,
     stderr: int | IO[bytes] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a session of its own. When the block ends, however it ends, the whole session is killed."""
-    process = subprocess.Popen(command, cwd=cwd, env=env, stdout=stdout, stderr=stderr, start_new_session=True)
+    process = subprocess.Popen(
+        command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+    )
     try:
         yield process
     finally:
@@ -43,6 +46,9 @@ def kill_session(process: subprocess.Popen[bytes]) -> int:
     with suppress(ProcessLookupError):  # it ended, and nothing of its session is left
         os.killpg(process.pid, signal.SIGKILL)
     status = process.wait(30)
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
     if process.stdout is not None:
         process.stdout.close()
     return status

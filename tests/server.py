@@ -64,6 +64,7 @@ class Server:
             stderr=log,
             cwd=self.data_dir.parent,
             start_new_session=True,
+            umask=0o022,  # that of most shells
         )
         log.close()
         self.http.close()

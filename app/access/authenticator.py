@@ -1,5 +1,6 @@
 """Authenticates requests by bearer key or session cookie, and cuts responses off when the key is revoked."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,7 +52,16 @@ class Authenticator:
         'default'
     """
 
-    def __init__(self, keys: KeyLookup, sessions: KeyLookup, *, cache: KeyCache | None = None) -> None:
+    def __init__(
+        self,
+        keys: KeyLookup,
+        sessions: KeyLookup,
+        *,
+        cache: KeyCache | None = None,
+        on_use: Callable[[Principal], None] = lambda _: None,
+    ) -> None:
+        """`on_use` is called after each lookup, at most twice a second for a key, and must not block."""
+        self._on_use = on_use
         self._keys = keys
         self._sessions = sessions
         self._cache = cache if cache is not None else KeyCache()
@@ -98,6 +108,7 @@ class Authenticator:
             if found is None:
                 raise Unauthenticated("The session is over." if by_cookie else "The API key is not valid.")
             self._cache.store(digest, found, epoch=epoch)
+            self._on_use(found)
         return found
 
 

@@ -20,7 +20,7 @@ CALLBACK_PATH = "/v1/session/oidc/callback"
 
 _LEEWAY_S = 60  # tolerated difference between the provider's clock and ours
 _METADATA_S = 600.0
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 5.0  # for the connection, and for each read
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _NOT_VERIFIED = "The provider's answer could not be verified."
 _LONGEST_NAME = 200

@@ -42,6 +42,17 @@ class AdmissionControl(Enum):
     """No limits: reads and small changes."""
 
 
+class BodyKind(Enum):
+    """The kind of body that a route reads, which decides its largest size. Routes without a key read a small one."""
+
+    JSON = "json"
+    """A JSON object."""
+    TEXTS = "texts"
+    """A JSON object with many texts."""
+    FILE = "file"
+    """A multipart form with a file, or a JSON object with a text."""
+
+
 @dataclass(frozen=True, slots=True)
 class RouteRule:
     """One row of the table.
@@ -52,6 +63,7 @@ class RouteRule:
         role: The least role that may call it.
         reach: The data it reads or changes.
         admission: The limits that its requests pass.
+        body: The kind of body that it reads.
         openai: Whether its errors also have the `error` object of OpenAI's protocol.
         secret: Whether its response holds a secret, which the server never stores.
     """
@@ -61,6 +73,7 @@ class RouteRule:
     role: Role
     reach: Reach = Reach.KEY
     admission: AdmissionControl = AdmissionControl.NONE
+    body: BodyKind = BodyKind.JSON
     openai: bool = False
     secret: bool = False
 
@@ -72,6 +85,7 @@ _GENERATION, _RETRIEVAL, _RATE_LIMITS = (
     AdmissionControl.RETRIEVAL,
     AdmissionControl.RATE_LIMITS,
 )
+_TEXTS, _FILE = BodyKind.TEXTS, BodyKind.FILE
 
 # POSTs that only read (ask, search, …) need a reader, and so do the caller's own conversations, feedback and session.
 ROUTES: tuple[RouteRule, ...] = (
@@ -89,14 +103,17 @@ ROUTES: tuple[RouteRule, ...] = (
     # Sessions
     RouteRule("POST", "/v1/session", _READER, _PUBLIC),
     RouteRule("GET DELETE", "/v1/session", _READER),
+    RouteRule("GET", "/v1/session/state", _READER, _PUBLIC),
     RouteRule("GET", "/v1/session/oidc/login", _READER, _PUBLIC),
     RouteRule("GET", "/v1/session/oidc/callback", _READER, _PUBLIC),
+    RouteRule("POST", "/v1/invitations/preview", _READER, _PUBLIC),
+    RouteRule("POST", "/v1/invitations/accept", _READER, _PUBLIC, secret=True),
     # Documents
     RouteRule("GET", "/v1/documents", _READER),
-    RouteRule("POST", "/v1/documents", _MEMBER, admission=_RATE_LIMITS),
+    RouteRule("POST", "/v1/documents", _MEMBER, admission=_RATE_LIMITS, body=_FILE),
     RouteRule("POST", "/v1/documents/delete", _MEMBER),
     RouteRule("GET", "/v1/documents/{document_id}", _READER),
-    RouteRule("PUT", "/v1/documents/{document_id}", _MEMBER, admission=_RATE_LIMITS),
+    RouteRule("PUT", "/v1/documents/{document_id}", _MEMBER, admission=_RATE_LIMITS, body=_FILE),
     RouteRule("PATCH DELETE", "/v1/documents/{document_id}", _MEMBER),
     RouteRule("POST", "/v1/documents/{document_id}/retry", _MEMBER),
     RouteRule("GET", "/v1/documents/{document_id}/versions", _READER),
@@ -105,6 +122,8 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("GET", "/v1/documents/{document_id}/pages/{number}", _READER),
     RouteRule("GET", "/v1/documents/{document_id}/chunks", _READER),
     RouteRule("GET", "/v1/documents/{document_id}/boxes", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/find", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/overview", _READER),
     RouteRule("GET", "/v1/documents/{document_id}/file", _READER),
     RouteRule("GET", "/v1/jobs", _READER),
     RouteRule("GET", "/v1/jobs/{job_id}", _READER),
@@ -122,14 +141,15 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("POST DELETE", "/v1/requests/{id}/feedback", _READER),
     RouteRule("GET POST", "/v1/conversations", _READER),
     RouteRule("GET PATCH DELETE", "/v1/conversations/{conversation_id}", _READER),
+    RouteRule("GET", "/v1/conversations/{conversation_id}/export", _READER),
     RouteRule("GET", "/v1/usage", _READER),
     # OpenAI's protocol
     RouteRule("POST", "/v1/chat/completions", _READER, admission=_GENERATION, openai=True),
-    RouteRule("POST", "/v1/embeddings", _READER, admission=_RETRIEVAL, openai=True),
+    RouteRule("POST", "/v1/embeddings", _READER, admission=_RETRIEVAL, body=_TEXTS, openai=True),
     RouteRule("GET", "/v1/models", _READER, openai=True),
     RouteRule("GET", "/v1/models/{model:path}", _READER, openai=True),
     RouteRule("GET", "/v1/files", _READER, openai=True),
-    RouteRule("POST", "/v1/files", _MEMBER, admission=_RATE_LIMITS, openai=True),
+    RouteRule("POST", "/v1/files", _MEMBER, admission=_RATE_LIMITS, body=_FILE, openai=True),
     RouteRule("GET", "/v1/files/{file_id}", _READER, openai=True),
     RouteRule("DELETE", "/v1/files/{file_id}", _MEMBER, openai=True),
     RouteRule("GET", "/v1/files/{file_id}/content", _READER, openai=True),
@@ -154,8 +174,17 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("POST", "/v1/admin/keys/{key_id}/rotate", _ADMIN, secret=True),
     RouteRule("GET POST", "/v1/admin/users", _ADMIN, _TENANT),
     RouteRule("GET PATCH DELETE", "/v1/admin/users/{user_id}", _ADMIN, _TENANT),
+    RouteRule("POST", "/v1/admin/users/{user_id}/sign-in-link", _ADMIN, _TENANT, secret=True),
+    RouteRule("GET", "/v1/admin/invitations", _ADMIN, _TENANT),
+    RouteRule("POST", "/v1/admin/invitations", _ADMIN, _TENANT, secret=True),
+    RouteRule("GET DELETE", "/v1/admin/invitations/{invitation_id}", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/audit", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/feedback", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/overview", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/overview/unanswered", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/overview/unused-documents", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/overview/expensive", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/overview/people", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/costs", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/usage/completions", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/usage/embeddings", _ADMIN, _TENANT),
@@ -183,10 +212,14 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("POST", "/v1/admin/usage/rebuild", _ADMIN, _INSTALLATION),
     RouteRule("GET", "/v1/admin/usage/reconciliation", _ADMIN, _INSTALLATION),
     RouteRule("POST", "/v1/admin/reconcile", _ADMIN, _INSTALLATION),
+    RouteRule("GET", "/v1/admin/models", _ADMIN, _INSTALLATION),
+    RouteRule("POST", "/v1/admin/models/test-server", _ADMIN, _INSTALLATION),
     RouteRule("GET POST", "/v1/admin/tenants", _ADMIN, _INSTALLATION),
     RouteRule("GET PATCH", "/v1/admin/tenants/{tenant_id}", _ADMIN, _INSTALLATION),
     RouteRule("POST", "/v1/admin/tenants/{tenant_id}/keys", _ADMIN, _INSTALLATION, secret=True),
 )
+
+_PRESENTING = frozenset({"/v1/session", "/v1/invitations/preview", "/v1/invitations/accept"})
 
 # Requests without a row reach no route. Every key may see that a GET finds nothing; the rest is an administrator's.
 _UNLISTED: tuple[RouteRule, ...] = (
@@ -209,6 +242,11 @@ def rule_for(method: str, path: str) -> RouteRule:
     by_method = _compiled()
     rows = by_method.get(_listed_method(method), by_method["*"])
     return next((rule for start, pattern, rule in rows if path.startswith(start) and pattern.match(path)), _DENIED)
+
+
+def presents_secret(path: str, method: str) -> bool:
+    """Whether a request without a key presents a secret in its body, which it may be guessing: a key or a token."""
+    return method == "POST" and is_public(path, method) and path in _PRESENTING
 
 
 def is_public(path: str, method: str = "GET") -> bool:

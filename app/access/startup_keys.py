@@ -15,8 +15,9 @@ _USER = "admin"
 def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenant_id: str, address: str) -> None:
     """Create an admin key when the tenant has no key at all, and print it once.
 
-    A configured key (`FOOTNOTE_ADMIN_KEY`) becomes the first key and is not printed. The printed link signs a browser
-    in: the part after `#` is sent to no server (RFC 3986, section 3.5), and the page removes it from the address.
+    A configured key (`FOOTNOTE_ADMIN_KEY`) becomes the first key and is not printed. The page asks before the printed
+    link signs a browser in. The part after `#` is sent to no server (RFC 3986, section 3.5), and the page removes it
+    from the address.
     """
     if keys.list(tenant_id=tenant_id):
         return

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import anyio
 
+from app.admission.address_rate import AddressRate
 from app.admission.failed_logins import FailedLogins
 from app.admission.fair_queue import FairQueue, PreparationSlot, Waiter, current_slot
 from app.admission.quotas import OverriddenQuotas, Quota
@@ -47,6 +48,7 @@ class Admission:
         quotas: OverriddenQuotas,
         rates: Rates,
         failed_logins: FailedLogins,
+        public_rate: AddressRate,
         generation_slots: FairQueue,
         preparation_slots: FairQueue,
         waiting_tokens: Callable[[], int] = lambda: 0,
@@ -56,6 +58,7 @@ class Admission:
         self.quotas = quotas
         self.rates = rates
         self.failed_logins = failed_logins
+        self.public_rate = public_rate
         self.generation_slots = generation_slots
         self.preparation_slots = preparation_slots
         self._waiting_tokens = waiting_tokens
@@ -172,6 +175,7 @@ def sized_admission(
         quotas=quotas,
         rates=rates,
         failed_logins=FailedLogins(settings.failed_logins_per_minute),
+        public_rate=AddressRate(settings.public_requests_per_minute, name="public-requests"),
         generation_slots=FairQueue(2 * settings.max_running + preparation_slots, waiting=settings.max_waiting),
         preparation_slots=FairQueue(preparation_slots, waiting=settings.max_waiting),
         waiting_tokens=waiting_tokens,

@@ -40,7 +40,7 @@ class FailedLogins:
         Raises:
             RateLimited: The limit is reached, and these credentials were not valid from there in the last hour.
         """
-        network = _network(address)
+        network = network_of(address)
         if self._failures.used(network) < self._limit:
             return
         if self._trusted.used(_pair(network, credentials)):
@@ -56,16 +56,16 @@ class FailedLogins:
 
     def failed(self, address: str) -> None:
         """Count invalid credentials from this address."""
-        self._failures.take(_network(address), limit=self._limit)
+        self._failures.take(network_of(address), limit=self._limit)
 
     def succeeded(self, address: str, credentials: str) -> None:
         """Exempt valid credentials from this address for an hour."""
         if credentials:
-            self._trusted.take(_pair(_network(address), credentials), limit=1)
+            self._trusted.take(_pair(network_of(address), credentials), limit=1)
 
     def state(self, address: str) -> RateLimitState:
         """The state of the limit for an address."""
-        used, reset_s = self._failures.state(_network(address))
+        used, reset_s = self._failures.state(network_of(address))
         return RateLimitState(
             name=self.NAME,
             unit="requests",
@@ -76,7 +76,8 @@ class FailedLogins:
         )
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
+    """The network by which an address is counted: an IPv6 address's first 64 bits, or the address itself."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -8,8 +8,8 @@ The engine's observer settles the ledger, even if the client leaves (`app.answer
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
 from app.answering.abstention import refused_before_generation, with_evidence
@@ -17,7 +17,7 @@ from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport,
 from app.answering.answer_writer import begin
 from app.answering.calls import Calls
 from app.answering.catalogue_replies import CatalogueReplies
-from app.answering.citation import page_tables
+from app.answering.citation import layouts
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.context import BuiltContext, ContextBuilder
 from app.answering.conversations import Conversations
@@ -31,6 +31,7 @@ from app.answering.preparation import Preparation
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotable
+from app.answering.quoting.selection import Selection
 from app.answering.running import RunningAnswers
 from app.answering.verification.metered_models import Verification
 from app.db.contents import ContentRepository
@@ -120,8 +121,12 @@ class Answerer:
             StoreUnavailable: Search or ledger cannot reach the database.
         """
         calls = calls or Calls(question)
-        with self._memo.of(question.principal.tenant_id), self.running.preparing(question, calls):
-            return self._prepare(question, calls, on_sources)
+        try:
+            with self._memo.of(question.principal.tenant_id), self.running.preparing(question, calls):
+                return self._prepare(question, calls, on_sources)
+        except BaseException:
+            self._closing.left(question)
+            raise
 
     async def prepare_in_thread(self, question: Question) -> Prepared:
         """`prepare` in a worker thread; a caller that is cancelled meanwhile leaves nothing running.
@@ -129,23 +134,38 @@ class Answerer:
         Raises:
             DeadlinePassed: Also while the thread still runs; its result is then discarded.
         """
-        return await self._preparation(question).whole()
+        with self._noting(question):
+            return await self._preparation(question).whole()
 
     async def sources_in_thread(self, question: Question) -> Prepared:
         """As `prepare_in_thread`, but where quotes will answer, as soon as the sources are known.
 
         `stream` waits for the rest. A model that cannot be reserved any more, or fails, ends the stream with an error.
         """
-        return await self._preparation(question).sources()
+        with self._noting(question):
+            return await self._preparation(question).sources()
+
+    @contextmanager
+    def _noting(self, question: Question) -> Iterator[None]:
+        """Record in the background that a question failed or was left, if the body of the `with` statement raises."""
+        try:
+            yield
+        except BaseException as error:
+            self._closing.failed(question, error)
+            raise
 
     def _preparation(self, question: Question) -> Preparation:
-        return Preparation(question, self.prepare, discard=self.running.release)
+        def discard(prepared: Prepared) -> None:
+            self.running.release(prepared)
+            self._closing.left_soon(prepared.question)
+
+        return Preparation(question, self.prepare, discard=discard)
 
     def _prepare(self, question: Question, calls: Calls, on_sources: Callable[[Prepared], None]) -> Prepared:
         started = time.perf_counter()
         question.require_time()
         if self._replies is not None and (reply := self._replies.reply(question)) is not None:
-            return Prepared.replied(self._rewritten(question, calls).question, reply, started=started)
+            return Prepared.replied(self._joined(question), reply, started=started)
         by_quotes = self._answered_by_quotes(question)
         if not by_quotes:
             self._generator.require_room()
@@ -198,7 +218,7 @@ class Answerer:
             return replace(prepared, cancelled=True)
         if question.dry_run or (not by_quotes and refused_before_generation(question, context, built.selection)):
             return prepared
-        prepared = replace(prepared, pages=page_tables(self._contents, context, tenant_id=question.principal.tenant_id))
+        prepared = replace(prepared, pages=layouts(self._contents, context, tenant_id=question.principal.tenant_id))
         if by_quotes:
             return prepared
         return self._begin(prepared, calls)
@@ -225,6 +245,25 @@ class Answerer:
         """What a request has cost so far, None where the ledger cannot be read now."""
         return self._closing.bill(request_id)
 
+    def selection(self, question: Question, /, *, calls: Calls) -> Selection | None:
+        """The quotes that a question about content would be answered with; nothing is generated. Blocks.
+
+        None where it gets a reply without a search, asks about a document as a whole, or finds no sources.
+
+        Raises:
+            BudgetExceeded, StoreUnavailable: A model's call was not reserved, and not made.
+            ContextLengthExceeded: The question alone is too long.
+        """
+        if self._replies is not None and self._replies.reply(question) is not None:
+            return None
+        with self._memo.of(question.principal.tenant_id), self.running.preparing(question, calls):
+            found, overview = self._found(question)
+            if overview is not None:
+                return None
+            hits, _ = with_evidence(question.text, found.hits, minimum=self._min_evidence)
+            room = self._contexts.room(question, prompted=False)
+            return self._contexts.build(question, hits, room=room, calls=calls, prompted=False).selection
+
     def search(self, question: Question) -> Found:
         """The hits that `prepare` would use, with the query embedding and the reranking on the bill."""
         return self._finder.find(question)
@@ -235,40 +274,50 @@ class Answerer:
         Leaving the iterator early, by `aclose` or cancellation, cancels the generation.
         """
         try:
-            yield SourcesFound(prepared.report, prepared.context.sources)
-            prepared = prepared if prepared.rest is None else await prepared.rest.whole()
+            async with aclosing(self._stream(prepared)) as events:
+                async for event in events:
+                    yield event
         except BaseException:
-            self.running.release(prepared)
+            self._closing.left_soon(prepared.question)
             raise
-        outcome = Outcome(prepared=prepared, model=self._generator.model)
-        unreported: tuple[TokenLogprob, ...] = ()
-        if prepared.call is None:
-            answer = outcome.ungenerated()
-            shown = answer.text
-        else:
-            writer = begin(prepared, verification=self._verification, memo=self._memo)
-            completion: Completion | None = None
-            shown = ""
+
+    async def _stream(self, prepared: Prepared) -> AsyncGenerator[SourcesFound | TextDelta | Answer, None]:
+        with self._noting(prepared.question):
             try:
-                async for event in prepared.call.stream:
-                    if isinstance(event, Delta):
-                        unreported += event.logprobs
-                        if shown := await writer.write(event.text):
-                            yield TextDelta(shown, unreported)
-                            unreported = ()
-                    else:
-                        completion = event
-                        shown = await writer.finish()
-            finally:
+                yield SourcesFound(prepared.report, prepared.context.sources)
+                prepared = prepared if prepared.rest is None else await prepared.rest.whole()
+            except BaseException:
                 self.running.release(prepared)
-            assert completion is not None, "a stream ends with its completion"
-            if self._quote_unverified:
-                shown = writer.quote(prepared, completion, pending=shown)
-            answer = replace(outcome, completion=completion, verify_tokens=writer.verify_tokens).generated(
-                writer.footnotes
-            )
-            shown += answer.text[len(writer.footnotes.answer) :]  # the note behind a refusal
-        answer = await self._closing.ended(prepared.question, answer)
+                raise
+            outcome = Outcome(prepared=prepared, model=self._generator.model)
+            unreported: tuple[TokenLogprob, ...] = ()
+            if prepared.call is None:
+                answer = outcome.ungenerated()
+                shown = answer.text
+            else:
+                writer = begin(prepared, verification=self._verification, memo=self._memo)
+                completion: Completion | None = None
+                shown = ""
+                try:
+                    async for event in prepared.call.stream:
+                        if isinstance(event, Delta):
+                            unreported += event.logprobs
+                            if shown := await writer.write(event.text):
+                                yield TextDelta(shown, unreported)
+                                unreported = ()
+                        else:
+                            completion = event
+                            shown = await writer.finish()
+                finally:
+                    self.running.release(prepared)
+                assert completion is not None, "a stream ends with its completion"
+                if self._quote_unverified:
+                    shown = writer.quote(prepared, completion, pending=shown)
+                answer = replace(outcome, completion=completion, verify_tokens=writer.verify_tokens).generated(
+                    writer.footnotes
+                )
+                shown += answer.text[len(writer.footnotes.answer) :]  # the note behind a refusal
+            answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)
         if shown or unreported:
             yield TextDelta(shown, unreported)
@@ -311,12 +360,17 @@ class Answerer:
             begun.close()
         return begun
 
+    def _joined(self, question: Question) -> Question:
+        """The question with its conversation's history."""
+        if question.conversation_id is None:
+            return question
+        if self._conversations is None:
+            raise NotFound("There is no such conversation.")
+        return self._conversations.joined(question)
+
     def _rewritten(self, question: Question, calls: Calls) -> Rewritten:
         """The question with its conversation's history, rewritten to stand alone."""
-        if question.conversation_id is not None:
-            if self._conversations is None:
-                raise NotFound("There is no such conversation.")
-            question = self._conversations.joined(question)
+        question = self._joined(question)
         if self._rewriter is None or question.standalone is None or question.dry_run:
             return Rewritten(question)
         return self._rewriter.rewritten(question, calls=calls)

@@ -1,16 +1,53 @@
 """A footnote of an answer: its marker, and the exact passage of a document that it opens."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.answering.verification.support import THRESHOLD
 from app.db.contents import ContentRepository
-from ingestion.types import Page
+from app.errors import NotFound
+from ingestion.types import Block, BlockKind, Page
 from retrieval.types import Chunk, Context, Source, Span
 
-Pages = Mapping[tuple[str, int], Sequence[Page]]
-"""Page tables by (document id, version), needed where a chunk crosses a page boundary."""
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The pages of a document version, and for a version without pages where its sections begin, with their headings.
+
+    `headings` is in order; an empty name is text under no heading.
+    """
+
+    pages: tuple[Page, ...] = ()
+    starts: tuple[int, ...] = ()
+    headings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, pages: Sequence[Page], blocks: Sequence[Block]) -> "Layout":
+        """The layout for the structure of a canonical text."""
+        starts: list[int] = []
+        headings: list[str] = []
+        for at, block in enumerate(blocks):
+            path = block.heading_path
+            if block.kind is BlockKind.HEADING:
+                below = blocks[at + 1].heading_path if at + 1 < len(blocks) else ()
+                path = below if len(below) > len(path) and below[: len(path)] == path else path
+            name = path[-1] if path else ""
+            if not headings or headings[-1] != name:
+                starts.append(block.start_char)
+                headings.append(name)
+        return cls(tuple(pages), tuple(starts), tuple(headings))
+
+    def heading_at(self, offset: int) -> str | None:
+        """The innermost heading above the character at `offset`; None where there is none, or it is not known."""
+        at = bisect_right(self.starts, offset) - 1
+        return (self.headings[at] or None) if at >= 0 else None
+
+
+Pages = Mapping[tuple[str, int], Layout]
+"""Layouts by (document id, version), needed where a chunk crosses a page boundary and where a format has no pages."""
 
 CONFIRMED = 0.92
 """Least probability that the question is answered with which a supported sentence counts as verified."""
@@ -26,7 +63,8 @@ class Citation:
     `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
     the document version's canonical text, and `cited_text` is exactly that slice. It is `verified`
     where `support`, in [0, 1], reaches its threshold, and so does `answers`, the probability in [0, 1] that the
-    question is answered; None where nothing estimates that.
+    is answered; None where nothing estimates that. `section` is the innermost heading above the passage;
+    None where there is none, or an answer is from before it was recorded.
     """
 
     index: int
@@ -45,6 +83,7 @@ class Citation:
     support: float
     origin: Origin
     answers: float | None = None
+    section: str | None = None
 
     @classmethod
     def of(
@@ -66,8 +105,8 @@ class Citation:
             marker: Offsets in the answer.
             support: The support in [0, 1] of the passage for the sentence with the marker.
             origin: The author of the marker.
-            pages: Without the document's table a passage of a chunk that crosses pages carries the
-                chunk's whole page range.
+            pages: Without the document's layout a passage of a chunk that crosses pages carries the
+                chunk's whole page range, and its section is the chunk's.
             answers: The probability in [0, 1] that the question is answered, if it was estimated.
         """
         chunk = source.hit.chunk
@@ -89,6 +128,7 @@ class Citation:
             support=support,
             origin=origin,
             answers=answers,
+            section=_section(source, passage, pages),
         )
 
     def judged(self, answers: float | None) -> "Citation":
@@ -102,25 +142,40 @@ def _verified(support: float, answers: float | None) -> bool:
 
 
 def _page_range(chunk: Chunk, passage: Span, pages: Pages) -> tuple[int | None, int | None]:
-    table = pages.get((chunk.document_id, chunk.version))
-    if chunk.page_start == chunk.page_end or not table:
+    layout = pages.get((chunk.document_id, chunk.version))
+    if chunk.page_start == chunk.page_end or layout is None:
         return chunk.page_start, chunk.page_end
-    numbers = [page.number for page in table if _overlap(page, passage)]
+    numbers = [page.number for page in layout.pages if _overlap(page, passage)]
     return (numbers[0], numbers[-1]) if numbers else (chunk.page_start, chunk.page_end)
+
+
+def _section(source: Source, passage: Span, pages: Pages) -> str | None:
+    """The heading above a passage: by the layout, as a chunk may join several small sections, else the chunk's own."""
+    chunk = source.chunk_at(passage)
+    layout = pages.get((chunk.document_id, chunk.version))
+    if layout is not None and layout.starts:
+        return layout.heading_at(passage.start_char)
+    return chunk.heading_path[-1] if chunk.heading_path else None
 
 
 def _overlap(page: Page, passage: Span) -> bool:
     return page.start_char < passage.end_char and passage.start_char < page.end_char
 
 
-def page_tables(
-    contents: ContentRepository, context: Context, *, tenant_id: str
-) -> dict[tuple[str, int], tuple[Page, ...]]:
-    """Page tables of the documents with a source that crosses a page boundary."""
+def layouts(contents: ContentRepository, context: Context, *, tenant_id: str) -> dict[tuple[str, int], Layout]:
+    """Layouts of the documents with a source that crosses a page boundary, or that has no pages but sections.
+
+    A document that was deleted since it was searched has none.
+    """
     chunks = [source.hit.chunk for source in context.sources]
-    wanted = {(chunk.document_id, chunk.version) for chunk in chunks if chunk.page_start != chunk.page_end}
-    tables = {}
+    wanted = {
+        (chunk.document_id, chunk.version)
+        for chunk in chunks
+        if chunk.page_start != chunk.page_end or chunk.page_start is None
+    }
+    found = {}
     for document_id, version in wanted:
-        pages, _ = contents.structure(document_id, tenant_id=tenant_id, version=version)
-        tables[document_id, version] = pages
-    return tables
+        with suppress(NotFound):
+            pages, blocks = contents.structure(document_id, tenant_id=tenant_id, version=version)
+            found[document_id, version] = Layout.of(pages, () if pages else blocks)
+    return found

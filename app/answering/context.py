@@ -197,10 +197,6 @@ class ContextBuilder:
     ) -> Summarised:
         """The sources that fit, in the order with most of them cached; with a summariser also summaries of the rest."""
         salt = question.principal.tenant_id
-
-        def count(text: str) -> int:
-            return self._tokenizer.count(quoted(text))
-
         order: Order = _best_first
         if prompted:
             order = reading_order(
@@ -208,7 +204,7 @@ class ContextBuilder:
             )
 
         def fit(budget: int) -> Context:
-            return compress(hits, query=question.text, budget=budget, count_tokens=count, order=order)
+            return compress(hits, query=question.text, budget=budget, count_tokens=self._count, order=order)
 
         if self._summariser is None or question.dry_run or not prompted:  # nothing is generated
             return Summarised(fit(budget))
@@ -243,11 +239,10 @@ class ContextBuilder:
         again: int = 0,
         selection: Selection | None = None,
     ) -> Prompt:
-        count = self._tokenizer.count
         pointers: list[Highlight] = []
         for source, span, text in _pointed(question, selection):
             pointer = pointer_to(source.number, source.hit.chunk.document_id, span, text)
-            if (tokens := count(pointer.line)) <= again:
+            if (tokens := self._count(pointer.line)) <= again:
                 again -= tokens
                 pointers.append(pointer)
         return build_prompt(
@@ -262,12 +257,16 @@ class ContextBuilder:
                 context.sources,
                 query=question.text,
                 budget=again,
-                count_tokens=count,
+                count_tokens=self._count,
                 first=[(pointer.number, pointer.span) for pointer in pointers],
             ),
             pointers=pointers,
             wording=self._wording,
         )
+
+    def _count(self, text: str) -> int:
+        """The tokens of a document's text as the prompt shows it."""
+        return self._tokenizer.count(quoted(text))
 
 
 def _budget(room: Room, *, again: int, prompted: bool, overview: Overview | None) -> int:

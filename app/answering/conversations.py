@@ -12,8 +12,11 @@ from app.answering.overview.asking import wanted_overview
 from app.answering.prompt import Message
 from app.answering.question import Question
 from app.answering.small_talk import small_talk
+from app.db.asked_questions import AskedQuestionRepository
 from app.db.conversations import ConversationRepository
 from app.db.values import require_text
+from app.errors import StorageFull, StoreUnavailable
+from app.telemetry.logs import logger
 from app.types import KeptTurn, Turn
 from retrieval.types import Span
 
@@ -69,15 +72,27 @@ class Conversations:
     """
 
     def __init__(
-        self, repository: ConversationRepository, *, count_tokens: Callable[[str], int], history_tokens: int
+        self,
+        repository: ConversationRepository,
+        *,
+        count_tokens: Callable[[str], int],
+        history_tokens: int,
+        asked: AskedQuestionRepository | None = None,
     ) -> None:
-        """`count_tokens` counts in the language model's tokens; `history_tokens` is the most of a history."""
+        """`count_tokens` counts in the language model's tokens; `history_tokens` is the most of a history.
+
+        `asked` has the questions that are being answered; without it those that a crash interrupts are not known.
+        """
         self._repository = repository
         self._count = count_tokens
         self._history_tokens = history_tokens
+        self._asked = asked
+        self._noted: set[str] = set()  # requests that `asked` has a row of
 
     def joined(self, question: Question) -> Question:
-        """`question` with its conversation's history, rewritten to stand alone; unchanged where it is in none.
+        """`question` with its conversation's history, rewritten to stand alone.
+
+        It is unchanged where it is in no conversation, and where it is asked `alone`.
 
         Where it goes on with the subject of the last answer, the documents which that answer cites are preferred; so
         they are where it asks about a document as a whole, which may be that one.
@@ -92,6 +107,9 @@ class Conversations:
             return question
         require_text(question.text, param="question")
         self._repository.require_open(question.conversation_id, principal=question.principal)
+        self._begun(question, question.conversation_id)
+        if question.alone:
+            return question
         turns = self._repository.turns(question.conversation_id, principal=question.principal, newest=_TURNS)
         turns = tuple(turn for turn in turns if small_talk(turn.question) is None)  # a greeting explains nothing
         exchanges = [_exchange(turn) for turn in turns]
@@ -111,7 +129,10 @@ class Conversations:
         Raises:
             StoreUnavailable, StorageFull: It could not be stored.
         """
-        if question.conversation_id is None or question.dry_run or not answer.whole:
+        if question.conversation_id is None or question.dry_run:
+            return
+        if not answer.whole:
+            self.left(question)
             return
         turn = Turn(
             request_id=question.request_id,
@@ -123,6 +144,30 @@ class Conversations:
             making=AnswerRecord.of(answer).as_json(),
         )
         self._repository.append(question.conversation_id, turn)
+        self._noted.discard(question.request_id)  # its row went with the same transaction
+
+    def left(self, question: Question) -> None:
+        """No answer will be kept for `question`, and its asker knows: it failed, was stopped, or nobody waits for it.
+
+        Idempotent; a failure of the database is logged and not raised.
+        """
+        if self._asked is None or question.request_id not in self._noted:
+            return
+        self._noted.discard(question.request_id)
+        try:
+            self._asked.end(question.request_id)
+        except (StoreUnavailable, StorageFull) as error:
+            logger().warning("question.not_ended", request_id=question.request_id, error=type(error).__name__)
+
+    def _begun(self, question: Question, conversation_id: str) -> None:
+        """Note that the question is being answered. A full disk does not keep it from its answer."""
+        if self._asked is None or question.dry_run:
+            return
+        try:
+            self._asked.begin(question.request_id, conversation_id=conversation_id, question=question.as_asked)
+            self._noted.add(question.request_id)
+        except (StoreUnavailable, StorageFull) as error:
+            logger().warning("question.not_noted", request_id=question.request_id, error=type(error).__name__)
 
 
 def _exchange(turn: KeptTurn) -> Exchange:

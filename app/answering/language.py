@@ -20,6 +20,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 # A Latin word has about five letters, a word of a script without spaces about two characters.
 _WORD_OF_UNSPACED = 3
 _LETTER_WEIGHT = 2  # a letter that few languages use is better evidence than a short word that several share
+_PROSE_SHARE = 0.1  # of a passage's words that are function words, at least
 
 
 LANGUAGES = {
@@ -120,6 +121,19 @@ def language_of(text: str) -> str | None:
     if group not in LANGUAGES or _FOREIGN & set(text.casefold()):
         return None
     return group
+
+
+def language_of_prose(text: str) -> str | None:
+    """As `language_of`, for a passage of a document: None also where it is a table or a list of names.
+
+    In running text of a language in Latin script every third or fourth word is a function word. Single words of a table
+    ("Para", "dos", an "ç") say nothing about its language.
+    """
+    code = language_of(text)
+    if code not in _WORDS:
+        return code
+    words = _WORD.findall(text.casefold())
+    return code if sum(word in _WORDS[code] for word in words) >= _PROSE_SHARE * len(words) else None
 
 
 def answer_in(text: str) -> str:

@@ -10,7 +10,7 @@ Example:
 
 from collections.abc import Sequence
 
-from app.answering.language import ENGLISH, language_of
+from app.answering.language import ENGLISH, language_of, language_of_prose
 from retrieval.types import Hit
 
 _READ = 3  # the best hits whose language is recognised
@@ -69,7 +69,7 @@ def other_language(question: str, hits: Sequence[Hit]) -> str:
         hits: Best first, evidence or not; the best few must be in one recognised language.
     """
     asked = language_of(question)
-    found = {language_of(hit.chunk.text) for hit in hits[:_READ]} - {None}
+    found = {language_of_prose(hit.chunk.text) for hit in hits[:_READ]} - {None}
     if asked is None or len(found) != 1 or asked in found:
         return ""
     (language,) = found

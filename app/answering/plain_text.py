@@ -10,7 +10,7 @@ from collections import Counter
 
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})[^`\n]*")
 # Rules, lines under a heading, and the line between a table's head and its body.
-_RULE = re.compile(r"\s*(?:([-*_])(?:[ \t]*\1){2,}|={2,}|--|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+)\s*")
+_RULE = re.compile(r"\s*+(?:([-*_])(?:[ \t]*\1){2,}|={2,}|--|\|?[ \t]*+:?-+:?[ \t]*+(?:\|[ \t]*+:?-*:?[ \t]*+)+)\s*+")
 _QUOTE = re.compile(r"[ ]{0,3}>[ ]?")
 _HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+")
 _BULLET = re.compile(r"([ \t]*)[*+][ \t]+")

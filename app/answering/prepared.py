@@ -1,15 +1,14 @@
 """A question ready to be answered: its sources, its prompt, the cost of finding them, and the generating call."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from app.answering.answer import AbstentionReport, Budget, SourceReport
 from app.answering.calls import RunningCall
+from app.answering.citation import Pages
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.selection import Selection
-from ingestion.types import Page
 from retrieval.types import Context
 
 
@@ -65,7 +64,7 @@ class Prepared:
     budget: Budget
     cost: PreparationCost
     evidence: AbstentionReport = field(default_factory=AbstentionReport)
-    pages: Mapping[tuple[str, int], tuple[Page, ...]] = field(default_factory=dict)
+    pages: Pages = field(default_factory=dict)
     selection: Selection | None = None
     by_quotes: bool = False
     call: RunningCall | None = None

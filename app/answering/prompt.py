@@ -17,14 +17,17 @@ from retrieval.types import Context
 
 JSON_FORM = "Reply with one JSON document that satisfies this JSON Schema: "
 DEFAULT_WORDING = Wording()
-# An adapter is trained with one layout and wording, and works with no other: a change needs a new number.
-LAYOUT = "2"
-# A source's text is between fences and cannot contain one, so that instructions in it are quoted text.
+# An adapter is trained with one layout and wording and may do worse with another: a change needs a new number and a
+# measurement. The shipped one was trained with 2 (docs/EXPERIMENTS.md, 2026-11-24).
+LAYOUT = "3"
+# Every word of a document is between fences and cannot contain one, so that instructions in it are quoted text.
 FENCE = '"""'
 _GAPS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
-_TRAILING = re.compile(r"[ \t]+(?=\n)")
+_TRAILING = re.compile(r"(?<![ \t])[ \t]++(?=\n)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _OPENING, _CLOSING = f"{FENCE}\n", f"{FENCE}\n\n"
+_END_OF_HIGHLIGHTS = f"{FENCE}\n"
+_END_OF_POINTERS = f" {FENCE}"  # each pointer is part of one line
 SYSTEM_SUMMARY = (
     "Shorten the passage to what concerns the question, in the passage's own words. "
     "Keep names, numbers and dates. Reply with the shortened text alone. "
@@ -158,13 +161,13 @@ def build_prompt(
 
     segments = [Segment(Component.TEMPLATE, frame[0]), text(Component.SYSTEM, system)]
     for piece, message in zip(frame[1:], history, strict=False):
-        segments += [Segment(Component.TEMPLATE, piece), text(Component.HISTORY, message.content)]
+        segments += [Segment(Component.TEMPLATE, piece), text(Component.HISTORY, turn(message))]
     segments.append(Segment(Component.TEMPLATE, frame[-2]))
     if grounded:
         segments.append(replace(text(Component.TEMPLATE, f"{wording.sources}\n\n"), opens_sources=True))
         for source in context.sources:
             document = source.hit.chunk.document_id
-            segments += [text(Component.CONTEXT, source.header, document), text(Component.TEMPLATE, _OPENING)]
+            segments += [text(Component.TEMPLATE, _OPENING), text(Component.CONTEXT, quoted(source.header), document)]
             segments.append(replace(text(Component.CONTEXT, quoted(source.body), document), body=True))
             segments.append(text(Component.TEMPLATE, _CLOSING))
         reminder = wording.reminder if json_schema is None else wording.reminder_json
@@ -173,10 +176,12 @@ def build_prompt(
     segments.append(text(Component.QUESTION, question))
     if highlights:
         segments.append(text(Component.TEMPLATE, _above_highlights(wording)))
-        segments += [text(Component.CONTEXT, highlight.line, highlight.document_id) for highlight in highlights]
+        segments += [text(Component.CONTEXT, quoted(line.line), line.document_id) for line in highlights]
+        segments.append(text(Component.TEMPLATE, _END_OF_HIGHLIGHTS))
     if pointers:
         segments.append(text(Component.TEMPLATE, _before_pointers(wording, highlights)))
-        segments += [text(Component.CONTEXT, pointer.line, pointer.document_id) for pointer in pointers]
+        segments += [text(Component.CONTEXT, quoted(line.line), line.document_id) for line in pointers]
+        segments.append(text(Component.TEMPLATE, _END_OF_POINTERS))
     segments.append(Segment(Component.TEMPLATE, frame[-1]))
     return Prompt(tuple(segments))
 
@@ -190,9 +195,14 @@ def quoted(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text).replace(FENCE, "'''")
 
 
+def turn(message: Message) -> str:
+    """The text of an earlier turn; an answer may quote a document, which must not open or close a fence."""
+    return message.content.replace(FENCE, "'''") if message.role == "assistant" else message.content
+
+
 def shown(tokenizer: Tokenizer, *, header: str, body: str) -> list[int]:
     """Token ids of one source in a grounded prompt."""
-    pieces = (header, _OPENING, quoted(body), _CLOSING)
+    pieces = (_OPENING, quoted(header), quoted(body), _CLOSING)
     return [token for piece in pieces for token in tokenizer.encode(piece)]
 
 
@@ -204,7 +214,8 @@ def fence_tokens(tokenizer: Tokenizer) -> int:
 def pointing_tokens(tokenizer: Tokenizer, wording: Wording) -> int:
     """The most tokens of highlights and pointers other than their own lines."""
     before = max(tokenizer.count(_before_pointers(wording, highlights)) for highlights in (True, False))
-    return tokenizer.count(_above_highlights(wording)) + before
+    after = tokenizer.count(_END_OF_HIGHLIGHTS) + tokenizer.count(_END_OF_POINTERS)
+    return tokenizer.count(_above_highlights(wording)) + before + after
 
 
 def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, document_id: str) -> Prompt:
@@ -219,9 +230,9 @@ def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, d
             Segment(Component.TEMPLATE, frame[0]),
             text(Component.SYSTEM, SYSTEM_SUMMARY),
             Segment(Component.TEMPLATE, frame[1]),
-            text(Component.TEMPLATE, "Passage:\n\n"),
-            replace(text(Component.CONTEXT, passage), document_id=document_id, body=True),
-            text(Component.TEMPLATE, "\n\nQuestion: "),
+            text(Component.TEMPLATE, f"Passage:\n\n{_OPENING}"),
+            replace(text(Component.CONTEXT, quoted(passage)), document_id=document_id, body=True),
+            text(Component.TEMPLATE, f"\n{_CLOSING}Question: "),
             text(Component.QUESTION, question),
             # Small models answer a question at the end of the prompt instead of shortening the passage.
             text(Component.TEMPLATE, "\n\nThe passage, shortened to what concerns the question:"),
@@ -231,12 +242,13 @@ def build_summary_prompt(tokenizer: Tokenizer, *, question: str, passage: str, d
 
 
 def _above_highlights(wording: Wording) -> str:
-    return f"\n\n{wording.highlights}\n"
+    return f"\n\n{wording.highlights}\n{_OPENING}"
 
 
 def _before_pointers(wording: Wording, highlights: object) -> str:
     """A highlight's line ends; the question's does not."""
-    return f"\n{wording.pointer}" if highlights else f"\n\n{wording.pointer}"
+    gap = "\n" if highlights else "\n\n"
+    return f"{gap}{wording.pointer} {FENCE}"
 
 
 def _system(wording: Wording, *, grounded: bool, json_schema: str | None) -> str:

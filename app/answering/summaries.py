@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.answering.calls import Caller, CallNumber, Calls, completions
 from app.answering.overflow import LeftOut, left_out, source_of, with_summaries
-from app.answering.prompt import build_summary_prompt
+from app.answering.prompt import build_summary_prompt, quoted
 from app.answering.question import Question
 from app.answering.verification.verifier import Verifier
 from app.types import DocumentShare
@@ -74,7 +74,7 @@ class Summariser:
         share = min(budget // _SHARE, whole.retrieved_tokens - whole.tokens)
         if not _overflows(whole) or share < _LEAST:
             return Summarised(whole)
-        count = self._tokenizer.count
+        count = self._count
         context = fit(budget - share)
         room = self._engine.info.context_window - self._fixed_tokens(question) - _MOST
         rest = left_out(hits, context, budget=budget - share, most_tokens=room, count_tokens=count)
@@ -88,6 +88,10 @@ class Summariser:
         spent = sum(done.prompt_tokens + done.generated_tokens for done in ended if done is not None)
         fuller, chunk_ids = with_summaries(hits, context, written, budget=budget, count_tokens=count, order=order)
         return Summarised(fuller if chunk_ids else whole, chunk_ids, spent)
+
+    def _count(self, text: str) -> int:
+        """The tokens of a document's text as a prompt shows it."""
+        return self._tokenizer.count(quoted(text))
 
     def _fixed_tokens(self, question: Question) -> int:
         empty = build_summary_prompt(self._tokenizer, question=question.text, passage="", document_id="")

@@ -15,6 +15,7 @@ from app.usage.ledger.ledger import Ledger
 from retrieval.ports import ChunkingEmbedder, Embedder, Vectors
 
 InputType = Literal["document", "query"]
+_TOKEN_CHARS = 64  # characters of a token, at most, on average over a text
 _PART_TOKENS = 8192  # after each such part, abandonment and deadline are checked
 
 MAX_TOKENS = 300_000
@@ -66,9 +67,7 @@ class TextEmbedding:
         tokens = [self._tokens(texts[part], counted[part], input_type) for part in parts]
         total = sum(tokens)
         if total > MAX_TOKENS:
-            raise UnsupportedParameter(
-                f"input: {total} tokens are more than {MAX_TOKENS} in one request.", param="input"
-            )
+            raise too_many_tokens(total)
         reservation = Reservation(
             event_id=f"{self._request_id}:{CallNumber.EMBED_QUERY}",
             request_id=self._request_id,
@@ -96,6 +95,11 @@ class TextEmbedding:
         if not text.strip():
             raise UnsupportedParameter(f"input[{place}] is empty.", param=f"input.{place}")
         info = self._embedder.info
+        if len(text) > info.max_tokens * _TOKEN_CHARS:  # counting its tokens would take long
+            raise UnsupportedParameter(
+                f"input[{place}] has {len(text)} characters, and {info.model} reads {info.max_tokens} tokens at most.",
+                param=f"input.{place}",
+            )
         tokens = self._embedder.count_tokens(text)
         if tokens > info.max_tokens:
             raise UnsupportedParameter(
@@ -124,6 +128,11 @@ def _parts(counted: Sequence[int]) -> Iterator[slice]:
     yield slice(start, len(counted))
 
 
+def too_many_tokens(total: int) -> UnsupportedParameter:
+    """The error for a request with more than `MAX_TOKENS`."""
+    return UnsupportedParameter(f"input: {total} tokens are more than {MAX_TOKENS} in one request.", param="input")
+
+
 def text_of(token_ids: Sequence[int], embedder: Embedder, *, place: int) -> str:
     """The text that these token ids of the embedder encode.
 
@@ -131,16 +140,22 @@ def text_of(token_ids: Sequence[int], embedder: Embedder, *, place: int) -> str:
     are refused: their text would be another one.
 
     Raises:
-        UnsupportedParameter: The embedder gives no access to its tokenizer, or the ids are not its encoding of a text.
+        UnsupportedParameter: The embedder gives no access to its tokenizer, there are more ids than it reads, or they
+            are not its encoding of a text.
     """
     if not isinstance(embedder, ChunkingEmbedder):
         raise UnsupportedParameter("input: token ids are not supported by this embedder; send text.", param="input")
-    tokenizer, ids = embedder.tokenizer, list(token_ids)
+    info, tokenizer, ids = embedder.info, embedder.tokenizer, list(token_ids)
+    if len(ids) > info.max_tokens:
+        raise UnsupportedParameter(
+            f"input[{place}] has {len(ids)} tokens, and {info.model} reads {info.max_tokens} of them at most.",
+            param=f"input.{place}",
+        )
     known = max(ids) < tokenizer.get_vocab_size()
     text = tokenizer.decode(ids, skip_special_tokens=True) if known else ""
     if text and ids in (tokenizer.encode(text).ids, tokenizer.encode(text, add_special_tokens=False).ids):
         return str(text)
     raise UnsupportedParameter(
-        f"input[{place}] are no token ids of {embedder.info.model}, perhaps another model's; send text.",
+        f"input[{place}] are no token ids of {info.model}, perhaps another model's; send text.",
         param=f"input.{place}",
     )

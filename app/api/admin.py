@@ -1,8 +1,8 @@
 """Index generations, the vectors of one embedder each: their bodies and routes."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from pydantic import Field
 
 from app.api.dependencies import (
@@ -16,6 +16,7 @@ from app.api.dependencies import (
     ServingDep,
 )
 from app.api.query_parameters import page_of
+from app.api.schemas.bounds import LARGEST_INTEGER
 from app.api.schemas.shape import Page, ResponseBody, problems, rfc3339
 from app.db.generations import Generation, GenerationStatus
 from app.server.serving import Building
@@ -77,6 +78,8 @@ class GenerationBody(ResponseBody):
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
+GenerationId = Annotated[int, Path(ge=1, le=LARGEST_INTEGER, description="The generation's number.")]
+
 
 @router.get("/generations", summary="List index generations", responses=problems(422))
 def list_generations(
@@ -99,7 +102,7 @@ def list_generations(
     responses=problems(404, 409, 422, 503),
 )
 def confirm_generation(
-    generation_id: int,
+    generation_id: GenerationId,
     corpus: CorpusDep,
     access: AccessDep,
     principal: PrincipalDep,
@@ -120,7 +123,7 @@ def confirm_generation(
     responses=problems(404, 409, 422, 503),
 )
 def roll_back_generation(
-    generation_id: int,
+    generation_id: GenerationId,
     access: AccessDep,
     principal: PrincipalDep,
     request_id: RequestId,

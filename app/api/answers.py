@@ -24,10 +24,11 @@ from app.api.schemas.answers import (
     AskRequest,
     CitationBody,
     QuotedSpanBody,
-    SourcesBody,
     SpanBody,
 )
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ResponseBody, problems
+from app.api.schemas.sources_event import SourcesEventBody
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest
 from app.server.state import Corpus
@@ -51,7 +52,9 @@ class Cancelled(ResponseBody):
         200: {
             "description": "The answer; with `stream: true` server-sent events: `sources`, `delta` {text} …, "
             "`citation` …, `usage`, `done` {finish_reason}, or `error` with a problem document.",
-            "content": event_stream("sources", "delta", "citation", "usage", "done", "error"),
+            "content": event_stream(
+                "sources", "delta", "citation", "usage", "done", "error", bodies={"sources": SourcesEventBody}
+            ),
         },
         **problems(404, 422, 429, 503, 504),
     },
@@ -85,7 +88,7 @@ async def ask(
 
 
 @router.post("/v1/requests/{id}/cancel", summary="Cancel a running answer", responses=problems(404))
-def cancel(id: str, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # noqa: A002 - the contract's name
+def cancel(id: Id, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # noqa: A002 - the contract's name
     """Cancel an answer that is being prepared or generated; its stream ends with `done`, `finish_reason: cancelled`."""
     models.answerer.running.cancel(id, principal=principal)
     return Cancelled()
@@ -105,6 +108,7 @@ def _question(body: AskRequest, corpus: Corpus, settings: Settings, principal: P
             raw_filter=body.filter,
         ),
         conversation_id=body.conversation_id,
+        alone=body.standalone,
         top_k=body.top_k,
         mode=body.mode,
         rerank=body.rerank,
@@ -138,7 +142,7 @@ async def _events(answerer: Answerer, prepared: Prepared) -> AsyncGenerator[byte
         async for event in stream:
             match event:
                 case SourcesFound():
-                    yield sse("sources", SourcesBody.of(event.report).model_dump_json())
+                    yield sse("sources", SourcesEventBody.found(event).model_dump_json())
                 case TextDelta():
                     yield sse("delta", json.dumps({"text": event.text}, ensure_ascii=False))
                 case Answer():

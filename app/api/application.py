@@ -16,13 +16,19 @@ from app.api import (
     collections,
     contents,
     conversations,
+    document_events,
+    document_overviews,
     documents,
     feedback,
+    find,
     health,
+    invitations,
     jobs,
     keys,
     ledger_reconciliation,
     limits,
+    model_choice,
+    overview,
     prices,
     reconciliation,
     search,
@@ -40,7 +46,8 @@ from app.api.gate.idempotency import Idempotency
 from app.api.gate.request_gate import RequestGate
 from app.api.gate.security_headers import SecurityHeaders
 from app.api.openai import chat_completions, embeddings, files, models, vector_store_files, vector_stores
-from app.api.openapi import describe
+from app.api.openapi import describe, serve_document
+from app.api.root_path import RootPath
 from app.server.drain import Drain
 from app.server.process import lag_measured
 from app.server.state import State
@@ -67,7 +74,7 @@ def create_app(
     Args:
         build: Context manager that builds the state and closes it; see `app.server.bootstrap.build`.
         version: Shown in the OpenAPI document.
-        root_path: The path prefix that a reverse proxy removes from every path.
+        root_path: The path prefix below which a reverse proxy shows the application.
         drain: Graceful shutdown; without one requests are never refused or ended.
     """
     drain = drain or Drain(seconds=0)
@@ -75,6 +82,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         context = build()
+        await anyio.to_thread.run_sync(_prepare_routes, app)
         app.state.footnote = await anyio.to_thread.run_sync(context.__enter__)
         try:
             async with lag_measured(app.state.footnote.telemetry.metrics.loop_lag.observe):
@@ -89,15 +97,17 @@ def create_app(
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
         redoc_url=None,
+        redirect_slashes=False,  # Starlette redirects to the host that the request names
         static_url="/docs/static",
     )
-    # Not as a parameter: FastAPI's is deprecated, and uvicorn's adds the prefix to the path that the proxy removed.
-    app.root_path = root_path
     for module in (
         documents,
+        document_events,
         jobs,
         contents,
         boxes,
+        find,
+        document_overviews,
         collections,
         search,
         answers,
@@ -112,12 +122,15 @@ def create_app(
         tokens,
         usage,
         usage_events,
+        overview,
         prices,
         sessions,
         keys,
         users,
+        invitations,
         tenants,
         admin,
+        model_choice,
         audit,
         budgets,
         limits,
@@ -133,6 +146,20 @@ def create_app(
     app.add_middleware(Idempotency)
     app.add_middleware(RequestGate)
     app.add_middleware(DrainGate, drain=drain)
-    app.add_middleware(SecurityHeaders)  # added last, so that it is the outermost
+    app.add_middleware(SecurityHeaders)
+    # Added last, so that it is the outermost. FastAPI's and uvicorn's own root paths stay empty: each changes paths.
+    app.add_middleware(RootPath, prefix=root_path)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+    serve_document(app)
     return app
+
+
+def _prepare_routes(app: FastAPI) -> None:
+    """Makes the application ready to match addresses.
+
+    FastAPI builds the fields of included routers when they are first matched, for 0.1 s or more: the first request
+    would hold the event loop for as long.
+    """
+    no_address = {"type": "http", "method": "GET", "path": "", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches(no_address)

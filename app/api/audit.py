@@ -18,10 +18,13 @@ class AuditBody(ResponseBody):
     object: Literal["audit_event"] = Field(default="audit_event", description="Always `audit_event`.")
     at: str = Field(description="Time of the act, RFC 3339 UTC.")
     user_id: str = Field(description="The user who acted.")
+    user_name: str = Field(description="The user's display name; its id when none was set.")
     api_key_id: str = Field(description="The key that was used.")
     request_id: str | None = Field(description="The request; null for acts without one.")
     action: str = Field(description="Kind of act.", examples=["key.created"])
     target: str = Field(description="Id of the object acted on.", examples=["key_01k9"])
+    target_name: str | None = Field(description="The object's name, or that of a budget's scope; null without one.")
+    target_user_name: str | None = Field(description="The display name of a key's user; null for other objects.")
     detail: dict[str, Any] = Field(description="The changes, without secrets.")
 
     @classmethod
@@ -31,10 +34,13 @@ class AuditBody(ResponseBody):
             id=entry.audit_id,
             at=utc(entry.at),
             user_id=entry.user_id,
+            user_name=entry.user_name,
             api_key_id=entry.key_id,
             request_id=entry.request_id or None,
             action=entry.action,
             target=entry.target,
+            target_name=entry.target_name,
+            target_user_name=entry.target_user_name,
             detail=entry.detail,
         )
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from app.api.contents import Version
 from app.api.dependencies import CorpusDep, PrincipalDep, visible_document
+from app.api.schemas.bounds import LARGEST_INTEGER, Id
 from app.api.schemas.shape import ResponseBody, problems
 from app.errors import InvalidRequest, NotFound
 
@@ -51,11 +52,11 @@ router = APIRouter(tags=["documents"])
     "/v1/documents/{document_id}/boxes", summary="Find a passage on its pages", responses=problems(404, 422, 503)
 )
 def read_boxes(
-    document_id: str,
+    document_id: Id,
     corpus: CorpusDep,
     principal: PrincipalDep,
-    start: Annotated[int, Query(ge=0, description="First character, inclusive.")],
-    end: Annotated[int, Query(ge=0, description="Last character, exclusive.")],
+    start: Annotated[int, Query(ge=0, le=LARGEST_INTEGER, description="First character, inclusive.")],
+    end: Annotated[int, Query(ge=0, le=LARGEST_INTEGER, description="Last character, exclusive.")],
     version: Version = None,
 ) -> BoxesBody:
     """The boxes of characters `[start, end)` of a PDF's canonical text on its pages; none for other formats."""

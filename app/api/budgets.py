@@ -17,6 +17,7 @@ from app.api.dependencies import (
     visible_collection,
 )
 from app.api.query_parameters import page_of
+from app.api.schemas.bounds import Id
 from app.api.schemas.budgets import (
     AlertBody,
     BudgetBody,
@@ -26,8 +27,8 @@ from app.api.schemas.budgets import (
     Terms,
     WindowBody,
     amount_of,
-    require_thresholds,
     require_zone,
+    sorted_thresholds,
 )
 from app.api.schemas.shape import Page, problems
 from app.db.values import KEEP
@@ -75,7 +76,7 @@ def list_budgets(
 
 
 @router.get("/budgets/{budget_id}", summary="Read a budget", responses=problems(404))
-def read_budget(budget_id: str, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep) -> BudgetBody:
+def read_budget(budget_id: Id, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep) -> BudgetBody:
     """A budget, with its use in the current period."""
     found = usage.budgets.get(budget_id, tenant_id=principal.tenant_id)
     return BudgetBody.of(found, currency=settings.currency)
@@ -83,7 +84,7 @@ def read_budget(budget_id: str, usage: UsageDep, settings: SettingsDep, principa
 
 @router.patch("/budgets/{budget_id}", summary="Change a budget", responses=problems(404, 422))
 def patch_budget(
-    budget_id: str,
+    budget_id: Id,
     body: BudgetPatch,
     usage: UsageDep,
     settings: SettingsDep,
@@ -99,7 +100,7 @@ def patch_budget(
         budget_id,
         limit=amount_of(body.limit, unit=before.unit) if body.limit is not None else KEEP,
         enforcement=body.enforcement if body.enforcement is not None else KEEP,
-        thresholds=require_thresholds(body.thresholds) if body.thresholds is not None else KEEP,
+        thresholds=sorted_thresholds(body.thresholds) if body.thresholds is not None else KEEP,
         webhook_url=body.webhook_url if body.webhook_url is not None else KEEP,
         request_id=request_id,
     )
@@ -107,7 +108,7 @@ def patch_budget(
 
 
 @router.delete("/budgets/{budget_id}", summary="Delete a budget", responses=problems(404))
-def delete_budget(budget_id: str, usage: UsageDep, principal: PrincipalDep, request_id: RequestId) -> DeletedBudget:
+def delete_budget(budget_id: Id, usage: UsageDep, principal: PrincipalDep, request_id: RequestId) -> DeletedBudget:
     """Delete a budget, which then applies to no call. Its past use stays; recorded in the audit log."""
     usage.budgets.delete(principal, budget_id, request_id=request_id)
     return DeletedBudget(id=budget_id)
@@ -115,7 +116,7 @@ def delete_budget(budget_id: str, usage: UsageDep, principal: PrincipalDep, requ
 
 @router.get("/budgets/{budget_id}/windows", summary="List a budget's periods", responses=problems(404, 422))
 def list_windows(
-    budget_id: str, usage: UsageDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+    budget_id: Id, usage: UsageDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[WindowBody]:
     """Periods with calls that the budget applied to, newest first."""
     unit = usage.budgets.get(budget_id, tenant_id=principal.tenant_id).unit
@@ -126,7 +127,7 @@ def list_windows(
 
 @router.post("/budgets/{budget_id}/reset", summary="Reset a budget", responses=problems(404))
 def reset_budget(
-    budget_id: str, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep, request_id: RequestId
+    budget_id: Id, usage: UsageDep, settings: SettingsDep, principal: PrincipalDep, request_id: RequestId
 ) -> BudgetBody:
     """Begin a new count from zero; running calls settle in the old one. Recorded in the audit log."""
     reset = usage.budgets.reset(principal, budget_id, request_id=request_id)
@@ -137,7 +138,7 @@ def reset_budget(
 def list_alerts(
     usage: UsageDep,
     principal: PrincipalDep,
-    budget_id: Annotated[str | None, Query(description="Only alerts of this budget.")] = None,
+    budget_id: Annotated[Id | None, Query(description="Only alerts of this budget.")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[AlertBody]:
@@ -162,7 +163,7 @@ def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
         period=body.period,
         tz=require_zone(body.tz) if body.tz is not None else settings.reporting_zone,
         enforcement=body.enforcement,
-        thresholds=require_thresholds(body.thresholds),
+        thresholds=sorted_thresholds(body.thresholds),
         webhook_url=body.webhook_url,
     )
 

@@ -8,9 +8,10 @@ from pydantic import Field
 from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_collection
 from app.api.documents import checked_metadata
 from app.api.query_parameters import page_of
+from app.api.schemas.bounds import Id
 from app.api.schemas.documents import DeletedBody
 from app.api.schemas.jobs import ReindexBody
-from app.api.schemas.shape import Metadata, Page, RequestBody, ResponseBody, problems, rfc3339
+from app.api.schemas.shape import Metadata, NewMetadata, Page, RequestBody, ResponseBody, problems, rfc3339
 from app.db.values import KEEP
 from app.errors import Forbidden
 from app.types import Collection
@@ -20,14 +21,14 @@ class NewCollection(RequestBody):
     """A collection to create."""
 
     name: str = Field(min_length=1, max_length=200, description="Unique per tenant.", examples=["contracts"])
-    metadata: Metadata = Field(default_factory=dict, description="Your own fields.")
+    metadata: NewMetadata = Field(default_factory=dict, description="Your own fields.")
 
 
 class CollectionPatch(RequestBody):
     """Changes; omitted fields stay."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="A new name.")
-    metadata: Metadata | None = Field(default=None, description="Replaces the metadata.")
+    metadata: NewMetadata | None = Field(default=None, description="Replaces the metadata.")
 
 
 class CollectionBody(ResponseBody):
@@ -74,14 +75,14 @@ def list_collections(
 
 
 @router.get("/v1/collections/{collection_id}", summary="Read a collection", responses=problems(404))
-def read_collection(collection_id: str, corpus: CorpusDep, principal: PrincipalDep) -> CollectionBody:
+def read_collection(collection_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> CollectionBody:
     """Its name, metadata and size."""
     return CollectionBody.of(visible_collection(corpus, principal, collection_id))
 
 
 @router.patch("/v1/collections/{collection_id}", summary="Change a collection", responses=problems(404, 409, 422))
 def patch_collection(
-    collection_id: str, body: CollectionPatch, corpus: CorpusDep, principal: PrincipalDep
+    collection_id: Id, body: CollectionPatch, corpus: CorpusDep, principal: PrincipalDep
 ) -> CollectionBody:
     """Rename it or replace its metadata."""
     visible_collection(corpus, principal, collection_id)
@@ -101,7 +102,7 @@ def patch_collection(
     summary="Reindex a collection",
     responses=problems(404),
 )
-def reindex_collection(collection_id: str, corpus: CorpusDep, principal: PrincipalDep) -> ReindexBody:
+def reindex_collection(collection_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> ReindexBody:
     """Extract, chunk and embed every indexed document again, for example after an upgrade or a new chunk size.
 
     The current version of each document is searched until its new one is ready. Answers 202 once all are queued; see
@@ -112,7 +113,7 @@ def reindex_collection(collection_id: str, corpus: CorpusDep, principal: Princip
 
 @router.delete("/v1/collections/{collection_id}", summary="Delete a collection", responses=problems(404, 409))
 def delete_collection(
-    collection_id: str,
+    collection_id: Id,
     corpus: CorpusDep,
     principal: PrincipalDep,
     force: Annotated[

@@ -2,15 +2,27 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import Field
 
 from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_document
+from app.api.schemas.bounds import LARGEST_INTEGER, Id
 from app.api.schemas.shape import Page, ResponseBody, problems
 from app.errors import NotFound
 from app.server.state import Corpus
 from app.types import Principal
+from ingestion.types import BlockKind
+from retrieval.types import Span
+
+
+class BlockBody(ResponseBody):
+    """A block of a document: what a piece of its canonical text is."""
+
+    kind: BlockKind = Field(description="heading, paragraph, list_item, table_row, caption, code or furniture.")
+    start: int = Field(description="First character in the canonical text.")
+    end: int = Field(description="One past its last character.")
+    level: int = Field(description="Of a heading: 1 is outermost; of another block the number of headings above it.")
 
 
 class ContentBody(ResponseBody):
@@ -22,6 +34,9 @@ class ContentBody(ResponseBody):
     end: int = Field(description="Last character, exclusive.", examples=[120])
     total: int = Field(description="Number of characters of the whole text.", examples=[20123])
     text: str = Field(description="The text; offsets count Unicode code points.")
+    blocks: list[BlockBody] | None = Field(
+        description="With `structure=true`: the blocks that overlap the slice, in order; else null."
+    )
 
 
 class PageBody(ResponseBody):
@@ -52,7 +67,9 @@ class ChunkBody(ResponseBody):
 
 router = APIRouter(tags=["documents"])
 
-Version = Annotated[int | None, Query(ge=1, description="A document version; default: the live one.")]
+Version = Annotated[
+    int | None, Query(ge=1, le=LARGEST_INTEGER, description="A document version; default: the live one.")
+]
 
 
 @router.get(
@@ -64,28 +81,38 @@ Version = Annotated[int | None, Query(ge=1, description="A document version; def
             "description": "The characters `[start, end)`; offsets count Unicode code points.",
             "content": {
                 "text/plain": {"schema": {"type": "string"}},
-                "application/json": {"schema": ContentBody.model_json_schema()},
+                "application/json": {"schema": {"$ref": "#/components/schemas/ContentBody"}},
             },
         },
         **problems(404, 422),
     },
 )
 def read_content(
-    document_id: str,
+    document_id: Id,
     request: Request,
     corpus: CorpusDep,
     principal: PrincipalDep,
-    start: Annotated[int, Query(ge=0, description="First character, inclusive.")] = 0,
-    end: Annotated[int | None, Query(ge=0, description="Last character, exclusive; default: the end.")] = None,
+    start: Annotated[int, Query(ge=0, le=LARGEST_INTEGER, description="First character, inclusive.")] = 0,
+    end: Annotated[
+        int | None, Query(ge=0, le=LARGEST_INTEGER, description="Last character, exclusive; default: the end.")
+    ] = None,
     version: Version = None,
+    structure: Annotated[bool, Query(description="In JSON: also the blocks of the text, such as headings.")] = False,
 ) -> Response:
     """The text that all offsets refer to, as `text/plain`, or JSON with `Accept: application/json`."""
     live, text = _content(corpus, principal, document_id, version)
     stop = len(text) if end is None else min(end, len(text))
     piece = text[start:stop]
     if "application/json" in request.headers.get("accept", ""):
+        first = min(start, len(text))
         body = ContentBody(
-            document_id=document_id, version=live, start=min(start, len(text)), end=stop, total=len(text), text=piece
+            document_id=document_id,
+            version=live,
+            start=first,
+            end=stop,
+            total=len(text),
+            text=piece,
+            blocks=_blocks(corpus, principal, document_id, live, Span(first, stop)) if structure else None,
         )
         return Response(body.model_dump_json(), media_type="application/json")
     return PlainTextResponse(piece)
@@ -93,7 +120,11 @@ def read_content(
 
 @router.get("/v1/documents/{document_id}/pages/{number}", summary="Read a page", responses=problems(404))
 def read_page(
-    document_id: str, number: int, corpus: CorpusDep, principal: PrincipalDep, version: Version = None
+    document_id: Id,
+    number: Annotated[int, Path(ge=1, le=LARGEST_INTEGER, description="The page, slide or sheet, from 1.")],
+    corpus: CorpusDep,
+    principal: PrincipalDep,
+    version: Version = None,
 ) -> PageBody:
     """The text of a page and its range in the canonical text."""
     live, text = _content(corpus, principal, document_id, version)
@@ -113,7 +144,7 @@ def read_page(
 
 @router.get("/v1/documents/{document_id}/chunks", summary="List chunks", responses=problems(404))
 def list_chunks(
-    document_id: str, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+    document_id: Id, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[ChunkBody]:
     """The chunks of the live version, in document order."""
     visible_document(corpus, principal, document_id)
@@ -142,11 +173,11 @@ def list_chunks(
     response_class=FileResponse,
     responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
 )
-def read_file(document_id: str, corpus: CorpusDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
+def read_file(document_id: Id, corpus: CorpusDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
     """The original file, as an attachment."""
     document = visible_document(corpus, principal, document_id)
-    path = corpus.files.path(document_id, version or document.live_version or document.version)
-    if not path.is_file():
+    path = corpus.files.readable(document_id, version or document.live_version or document.version)
+    if path is None:
         raise NotFound("There is no such version.")
     return FileResponse(
         path,
@@ -154,6 +185,20 @@ def read_file(document_id: str, corpus: CorpusDep, principal: PrincipalDep, vers
         media_type=document.media_type or "application/octet-stream",
         headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
     )
+
+
+def _blocks(corpus: Corpus, principal: Principal, document_id: str, version: int, part: Span) -> list[BlockBody]:
+    _, blocks = corpus.contents.structure(document_id, tenant_id=principal.tenant_id, version=version)
+    return [
+        BlockBody(
+            kind=block.kind,
+            start=block.start_char,
+            end=block.end_char,
+            level=len(block.heading_path) + (block.kind is BlockKind.HEADING),
+        )
+        for block in blocks
+        if block.start_char < part.end_char and part.start_char < block.end_char
+    ]
 
 
 def _content(corpus: Corpus, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:

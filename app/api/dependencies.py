@@ -6,6 +6,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Query, Request
 
 from app.access.authenticator import Caller
+from app.api.schemas.bounds import Id
 from app.db.session import Database
 from app.errors import ModelsLoading, SetupError
 from app.server.serving import EmbedderSwapControl, Models, Serving
@@ -138,7 +139,7 @@ EmbedderSwapDep = Annotated[EmbedderSwapControl, Depends(embedder_swap_of)]
 RequestId = Annotated[str, Depends(request_id)]
 AnswerDeadline = Annotated[float, Depends(answer_deadline)]
 Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of items on a page.")]
-Cursor = Annotated[str | None, Query(description="`next_cursor` of the previous page.")]
+Cursor = Annotated[str | None, Query(max_length=4096, description="`next_cursor` of the previous page.")]
 
 
 def visible_collection(corpus: Corpus, principal: Principal, collection_id: str) -> Collection:
@@ -184,6 +185,6 @@ def visible_document(corpus: Corpus, principal: Principal, document_id: str) -> 
     return corpus.documents.get(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
 
 
-def document_in_path(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Document:
+def document_in_path(document_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> Document:
     """The document in a route's path; a dependency, so that a missing one is a 404 before a stream begins."""
     return visible_document(corpus, principal, document_id)

@@ -1,28 +1,25 @@
 """Routes of documents: upload, replace, list, change, delete, retry, versions and ingestion events."""
 
-import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from app.api.dependencies import (
-    AccessDep,
-    CallerDep,
     CorpusDep,
     Cursor,
     Limit,
     PrincipalDep,
     SettingsDep,
-    document_in_path,
     visible_collection,
     visible_document,
 )
+from app.api.document_events import wait_for_ingestion
+from app.api.schemas.bounds import MOST_FIELDS, MOST_METADATA, MOST_QUERY, Id
 from app.api.schemas.documents import (
     ArchiveBody,
     DeleteByFilter,
@@ -39,7 +36,7 @@ from app.api.schemas.shape import Page, problems
 from app.api.upload import MULTIPART, Upload, read_upload
 from app.documents.archives import Unpacked, UnpackingLimits, is_archive, unpack
 from app.documents.originals import Received
-from app.errors import InvalidRequest, NotFound, Unauthenticated
+from app.errors import InvalidRequest
 from app.server.state import Corpus
 from app.settings import Settings
 from app.types import Document, DocumentStatus, Principal
@@ -47,9 +44,6 @@ from retrieval.filters import parse_filter
 from retrieval.types import Metadata
 
 router = APIRouter(tags=["documents"])
-
-_FINAL = {DocumentStatus.INDEXED, DocumentStatus.FAILED, DocumentStatus.DELETING}
-_POLL_SECONDS = 0.1
 
 
 @router.post(
@@ -73,7 +67,7 @@ async def upload_document(
 
     Each file of a zip archive becomes a document, and the response lists them.
     """
-    upload = await read_upload(request, corpus, settings)
+    upload = await read_upload(request, corpus, settings, principal)
     fields = upload.fields
     try:
         collection_id = await anyio.to_thread.run_sync(_target, corpus, principal, fields.collection_id)
@@ -104,7 +98,7 @@ async def upload_document(
         return await _archive_body(corpus, result, response, wait=fields.wait)
     document, created = result
     if fields.wait:
-        document = await _wait(corpus, document, seconds=fields.wait)
+        document = await wait_for_ingestion(corpus, document, seconds=fields.wait)
     if not created:
         response.status_code = 200
     return DocumentBody.of(document, duplicate=not created)
@@ -119,14 +113,14 @@ async def upload_document(
     responses=problems(404, 413, 415, 422, 503),
 )
 async def replace_document(
-    document_id: str, request: Request, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep
+    document_id: Id, request: Request, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep
 ) -> DocumentBody:
     """Queue a new version; the old one is searched until the new one is indexed, then replaced in one step.
 
     With `on_duplicate=replace` the old versions are then deleted. The metadata stay.
     """
     await anyio.to_thread.run_sync(visible_document, corpus, principal, document_id)
-    upload = await read_upload(request, corpus, settings)
+    upload = await read_upload(request, corpus, settings, principal)
     try:
         checked_metadata(upload.fields.metadata)
     except BaseException:
@@ -143,7 +137,7 @@ async def replace_document(
         )
     )
     if upload.fields.wait:
-        document = await _wait(corpus, document, seconds=upload.fields.wait)
+        document = await wait_for_ingestion(corpus, document, seconds=upload.fields.wait)
     return DocumentBody.of(document)
 
 
@@ -151,10 +145,10 @@ async def replace_document(
 def list_documents(
     corpus: CorpusDep,
     principal: PrincipalDep,
-    collection_id: Annotated[str | None, Query(description="Only in this collection.")] = None,
+    collection_id: Annotated[Id | None, Query(description="Only in this collection.")] = None,
     status: Annotated[DocumentStatus | None, Query(description="Only with this status.")] = None,
     q: Annotated[str | None, Query(max_length=500, description="Only documents whose file name contains this.")] = None,
-    filter: Annotated[str | None, Query(description=f"JSON. {FILTER}")] = None,  # noqa: A002 - the contract's name
+    filter: Annotated[str | None, Query(max_length=MOST_QUERY, description=f"JSON. {FILTER}")] = None,  # noqa: A002 - the contract's name
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[DocumentBody]:
@@ -188,13 +182,13 @@ def delete_documents(body: DeleteByFilter, corpus: CorpusDep, principal: Princip
 
 
 @router.get("/v1/documents/{document_id}", summary="Read a document", responses=problems(404))
-def read_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
+def read_document(document_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
     """A document, with status, counts and metadata."""
     return DocumentBody.of(visible_document(corpus, principal, document_id))
 
 
 @router.patch("/v1/documents/{document_id}", summary="Change metadata", responses=problems(404, 422))
-def patch_document(document_id: str, body: MetadataPatch, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
+def patch_document(document_id: Id, body: MetadataPatch, corpus: CorpusDep, principal: PrincipalDep) -> DocumentBody:
     """Replace the metadata, without embedding the document again."""
     visible_document(corpus, principal, document_id)
     metadata = checked_metadata(body.metadata)
@@ -202,7 +196,7 @@ def patch_document(document_id: str, body: MetadataPatch, corpus: CorpusDep, pri
 
 
 @router.delete("/v1/documents/{document_id}", summary="Delete a document", responses=problems(404))
-def delete_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
+def delete_document(document_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
     """Delete the document, its chunks and vectors; no search finds it once this returns."""
     visible_document(corpus, principal, document_id)
     return DeletedBody.of(corpus.intake.delete(document_id, principal=principal), documents=1)
@@ -215,7 +209,7 @@ def delete_document(document_id: str, corpus: CorpusDep, principal: PrincipalDep
     responses=problems(404, 409, 422),
 )
 def retry_document(
-    document_id: str, corpus: CorpusDep, principal: PrincipalDep, body: RetryRequest | None = None
+    document_id: Id, corpus: CorpusDep, principal: PrincipalDep, body: RetryRequest | None = None
 ) -> DocumentBody:
     """Queue a failed document again; send the password for one that failed as `encrypted`."""
     visible_document(corpus, principal, document_id)
@@ -225,7 +219,7 @@ def retry_document(
 
 @router.get("/v1/documents/{document_id}/versions", summary="List versions", responses=problems(404, 422))
 def list_versions(
-    document_id: str, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
+    document_id: Id, corpus: CorpusDep, principal: PrincipalDep, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[VersionBody]:
     """Versions, newest first; indexed ones can be read by `/content?version=`."""
     document = visible_document(corpus, principal, document_id)
@@ -236,47 +230,21 @@ def list_versions(
     return Page(data=data, has_more=next_cursor is not None, next_cursor=next_cursor)
 
 
-@router.get(
-    "/v1/documents/{document_id}/events",
-    response_class=EventSourceResponse,
-    summary="Stream ingestion progress",
-    responses=problems(404),
-)
-async def document_events(
-    document: Annotated[Document, Depends(document_in_path)], corpus: CorpusDep, access: AccessDep, caller: CallerDep
-) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events: `progress` with the document when it changes, then `done`; `error` when the key ends."""
-    last = None
-    while True:
-        body = DocumentBody.of(document).model_dump_json()
-        if body != last:
-            yield ServerSentEvent(event="progress", raw_data=body)
-            last = body
-        if document.status in _FINAL:
-            yield ServerSentEvent(event="done", raw_data=json.dumps({"status": document.status}))
-            return
-        await asyncio.sleep(_POLL_SECONDS)
-        try:
-            await access.authenticator.recheck(caller)
-        except Unauthenticated as error:
-            yield ServerSentEvent(event="error", raw_data=json.dumps({"detail": str(error)}))
-            return
-        try:
-            document = await anyio.to_thread.run_sync(_again, corpus, document)
-        except NotFound:
-            yield ServerSentEvent(event="done", raw_data=json.dumps({"status": DocumentStatus.DELETING}))
-            return
-
-
 def checked_metadata(raw: object) -> Metadata:
     """Metadata whose values filters can compare: strings, numbers, booleans, null, and lists of these.
 
     Raises:
         InvalidRequest: It is not an object, or holds something else, or is too large.
     """
-    if not isinstance(raw, dict) or len(json.dumps(raw)) > 64_000:
-        raise InvalidRequest("'metadata' must be a JSON object of at most 64,000 characters.", param="metadata")
+    if not isinstance(raw, dict) or len(json.dumps(raw)) > MOST_METADATA:
+        raise InvalidRequest(
+            f"'metadata' must be a JSON object of at most {MOST_METADATA:,} characters.", param="metadata"
+        )
     for key, value in raw.items():
+        if isinstance(value, list) and len(value) > MOST_FIELDS:
+            raise InvalidRequest(
+                f"metadata field '{key[:64]}' must be a list of at most {MOST_FIELDS} values.", param="metadata"
+            )
         for item in value if isinstance(value, list) else [value]:
             if not (item is None or isinstance(item, str | int | float)):
                 raise InvalidRequest(
@@ -320,24 +288,11 @@ async def _archive_body(corpus: Corpus, unpacked: Unpacked, response: Response, 
     data = []
     for member in unpacked.accepted:
         left = deadline - time.monotonic()
-        document = await _wait(corpus, member.document, seconds=left) if wait else member.document
+        document = await wait_for_ingestion(corpus, member.document, seconds=left) if wait else member.document
         data.append(MemberBody.of(document, duplicate=not member.created, archive_path=member.name))
     if not any(member.created for member in unpacked.accepted):
         response.status_code = 200
     return ArchiveBody(data=data, skipped=[SkippedBody.of(skipped) for skipped in unpacked.skipped])
-
-
-async def _wait(corpus: Corpus, document: Document, *, seconds: float) -> Document:
-    deadline = time.monotonic() + seconds
-    while document.status not in _FINAL and time.monotonic() < deadline:
-        await asyncio.sleep(_POLL_SECONDS)
-        document = await anyio.to_thread.run_sync(_again, corpus, document)
-    return document
-
-
-def _again(corpus: Corpus, document: Document) -> Document:
-    """Read the document again."""
-    return corpus.documents.get(document.id, tenant_id=document.tenant_id)
 
 
 def _json(text: str, param: str) -> object:

@@ -1,7 +1,6 @@
 """Maps domain errors to HTTP statuses and RFC 9457 problem documents, in one table."""
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,7 +14,9 @@ from starlette.exceptions import HTTPException
 from app import errors as app_errors
 from app.access.routes import speaks_openai
 from app.answering.answer import Answer
-from app.api.schemas.unsupported import UNSUPPORTED
+from app.api.field_problems import FieldProblems, cut
+from app.api.root_path import route_path
+from app.disk import disk_refusal
 from app.telemetry.logs import logger
 from app.telemetry.stations import note_problem
 from app.usage.rollups.sums import decimal
@@ -25,6 +26,7 @@ from ingestion import errors as ingestion_errors
 from retrieval import errors as retrieval_errors
 
 PROBLEM = "application/problem+json"
+_DETAIL_CHARS, _PARAM_CHARS = 1_000, 100  # both may name what was sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class _Mapped:
 
 _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.NotFound: _Mapped(HTTPStatus.NOT_FOUND, "not-found"),
+    app_errors.InvitationNotValid: _Mapped(HTTPStatus.NOT_FOUND, "invitation-not-valid"),
     app_errors.Conflict: _Mapped(HTTPStatus.CONFLICT, "conflict"),
     app_errors.RequestRunning: _Mapped(HTTPStatus.CONFLICT, "request-running", 1),
     app_errors.AnswerNotKept: _Mapped(HTTPStatus.CONFLICT, "answer-not-kept"),
@@ -51,7 +54,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.Malformed: _Mapped(HTTPStatus.BAD_REQUEST, "malformed-request"),
     app_errors.TooLarge: _Mapped(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large"),
     app_errors.TooSlow: _Mapped(HTTPStatus.REQUEST_TIMEOUT, "request-timeout"),
-    app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage"),
+    app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage", 30),
     app_errors.StoreUnavailable: _Mapped(HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable", 2),
     app_errors.BudgetExceeded: _Mapped(HTTPStatus.TOO_MANY_REQUESTS, "budget-exceeded"),
     app_errors.RateLimited: _Mapped(HTTPStatus.TOO_MANY_REQUESTS, "rate-limited"),
@@ -98,8 +101,12 @@ def problem_of(
 ) -> tuple[HTTPStatus, dict[str, object], dict[str, str]]:
     """Status, body and headers for an error; `openid` is whether users sign in through an OpenID provider.
 
-    Unexpected errors become a 500 whose body does not show the cause, which is logged.
+    An error of the disk becomes a 507 or 503. Unexpected errors become a 500. Neither body shows the cause, which is
+    logged.
     """
+    if (refusal := disk_refusal(error)) is not None:
+        logger().error("disk.failed", request_id=request_id, error=type(error).__name__, exc_info=error)
+        error = refusal
     mapped = next((_TABLE[kind] for kind in type(error).__mro__ if kind in _TABLE), None)
     if mapped is None:
         status = HTTPStatus.INTERNAL_SERVER_ERROR
@@ -118,7 +125,7 @@ def problem_of(
     if isinstance(error, generation_errors.ConstraintInvalid):
         extra = {"param": "response_format"}
     if isinstance(error, app_errors.InvalidRequest) and error.param:
-        extra = {"param": error.param}
+        extra = {"param": cut(error.param, _PARAM_CHARS)}
     if isinstance(error, ingestion_errors.IngestionError):
         extra = {"code": error.code}
     if isinstance(error, app_errors.BudgetExceeded):
@@ -137,7 +144,8 @@ def problem_of(
         headers["Retry-After"] = str(retry_after_s)
     if mapped.status is HTTPStatus.UNAUTHORIZED:
         extra, headers["WWW-Authenticate"] = {"openid": openid}, "Bearer"
-    return mapped.status, problem(mapped.status, mapped.slug, str(error), request_id, extra=extra), headers
+    detail = cut(str(error), _DETAIL_CHARS)
+    return mapped.status, problem(mapped.status, mapped.slug, detail, request_id, extra=extra), headers
 
 
 def _budget_members(error: app_errors.BudgetExceeded) -> tuple[dict[str, object], dict[str, str]]:
@@ -153,8 +161,8 @@ def _budget_members(error: app_errors.BudgetExceeded) -> tuple[dict[str, object]
     headers: dict[str, str] = {}
     if not money:
         headers["x-ratelimit-remaining-tokens"] = str(max(0, error.limit - error.used - error.reserved))
-    if error.reset_at is not None:
-        seconds = max(1, math.ceil(error.reset_at - time.time()))
+    if error.wait_s is not None:
+        seconds = max(1, math.ceil(error.wait_s))
         headers["Retry-After"] = str(seconds)
         if not money:
             headers["x-ratelimit-reset-tokens"] = f"{seconds}s"
@@ -200,19 +208,19 @@ def install_error_handlers(app: FastAPI) -> None:
     async def on_error(request: Request, error: Exception) -> JSONResponse:
         openid = request.app.state.footnote.access.openid is not None
         status, body, headers = problem_of(error, request_id_of(request), openid=openid)
-        return problem_response(status, body, headers, path=request.url.path)
+        return problem_response(status, body, headers, path=route_path(request.scope))
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException), "registered for HTTPException"
         status = HTTPStatus(error.status_code)
         slug = _SLUGS.get(status.value, "bad-request")
         note_problem(slug)
-        detail = "There is nothing at this address." if status.value == 404 else str(error.detail)
+        detail = _nothing_at(request) if status is HTTPStatus.NOT_FOUND else str(error.detail)
         headers = dict(error.headers or {})
         if status is HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["Allow"] = ", ".join(_methods_at(request))
+            headers["Allow"] = ", ".join(_methods_at(request, route_path(request.scope)))
         body = problem(status, slug, detail, request_id_of(request))
-        return problem_response(status, body, headers, path=request.url.path)
+        return problem_response(status, body, headers, path=route_path(request.scope))
 
     async def on_validation(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError), "registered for RequestValidationError"
@@ -234,9 +242,16 @@ def request_id_of(request: Request) -> str:
     return str(request.scope.get("state", {}).get("request_id", ""))
 
 
-def _methods_at(request: Request) -> list[str]:
+def _nothing_at(request: Request) -> str:
+    """The reason for a 404 of the router; a slash too many is named, because there are no redirects."""
+    path = route_path(request.scope)
+    if path != path.rstrip("/") and _methods_at(request, path.rstrip("/")):
+        return "There is nothing at this address. Remove the slash at its end."
+    return "There is nothing at this address."
+
+
+def _methods_at(request: Request, path: str) -> list[str]:
     """All methods of the address, for `Allow` (RFC 9110, section 10.2.1); Starlette lists those of one route only."""
-    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     found = [
         route for route in iter_route_contexts(request.app.routes) if route.methods and route.path_regex.match(path)
     ]
@@ -246,29 +261,19 @@ def _methods_at(request: Request) -> list[str]:
 
 def _validation_response(request: Request, error: RequestValidationError) -> JSONResponse:
     """422 with one sentence for each invalid field; the value that was sent is never repeated."""
-    problems = [_field_problem(item) for item in error.errors()]
-    param = problems[0]["field"] if problems else None
-    broken = any(item["type"] == "json_invalid" for item in error.errors())
-    if broken:
+    found = FieldProblems.of(error.errors())
+    status, param = HTTPStatus.UNPROCESSABLE_ENTITY, found.param
+    if found.broken:
         detail, slug = "The body is not valid JSON.", "invalid-json"
     else:
-        detail, slug = "; ".join(f"{item['field']}: {item['message']}" for item in problems), "invalid-request"
-    unknown = [item for item in error.errors() if item["type"] in {"extra_forbidden", UNSUPPORTED}]
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-    if unknown and speaks_openai(request.url.path):
+        detail, slug = found.detail, "invalid-request"
+    if found.unsupported is not None and speaks_openai(route_path(request.scope)):
         # OpenAI's protocol: an unknown parameter is refused by name, never ignored.
         status, slug = HTTPStatus.BAD_REQUEST, "unsupported-parameter"
-        first = unknown[0]
-        param = ".".join(str(part) for part in (*first["loc"], first.get("ctx", {}).get("param", "")) if part != "body")
-        param = param.strip(".")
-        detail = str(first["msg"]) if first["type"] == UNSUPPORTED else f"The parameter '{param}' is not supported."
+        param, detail = found.unsupported
     note_problem(slug)
-    body = problem(status, slug, detail, request_id_of(request), extra={"param": param, "errors": problems})
-    return problem_response(status, body, {}, path=request.url.path)
-
-
-def _field_problem(item: Mapping[str, object]) -> dict[str, str]:
-    location = item["loc"]
-    assert isinstance(location, tuple), "pydantic writes tuples"
-    field = ".".join(str(part) for part in location if part not in {"body", "query", "path"})
-    return {"field": field or "body", "message": str(item["msg"])}
+    extra: dict[str, object] = {"param": param, "errors": found.errors}
+    if found.more:
+        extra["more_errors"] = found.more
+    body = problem(status, slug, detail, request_id_of(request), extra=extra)
+    return problem_response(status, body, {}, path=route_path(request.scope))

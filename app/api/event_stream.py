@@ -1,7 +1,7 @@
 """Server-sent events: streams that end with a terminal event and stop when the client disconnects."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -9,9 +9,11 @@ import anyio
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
+from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from app.api.errors import problem_of
+from app.api.schemas.shape import SCHEMA_REFERENCE
 
 Result = TypeVar("Result")
 
@@ -55,17 +57,28 @@ class EventStream(StreamingResponse):
             self._on_close()
 
 
-def event_stream(*names: str) -> dict[str, Any]:
-    """The OpenAPI description of a stream of events with these names (OpenAPI 3.2's `itemSchema`)."""
+def event_stream(*names: str, bodies: Mapping[str, type[BaseModel]] | None = None) -> dict[str, Any]:
+    """The OpenAPI description of a stream of events with these names (OpenAPI 3.2's `itemSchema`).
+
+    `bodies` are the JSON in `data` of events that have a schema. `app.api.openapi` adds the schemas to the document.
+    """
     data = {"type": "string", "description": "JSON, or `[DONE]` at the end of a stream in OpenAI's protocol."}
     properties: dict[str, Any] = {"data": data}
     if names:
         properties["event"] = {"type": "string", "enum": list(names), "description": "The kind of event."}
-    return {
-        "text/event-stream": {
-            "itemSchema": {"type": "object", "required": sorted(properties), "properties": properties}
-        }
+    item: dict[str, Any] = {"type": "object", "required": sorted(properties), "properties": properties}
+    if bodies:
+        item["allOf"] = [_with_body(name, body) for name, body in bodies.items()]
+    return {"text/event-stream": {"itemSchema": item}}
+
+
+def _with_body(event: str, body: type[BaseModel]) -> dict[str, Any]:
+    """The condition that the `data` of this event is the body as JSON (JSON Schema 2020-12, section 8.5)."""
+    content = {
+        "contentMediaType": "application/json",
+        "contentSchema": {"$ref": SCHEMA_REFERENCE.format(model=body.__name__)},
     }
+    return {"if": {"properties": {"event": {"const": event}}}, "then": {"properties": {"data": content}}}
 
 
 def sse(event: str | None, data: str) -> bytes:

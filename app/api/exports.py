@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -31,6 +31,7 @@ _FORMATS: dict[str, Format | None] = {
     "application/ndjson": "ndjson",
     "application/json": None,
 }
+_LONGEST_BUCKET_S = 62 * 86_400  # two months: the calendar month before one, whole
 _MEDIA = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 EXPORTS: dict[int | str, dict[str, Any]] = {
@@ -124,21 +125,75 @@ def exported(request: Request, ledger: Ledger, table: Table, report: Callable[[Q
     form = wanted(request)
     if form is None:
         return JSONResponse(report(query))
+    _refuse_pages(request)
+    end = closed_second(ledger, query.start, query.end)
+    start = query.start
+    if isinstance(query, ReportQuery):
+        start = _first_start(query, ledger.first_second(query.tenant_id), end)
+    pages: Iterator[Page] = _pages(report, replace(query, start=start, end=end, **_longest(query)))
+    return _file(form, table, pages, start=query.start, end=end, numbers=MONEY)
+
+
+def exported_pages(
+    request: Request,
+    table: Table,
+    page: Callable[[], Page],
+    pages: Callable[[], Iterator[Page]],
+    *,
+    start: int,
+    end: int,
+    numbers: Collection[str],
+) -> Response:
+    """`page` in JSON, or all `pages` as a file when the client wants one.
+
+    Args:
+        request: The request.
+        table: The columns of the file.
+        page: Reads the page that JSON has.
+        pages: Reads the pages of the file.
+        start: Start of the range in Unix seconds, for the file name.
+        end: End of the range in Unix seconds, for the file name.
+        numbers: Columns whose texts are numbers.
+
+    Raises:
+        InvalidRequest: A file is wanted with `page` or `limit`.
+    """
+    form = wanted(request)
+    if form is None:
+        return JSONResponse(page())
+    _refuse_pages(request)
+    return _file(form, table, pages(), start=start, end=end, numbers=numbers)
+
+
+def _refuse_pages(request: Request) -> None:
     for param in ("limit", "page"):
         if param in request.query_params:
             raise InvalidRequest("A file has the whole range; leave out limit and page.", param=param)
-    end = closed_second(ledger, query.start, query.end)
-    pages: Iterator[Page] = _pages(report, replace(query, end=end, **_longest(query)))
+
+
+def _file(
+    form: Format, table: Table, pages: Iterable[Page], *, start: int, end: int, numbers: Collection[str]
+) -> ExportStream:
+    """All pages as one file of the format `form`."""
     if form == "csv":
-        pieces = csv_text(table.columns, _cells(table, pages), numbers=MONEY)
+        pieces = csv_text(table.columns, _cells(table, pages), numbers=numbers)
     else:
         pieces = (ndjson(rows) for rows in map(table.rows, pages))
-    return ExportStream(pieces, form, subject=table.name, start=query.start, end=end)
+    return ExportStream(pieces, form, subject=table.name, start=start, end=end)
 
 
 def ndjson(rows: Iterable[object]) -> bytes:
     """One line of JSON for each row (github.com/ndjson/ndjson-spec)."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
+
+
+def _first_start(query: ReportQuery, first: int | None, end: int) -> int:
+    """The start of the range from which pages are read: the years before a tenant's first call have no rows.
+
+    A bucket or more lies between it and that call, so that no bucket with rows is cut.
+    """
+    first = end if first is None else first
+    return max(query.start, min(first - _LONGEST_BUCKET_S, end - 1))
 
 
 def closed_second(ledger: Ledger, start: int, end: int | None) -> int:
@@ -149,7 +204,7 @@ def closed_second(ledger: Ledger, start: int, end: int | None) -> int:
     Raises:
         StoreUnavailable: As `Ledger.moment`.
     """
-    second = int(time.time()) + 1
+    second = int(ledger.seconds()) + 1
     if start >= second:  # the range is in the future
         return start + 1 if end is None else end
     closed = second if end is None else min(end, second)

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from app.api.dependencies import Cursor, HistoryDep, Limit, PrincipalDep, TelemetryDep
+from app.api.schemas.bounds import Id
 from app.api.schemas.feedback import FeedbackBody, FeedbackDeletedBody, ListedFeedbackBody, NewFeedback
 from app.api.schemas.shape import Page, problems
 
@@ -21,7 +22,7 @@ router = APIRouter(tags=["feedback"])
     },
 )
 def give_feedback(
-    id: str,  # noqa: A002 - the contract's name
+    id: Id,  # noqa: A002 - the contract's name
     body: NewFeedback,
     response: Response,
     history: HistoryDep,
@@ -37,7 +38,7 @@ def give_feedback(
 
 
 @router.delete("/v1/requests/{id}/feedback", summary="Delete feedback", responses=problems(404, 503))
-def withdraw_feedback(id: str, history: HistoryDep, principal: PrincipalDep) -> FeedbackDeletedBody:  # noqa: A002
+def withdraw_feedback(id: Id, history: HistoryDep, principal: PrincipalDep) -> FeedbackDeletedBody:  # noqa: A002
     """Delete the caller's feedback on an answer, if there is any."""
     history.feedback.withdraw(id, principal=principal)
     return FeedbackDeletedBody(request_id=id)

@@ -67,6 +67,11 @@ def readyz(request: Request, corpus: CorpusDep, usage: UsageDep, serving: Servin
             "running": stats.running,
             "waiting": stats.waiting,
             "restarts": stats.restarts,
+            "cache": {
+                "bytes": stats.cached_blocks * stats.block_bytes,
+                "limit_bytes": stats.cache_bytes,
+                "given_back_bytes": stats.given_back_bytes,
+            },
         }
         checks["index"] = {
             "generation": models.index.generation,

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_document
+from app.api.schemas.bounds import Id
 from app.api.schemas.jobs import JobBody, ReindexBody
 from app.api.schemas.shape import Page, problems
 from app.errors import NotFound
@@ -18,7 +19,7 @@ def list_jobs(
     corpus: CorpusDep,
     principal: PrincipalDep,
     status: Annotated[JobStatus | None, Query(description="Only jobs with this status.")] = None,
-    document_id: Annotated[str | None, Query(description="Only jobs of this document.")] = None,
+    document_id: Annotated[Id | None, Query(description="Only jobs of this document.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Page[JobBody]:
@@ -37,7 +38,7 @@ def list_jobs(
 
 
 @router.get("/v1/jobs/{job_id}", summary="Read an ingestion job", responses=problems(404))
-def read_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
+def read_job(job_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
     """A job that ingests a document or reindexes a collection, with its status."""
     try:
         job = corpus.jobs.get(job_id, tenant_id=principal.tenant_id)
@@ -48,7 +49,7 @@ def read_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody
 
 
 @router.post("/v1/jobs/{job_id}/cancel", summary="Cancel an ingestion job", responses=problems(404, 409))
-def cancel_job(job_id: str, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
+def cancel_job(job_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> JobBody | ReindexBody:
     """Cancel a waiting or running job. Its document keeps the version that is searched.
 
     A document without an indexed version fails with the code `cancelled`, and can be retried. Tokens embedded so far

@@ -1,6 +1,5 @@
 """Routes of API keys."""
 
-import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,14 +18,16 @@ from app.api.dependencies import (
     visible_collection,
 )
 from app.api.query_parameters import page_of
+from app.api.schemas.bounds import Id
 from app.api.schemas.budgets import BudgetBody
-from app.api.schemas.keys import Expiry, KeyBody, KeyPatch, NewKey, NewKeyBody, Rotation
-from app.api.schemas.shape import Page, problems
+from app.api.schemas.keys import Expiry, KeyBody, KeyPatch, KeySpend, ListedKeyBody, NewKey, NewKeyBody, Rotation
+from app.api.schemas.shape import Page, problems, rfc3339
 from app.db.values import KEEP, Keep
 from app.errors import InvalidRequest, NotFound
 from app.server.state import Access, Corpus
 from app.types import ApiKey, Principal
 from app.usage.budgets.rows import Budget
+from app.usage.reports.reports import KeyMonth
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
@@ -59,7 +60,7 @@ def create_key(
         name=body.name,
         role=body.role,
         collections=collections,
-        expires_at=expiry_of(body),
+        expires_at=expiry_of(body, now=access.keys.now()),
         record=record,
     )
     bodies = [BudgetBody.of(budget, currency=settings.currency) for budget in budgets]
@@ -67,21 +68,25 @@ def create_key(
 
 
 @router.get("/keys", summary="List keys", responses=problems(422))
-def list_keys(access: AccessDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None) -> Page[KeyBody]:
-    """Every key of the tenant, including revoked ones; for a limited key, those within its limit."""
+def list_keys(
+    access: AccessDep, usage: UsageDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
+) -> Page[ListedKeyBody]:
+    """Every key of the tenant with its use this month, also revoked ones; for a limited key, those within its limit."""
     keys = [key for key in access.keys.list(tenant_id=principal.tenant_id) if _is_within(key, principal)]
-    return page_of(keys, key=lambda item: item.id, body=KeyBody.of, limit=limit, cursor=cursor)
+    month = usage.reports.month_by_key(tenant_id=principal.tenant_id)
+    return page_of(keys, key=lambda item: item.id, body=lambda item: _listed(item, month), limit=limit, cursor=cursor)
 
 
 @router.get("/keys/{key_id}", summary="Read a key", responses=problems(404))
-def read_key(key_id: str, access: AccessDep, principal: PrincipalDep) -> KeyBody:
-    """A key, with its role, collections and dates."""
-    return KeyBody.of(_manageable(key_id, access, principal))
+def read_key(key_id: Id, access: AccessDep, usage: UsageDep, principal: PrincipalDep) -> ListedKeyBody:
+    """A key, with its role, collections, dates and use this month."""
+    found = _manageable(key_id, access, principal)
+    return _listed(found, usage.reports.month_by_key(tenant_id=principal.tenant_id))
 
 
 @router.patch("/keys/{key_id}", summary="Change a key", responses=problems(404, 422))
 def patch_key(
-    key_id: str, body: KeyPatch, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+    key_id: Id, body: KeyPatch, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> KeyBody:
     """Change its name, role, collections or expiry; effective everywhere within one second."""
     _manageable(key_id, access, principal)
@@ -95,7 +100,7 @@ def patch_key(
         name=body.name if body.name is not None else KEEP,
         role=body.role if body.role is not None else KEEP,
         collections=collections,
-        expires_at=expiry_of(body) if given & {"expires_in", "expires_at"} else KEEP,
+        expires_at=expiry_of(body, now=access.keys.now()) if given & {"expires_in", "expires_at"} else KEEP,
         record=access.audit.recording(principal, "key.changed", request_id=request_id),
     )
     return KeyBody.of(changed)
@@ -103,7 +108,7 @@ def patch_key(
 
 @router.post("/keys/{key_id}/rotate", summary="Rotate a key", responses=problems(404, 409, 422))
 def rotate_key(
-    key_id: str, body: Rotation, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+    key_id: Id, body: Rotation, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> NewKeyBody:
     """Create a new secret, which only this response holds. The previous one stays valid for `overlap_s`, up to a week.
 
@@ -117,27 +122,38 @@ def rotate_key(
 
 
 @router.delete("/keys/{key_id}", summary="Revoke a key", responses=problems(404))
-def revoke_key(key_id: str, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
+def revoke_key(key_id: Id, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> KeyBody:
     """Revoke a key, which is then refused. Its usage history stays."""
     _manageable(key_id, access, principal)
     record = access.audit.recording(principal, "key.revoked", request_id=request_id)
     return KeyBody.of(access.keys.revoke(key_id, tenant_id=principal.tenant_id, record=record))
 
 
-def expiry_of(body: Expiry) -> float | None:
-    """The expiry of a key in Unix seconds; None: never.
+def expiry_of(body: Expiry, *, now: float) -> float | None:
+    """The expiry of a key in Unix seconds, as `now` is; None: never.
 
     Raises:
         InvalidRequest: Both fields are given, or the time has passed.
     """
     if body.expires_in is not None and body.expires_at is not None:
         raise InvalidRequest("Give one of expires_in and expires_at.", param="expires_at")
-    now = time.time()
     if body.expires_at is not None:
         if body.expires_at.timestamp() <= now:
             raise InvalidRequest("expires_at has passed; to end a key, revoke it.", param="expires_at")
         return body.expires_at.timestamp()
     return None if body.expires_in is None else now + body.expires_in
+
+
+def _listed(key: ApiKey, month: KeyMonth) -> ListedKeyBody:
+    used = month.of(key.id)
+    spend = KeySpend(
+        since=rfc3339(month.since),
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cost=month.cost(key.id),
+        currency=month.currency,
+    )
+    return ListedKeyBody.with_spend(key, spend)
 
 
 def _within(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ from pydantic import Field
 from app.admission.quotas import Override, Quota
 from app.api.dependencies import Cursor, Limit, LimitsDep, PrincipalDep, RequestId
 from app.api.query_parameters import page_of
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import Page, RequestBody, ResponseBody, problems, rfc3339
 from app.errors import NotFound
 from app.server.state import Limits
@@ -87,28 +88,28 @@ def list_limits(
 
 
 @router.get("/keys/{key_id}", summary="Read a key's limits", responses=problems(404))
-def read_key_limits(key_id: str, limits: LimitsDep, principal: PrincipalDep) -> LimitsBody:
+def read_key_limits(key_id: Id, limits: LimitsDep, principal: PrincipalDep) -> LimitsBody:
     """The limits of a key, set or default."""
     return _read(limits, "key", key_id, tenant_id=principal.tenant_id)
 
 
 @router.put("/keys/{key_id}", summary="Set a key's limits", responses=problems(404, 422))
 def put_key_limits(
-    key_id: str, body: NewLimits, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
+    key_id: Id, body: NewLimits, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
 ) -> LimitsBody:
     """Set the limits of a key, within one second. The limits of its tenant also apply."""
     return _put(limits, principal, "key", key_id, body, tenant_id=principal.tenant_id, request_id=request_id)
 
 
 @router.delete("/keys/{key_id}", summary="Reset a key's limits to the default", responses=problems(404))
-def delete_key_limits(key_id: str, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId) -> LimitsBody:
+def delete_key_limits(key_id: Id, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId) -> LimitsBody:
     """Remove the limits of a key. Returns the limits that apply now."""
     limits.quotas.delete(principal, "key", key_id, tenant_id=principal.tenant_id, request_id=request_id)
     return _read(limits, "key", key_id, tenant_id=principal.tenant_id)
 
 
 @router.get("/tenants/{tenant_id}", summary="Read a tenant's limits", responses=problems(404))
-def read_tenant_limits(tenant_id: str, limits: LimitsDep, principal: PrincipalDep) -> LimitsBody:
+def read_tenant_limits(tenant_id: Id, limits: LimitsDep, principal: PrincipalDep) -> LimitsBody:
     """The limits of all keys of a tenant together, set or default. Only the operator sees other tenants' limits."""
     if tenant_id != principal.tenant_id and not principal.is_operator:
         raise NotFound("There is no such tenant.")
@@ -117,7 +118,7 @@ def read_tenant_limits(tenant_id: str, limits: LimitsDep, principal: PrincipalDe
 
 @router.put("/tenants/{tenant_id}", summary="Set a tenant's limits", responses=problems(404, 422))
 def put_tenant_limits(
-    tenant_id: str, body: NewLimits, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
+    tenant_id: Id, body: NewLimits, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
 ) -> LimitsBody:
     """Set the limits of all keys of a tenant together, within one second. Only for the operator."""
     return _put(limits, principal, "tenant", tenant_id, body, tenant_id=tenant_id, request_id=request_id)
@@ -125,7 +126,7 @@ def put_tenant_limits(
 
 @router.delete("/tenants/{tenant_id}", summary="Reset a tenant's limits to the default", responses=problems(404))
 def delete_tenant_limits(
-    tenant_id: str, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
+    tenant_id: Id, limits: LimitsDep, principal: PrincipalDep, request_id: RequestId
 ) -> LimitsBody:
     """Remove the limits of a tenant. Returns the limits that apply now. Only for the operator."""
     limits.quotas.delete(principal, "tenant", tenant_id, tenant_id=tenant_id, request_id=request_id)

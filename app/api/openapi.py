@@ -1,14 +1,18 @@
 """The OpenAPI 3.1 document: FastAPI's description of the routes, and what all routes have in common."""
 
+import json
+from threading import Lock
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from app.access.cookie import COOKIE, CSRF_HEADER, SAFE_METHODS
 from app.access.routes import is_public
+from app.api.contents import ContentBody
 from app.api.gate.idempotency import PARAMETER
-from app.api.schemas.shape import PROBLEMS, Problem
+from app.api.schemas.shape import PROBLEMS, SCHEMA_REFERENCE, Problem
+from app.api.schemas.sources_event import SourcesEventBody
 
 _REQUEST_ID = {
     "description": "The request's id, by which the usage ledger names it.",
@@ -35,7 +39,31 @@ _SCHEMES = {
     },
 }
 
+_BODIES = (SourcesEventBody, ContentBody)
+"""The bodies of server-sent events and of responses in several forms, which FastAPI does not find."""
+
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+
+
+def serve_document(app: FastAPI) -> None:
+    """Serve `/openapi.json` from bytes that are made once, in a thread.
+
+    FastAPI's own route makes the document on the event loop, which takes half a second, and encodes it again for each
+    request.
+    """
+    app.router.routes[:] = [route for route in app.router.routes if getattr(route, "path", None) != app.openapi_url]
+    making, made = Lock(), dict[str, bytes]()
+
+    def document(request: Request) -> Response:
+        root = str(request.scope.get("root_path", ""))
+        with making:
+            if root not in made:
+                servers = {"servers": [{"url": root}]} if root else {}
+                made[root] = json.dumps(describe(app) | servers, ensure_ascii=False, separators=(",", ":")).encode()
+        return Response(made[root], media_type="application/json")
+
+    assert app.openapi_url is not None
+    app.add_api_route(app.openapi_url, document, include_in_schema=False)
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
@@ -59,6 +87,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for fastapis in ("HTTPValidationError", "ValidationError"):
             schemas.pop(fastapis, None)  # FastAPI's body of a 422; ours is a problem document
         schemas["Problem"] = Problem.model_json_schema()
+        for body in _BODIES:
+            described = body.model_json_schema(ref_template=SCHEMA_REFERENCE)
+            schemas.update({**described.pop("$defs"), body.__name__: described})
         _make_exact(document)
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
@@ -115,7 +146,7 @@ def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _failures(operation: dict[str, Any], method: str, *, public: bool) -> list[int]:
     """Statuses of failures before the route runs: authentication, limits, the body, the idempotency key."""
-    statuses = [] if public else [401, 403, 429, 503]
+    statuses = [429] if public else [401, 403, 429, 503]
     if "requestBody" in operation:
         statuses += [400, 408, 413, 422]
     if method == "POST" and not public:

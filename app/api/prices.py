@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from app.api.dependencies import AccessDep, Cursor, Limit, PrincipalDep, RequestId, SettingsDep, UsageDep
+from app.api.schemas.bounds import Id
 from app.api.schemas.prices import LATEST_S, NewPrice, NewRerating, PriceBody, ReratingBody
 from app.api.schemas.shape import Page, problems
 
@@ -30,8 +31,8 @@ def add_price(body: NewPrice, usage: UsageDep, principal: PrincipalDep, request_
 @router.get("", summary="List prices", responses=problems(422))
 def list_prices(
     usage: UsageDep,
-    model: Annotated[str | None, Query(description="Only this model.")] = None,
-    meter: Annotated[str | None, Query(description="Only this meter.")] = None,
+    model: Annotated[Id | None, Query(description="Only this model.")] = None,
+    meter: Annotated[Id | None, Query(description="Only this meter.")] = None,
     at: Annotated[
         float | None, Query(ge=0, le=LATEST_S, description="Only prices in force at this time, Unix seconds.")
     ] = None,

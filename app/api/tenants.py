@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from app.api.dependencies import AccessDep, Cursor, Limit, PrincipalDep, RequestId
 from app.api.keys import expiry_of
+from app.api.schemas.bounds import Id
 from app.api.schemas.keys import NewKeyBody
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.tenants import NewTenant, NewTenantKey, TenantBody, TenantPatch
@@ -29,14 +30,14 @@ def list_tenants(access: AccessDep, limit: Limit = 100, cursor: Cursor = None) -
 
 
 @router.get("/{tenant_id}", summary="Read a tenant", responses=problems(404))
-def read_tenant(tenant_id: str, access: AccessDep) -> TenantBody:
+def read_tenant(tenant_id: Id, access: AccessDep) -> TenantBody:
     """A tenant, with its name and whether it is disabled."""
     return TenantBody.of(access.tenants.get(tenant_id))
 
 
 @router.patch("/{tenant_id}", summary="Change a tenant", responses=problems(404, 409, 422))
 def patch_tenant(
-    tenant_id: str, body: TenantPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+    tenant_id: Id, body: TenantPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> TenantBody:
     """Rename a tenant, or disable it: all its keys and sessions are refused, its data stay."""
     changed = access.tenants.update(
@@ -50,7 +51,7 @@ def patch_tenant(
 
 @router.post("/{tenant_id}/keys", status_code=201, summary="Create a tenant's key", responses=problems(404, 422))
 def create_tenant_key(
-    tenant_id: str, body: NewTenantKey, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+    tenant_id: Id, body: NewTenantKey, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> NewKeyBody:
     """Create a key of a tenant, by default an administrator's. The secret is shown only once."""
     tenant = access.tenants.get(tenant_id)
@@ -60,7 +61,7 @@ def create_tenant_key(
         name=body.name,
         role=body.role,
         collections=None,
-        expires_at=expiry_of(body),
+        expires_at=expiry_of(body, now=access.keys.now()),
         record=access.audit.recording(principal, "tenant.key_created", request_id=request_id),
     )
     return NewKeyBody.created(key, secret)

@@ -6,13 +6,14 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.api.dependencies import ModelsDep
+from app.api.schemas.bounds import MOST_TEXT
 from app.api.schemas.shape import RequestBody, ResponseBody, problems
 
 
 class TokenCountRequest(RequestBody):
     """A text to count the tokens of."""
 
-    text: str = Field(description="The text.", examples=["How did revenue develop?"])
+    text: str = Field(max_length=MOST_TEXT, description="The text.", examples=["How did revenue develop?"])
     tokenizer: Literal["generator", "embedder"] = Field(
         default="generator", description="The tokenizer: the generator's, or the embedder's (with its special tokens)."
     )

@@ -12,6 +12,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
 from app.api.gate.idempotency import take
+from app.api.schemas.bounds import MOST_ID, MOST_METADATA
 from app.api.schemas.uploads import PROTECTED, FileFields, TextDocument, UploadFields, WebDocument
 from app.documents.originals import FileStore, Received, read_blocks
 from app.errors import InvalidRequest, UrlNotAllowed
@@ -19,9 +20,10 @@ from app.ids import new_id
 from app.outbound.web_pages import WebPages
 from app.server.state import Corpus
 from app.settings import Settings
+from app.types import Principal
 
 _FIELDS = ("collection_id", "external_id", "metadata", "on_duplicate", "wait")
-_FIELD_BYTES = 1 << 20
+_FIELD_BYTES = 256 << 10  # metadata of 64,000 characters fits in any encoding
 _FILENAME_CHARS = 1024
 _Body = TypeVar("_Body", bound=UploadFields)
 
@@ -40,7 +42,11 @@ MULTIPART: dict[str, Any] = {
                             "format": "binary",
                             "description": "The document, or a zip archive of documents.",
                         },
-                        "collection_id": {"type": "string", "description": "The collection to put it into."},
+                        "collection_id": {
+                            "type": "string",
+                            "maxLength": MOST_ID,
+                            "description": "The collection to put it into.",
+                        },
                         "external_id": {
                             "type": "string",
                             "minLength": 1,
@@ -50,6 +56,7 @@ MULTIPART: dict[str, Any] = {
                         },
                         "metadata": {
                             "type": "string",
+                            "maxLength": MOST_METADATA,
                             "description": "A JSON object with your own fields; every file of an archive gets them.",
                             "example": '{"year": 2025}',
                         },
@@ -92,7 +99,7 @@ class Upload:
     is_file: bool = True
 
 
-async def read_upload(request: Request, corpus: Corpus, settings: Settings) -> Upload:
+async def read_upload(request: Request, corpus: Corpus, settings: Settings, principal: Principal) -> Upload:
     """Store the upload under a temporary name.
 
     Raises:
@@ -100,6 +107,7 @@ async def read_upload(request: Request, corpus: Corpus, settings: Settings) -> U
         StorageFull: The disk is full.
         InvalidRequest: There is no file, or `metadata` is not a JSON object.
         UrlNotAllowed, UrlNotFetched: The page may not or could not be fetched.
+        ServerFull: Too many pages are being fetched.
         RequestValidationError: A field is invalid.
         Replay: The request has an idempotency key and ran before; do not catch it.
     """
@@ -114,7 +122,9 @@ async def read_upload(request: Request, corpus: Corpus, settings: Settings) -> U
         raise InvalidRequest("The body must be a JSON object with 'text' and 'filename', or with 'url'.")
     if "url" in body:
         page = _validated(WebDocument, body)
-        return await anyio.to_thread.run_sync(lambda: _fetch(page, corpus.web_pages, corpus.files, limit=limit))
+        return await corpus.page_threads.run(
+            lambda: _fetch(page, corpus.web_pages, corpus.files, limit=limit), party=principal.tenant_id
+        )
     document = _validated(TextDocument, body)
     data = document.text.encode("utf-8", errors="replace")
     received = await anyio.to_thread.run_sync(lambda: corpus.files.receive([data], name=new_id("in"), limit=limit))
@@ -171,6 +181,8 @@ def _form_fields(raw: Mapping[str, object], query: Mapping[str, str]) -> FileFie
     values: dict[str, object] = {key: query[key] for key in _FIELDS if key in query}
     values.update(raw)
     if "metadata" in values:
+        if len(str(values["metadata"])) > MOST_METADATA:
+            raise InvalidRequest(f"'metadata' must have at most {MOST_METADATA:,} characters.", param="metadata")
         try:
             values["metadata"] = json.loads(str(values["metadata"]))
         except (ValueError, RecursionError):

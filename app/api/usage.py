@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from app.api.dependencies import AccessDep, DatabaseDep, PrincipalDep, SettingsDep, UsageDep, request_id
 from app.api.exports import EXPORTS, exported
 from app.api.query_parameters import listed, refuse_unknown
+from app.api.schemas.bounds import Id, Listed
 from app.api.schemas.budgets import OwnBudget
 from app.api.schemas.shape import problems
 from app.api.schemas.usage import (
@@ -22,12 +23,13 @@ from app.api.schemas.usage import (
     RerankResult,
 )
 from app.usage.reports import tables as report_rows
-from app.usage.reports.documents_report import DocumentsQuery
+from app.usage.reports.documents_report import MOST, DocumentsQuery
 from app.usage.reports.reports import ReportQuery
-from app.usage.rollups.buckets import BucketWidth
+from app.usage.rollups.buckets import LATEST, LIMITS, BucketWidth
 
 router = APIRouter(tags=["usage"])
 
+_MOST_BUCKETS = max(most for _, most in LIMITS.values())
 _SINGLE = ("start_time", "end_time", "bucket_width", "tz", "limit", "page")
 
 
@@ -42,32 +44,36 @@ def own_usage(usage: UsageDep, settings: SettingsDep, principal: PrincipalDep) -
 def report_query(
     request: Request,
     principal: PrincipalDep,
-    start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
-    end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
+    start_time: Annotated[int, Query(ge=0, le=LATEST, description="Unix seconds, inclusive.")],
+    end_time: Annotated[
+        int | None, Query(ge=0, le=LATEST, description="Unix seconds, exclusive; default: now.")
+    ] = None,
     bucket_width: Annotated[
         BucketWidth, Query(description="Width of a bucket; days and months are those of `tz`.")
     ] = "1d",
-    tz: Annotated[str | None, Query(description="IANA time zone; default: the reporting zone.")] = None,
+    tz: Annotated[Id | None, Query(description="IANA time zone; default: the reporting zone.")] = None,
     group_by: Annotated[
-        list[str] | None,
+        Listed | None,
         Query(
             description="Any of `tenant_id`, `project_id`, `user_id`, `api_key_id`, `model`, `operation`, `status`; "
             "costs also by `line_item` or `document_id`. Lists may be repeated, comma-separated, or written "
             "`group_by[]`."
         ),
     ] = None,
-    project_ids: Annotated[list[str] | None, Query(description="Only these collections.")] = None,
-    user_ids: Annotated[list[str] | None, Query(description="Only these users.")] = None,
-    api_key_ids: Annotated[list[str] | None, Query(description="Only these keys.")] = None,
-    models: Annotated[list[str] | None, Query(description="Only these models.")] = None,
-    statuses: Annotated[list[str] | None, Query(description="Only calls with these statuses, or `adjustment`.")] = None,
+    project_ids: Annotated[Listed | None, Query(description="Only these collections.")] = None,
+    user_ids: Annotated[Listed | None, Query(description="Only these users.")] = None,
+    api_key_ids: Annotated[Listed | None, Query(description="Only these keys.")] = None,
+    models: Annotated[Listed | None, Query(description="Only these models.")] = None,
+    statuses: Annotated[Listed | None, Query(description="Only calls with these statuses, or `adjustment`.")] = None,
     limit: Annotated[
         int | None,
         Query(
-            description="Buckets on a page; at most 672 quarter hours, 168 hours, 31 days (180 of costs) or 36 months."
+            ge=1,
+            le=_MOST_BUCKETS,
+            description="Buckets on a page; at most 672 quarter hours, 168 hours, 31 days (180 of costs) or 36 months.",
         ),
     ] = None,
-    page: Annotated[str | None, Query(description="`next_page` of the previous page.")] = None,
+    page: Annotated[str | None, Query(max_length=4096, description="`next_page` of the previous page.")] = None,
 ) -> ReportQuery:
     """The query of a report, from its parameters.
 
@@ -166,19 +172,21 @@ def documents(
     request: Request,
     usage: UsageDep,
     principal: PrincipalDep,
-    start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
-    end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
+    start_time: Annotated[int, Query(ge=0, le=LATEST, description="Unix seconds, inclusive.")],
+    end_time: Annotated[
+        int | None, Query(ge=0, le=LATEST, description="Unix seconds, exclusive; default: now.")
+    ] = None,
     order_by: Annotated[
         Literal["cost", "num_retrieved", "num_cited", "context_tokens", "ingest_tokens"],
         Query(description="Sort key."),
     ] = "cost",
     order: Annotated[Literal["desc", "asc"], Query(description="Descending or ascending.")] = "desc",
-    document_ids: Annotated[list[str] | None, Query(description="Only these documents.")] = None,
+    document_ids: Annotated[Listed | None, Query(description="Only these documents.")] = None,
     cited: Annotated[
         bool | None, Query(description="`true`: only cited documents; `false`: only documents that no answer cites.")
     ] = None,
-    limit: Annotated[int, Query(description="Documents on a page, at most 1000.")] = 100,
-    page: Annotated[str | None, Query(description="`next_page` of the previous page.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST, description="Documents on a page, at most 1000.")] = 100,
+    page: Annotated[str | None, Query(max_length=4096, description="`next_page` of the previous page.")] = None,
 ) -> Response:
     """Every document of the tenant, used or not, and deleted documents that caused costs.
 

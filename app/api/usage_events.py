@@ -1,6 +1,5 @@
 """Routes of the raw usage ledger: settled calls and adjustments, as pages or files."""
 
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -10,6 +9,7 @@ from fastapi.responses import JSONResponse
 from app.api.dependencies import Cursor, PrincipalDep, SettingsDep, UsageDep
 from app.api.exports import EXPORTS, ExportStream, closed_second, ndjson, wanted
 from app.api.query_parameters import listed, refuse_unknown
+from app.api.schemas.bounds import Id, Listed
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.usage_events import LineBody, WholeEventBody
 from app.errors import InvalidRequest
@@ -29,13 +29,13 @@ _OPERATIONS = tuple(operation.value for operation in Operation)
 
 def line_filter(
     request: Request,
-    project_ids: Annotated[list[str] | None, Query(description="Only these collections.")] = None,
-    user_ids: Annotated[list[str] | None, Query(description="Only these users.")] = None,
-    api_key_ids: Annotated[list[str] | None, Query(description="Only these keys.")] = None,
-    models: Annotated[list[str] | None, Query(description="Only these models.")] = None,
-    statuses: Annotated[list[str] | None, Query(description="Only calls with these statuses, or `adjustment`.")] = None,
-    operations: Annotated[list[str] | None, Query(description="Only these operations, such as `chat`.")] = None,
-    request_id: Annotated[str | None, Query(description="Only this request's calls.")] = None,
+    project_ids: Annotated[Listed | None, Query(description="Only these collections.")] = None,
+    user_ids: Annotated[Listed | None, Query(description="Only these users.")] = None,
+    api_key_ids: Annotated[Listed | None, Query(description="Only these keys.")] = None,
+    models: Annotated[Listed | None, Query(description="Only these models.")] = None,
+    statuses: Annotated[Listed | None, Query(description="Only calls with these statuses, or `adjustment`.")] = None,
+    operations: Annotated[Listed | None, Query(description="Only these operations, such as `chat`.")] = None,
+    request_id: Annotated[Id | None, Query(description="Only this request's calls.")] = None,
 ) -> LineFilter:
     """The filter of ledger lines, from the query parameters.
 
@@ -69,9 +69,11 @@ def list_events(
     settings: SettingsDep,
     principal: PrincipalDep,
     only: Annotated[LineFilter, Depends(line_filter)],
-    start_time: Annotated[int, Query(description="Unix seconds, inclusive.")],
-    end_time: Annotated[int | None, Query(description="Unix seconds, exclusive; default: now.")] = None,
-    tz: Annotated[str | None, Query(description="IANA zone of local times; default: the reporting zone.")] = None,
+    start_time: Annotated[int, Query(ge=0, le=LATEST, description="Unix seconds, inclusive.")],
+    end_time: Annotated[
+        int | None, Query(ge=0, le=LATEST, description="Unix seconds, exclusive; default: now.")
+    ] = None,
+    tz: Annotated[Id | None, Query(description="IANA zone of local times; default: the reporting zone.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of lines on a page.")] = 100,
     cursor: Cursor = None,
 ) -> Response:
@@ -88,7 +90,7 @@ def list_events(
             tenant_id=principal.tenant_id,
             start=start_time * 1_000_000,
             # the default includes the second that runs: an answer is listed as soon as its client has it
-            end=(int(time.time()) + 1 if end_time is None else end_time) * 1_000_000,
+            end=(int(usage.ledger.seconds()) + 1 if end_time is None else end_time) * 1_000_000,
             only=only,
             limit=limit,
             cursor=cursor,
@@ -119,11 +121,11 @@ def list_events(
     responses=problems(404, 422),
 )
 def read_event(
-    event_id: str,
+    event_id: Id,
     usage: UsageDep,
     settings: SettingsDep,
     principal: PrincipalDep,
-    tz: Annotated[str | None, Query(description="IANA zone of local times; default: the reporting zone.")] = None,
+    tz: Annotated[Id | None, Query(description="IANA zone of local times; default: the reporting zone.")] = None,
 ) -> Response:
     """A settled call, with its documents, prices and later adjustments."""
     zone = zone_named(settings.reporting_zone if tz is None else tz)

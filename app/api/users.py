@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.api.dependencies import AccessDep, Cursor, Limit, PrincipalDep, RequestId
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.tenants import NewUser, UserBody, UserPatch
 from app.db.values import KEEP
@@ -34,14 +35,14 @@ def list_users(access: AccessDep, principal: PrincipalDep, limit: Limit = 100, c
 
 
 @router.get("/{user_id}", summary="Read a user", responses=problems(404))
-def read_user(user_id: str, access: AccessDep, principal: PrincipalDep) -> UserBody:
+def read_user(user_id: Id, access: AccessDep, principal: PrincipalDep) -> UserBody:
     """A user, with its name and whether it is disabled."""
     return UserBody.of(access.users.get(user_id, tenant_id=principal.tenant_id))
 
 
 @router.patch("/{user_id}", summary="Change a user", responses=problems(404, 409, 422))
 def patch_user(
-    user_id: str, body: UserPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+    user_id: Id, body: UserPatch, access: AccessDep, principal: PrincipalDep, request_id: RequestId
 ) -> UserBody:
     """Rename a user, or disable it: its keys and sessions are refused until it is enabled again."""
     _unlimited(principal)
@@ -58,7 +59,7 @@ def patch_user(
 
 
 @router.delete("/{user_id}", summary="Delete a user", responses=problems(404, 409))
-def remove_user(user_id: str, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
+def remove_user(user_id: Id, access: AccessDep, principal: PrincipalDep, request_id: RequestId) -> UserBody:
     """Disable a user, and end its keys and sessions for good. Its usage stays under its id."""
     _unlimited(principal)
     _not_yourself(principal, user_id)

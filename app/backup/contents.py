@@ -10,13 +10,24 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from app.backup.archive import BackupUnusable
+from app.errors import SetupError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 
-_ROWS = re.compile(r"rows/[a-z0-9_]+/\d{6,}\.jsonl")
-_ORIGINAL = re.compile(r"files/([A-Za-z0-9_-]{1,64})/([1-9]\d{0,9})")
+_ROWS = re.compile(r"rows/([a-z0-9_]+)/([0-9]{6}|[1-9][0-9]{6,17})\.jsonl")
+_ORIGINAL = re.compile(r"files/([A-Za-z0-9_-]{1,64})/(0|[1-9][0-9]{0,9})")  # version 0: a file in no vector store
+
+
+class NotRestorable(SetupError):
+    """A backup was not made, because a restore would refuse it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"No backup was written, because a restore would refuse it: {what!r}. This is a fault of Footnote. "
+            "Copy the data dir while the server is stopped, and report the fault."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +87,27 @@ class Summary:
 
 
 def rows_name(table: str, number: int) -> str:
-    """The name of the member with part `number` of a table, from 1."""
-    return f"rows/{table}/{number:06}.jsonl"
+    """The name of the member with part `number` of a table, from 1.
+
+    Raises:
+        NotRestorable: `is_rows` would not accept the name.
+    """
+    name = f"rows/{table}/{number:06}.jsonl"
+    if not is_rows(name):
+        raise NotRestorable(name)
+    return name
 
 
 def original_name(document_id: str, version: int) -> str:
-    """The name of the member with a version's original."""
-    return f"files/{document_id}/{version}"
+    """The name of the member with a version's original.
+
+    Raises:
+        NotRestorable: `original_of` would not read the same document and version from the name.
+    """
+    name = f"files/{document_id}/{version}"
+    if original_of(name) != (document_id, version):
+        raise NotRestorable(name)
+    return name
 
 
 def is_rows(name: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from app.disk import sync_folder
+from app.disk import make_folder, sync_folder
 from app.errors import SetupError
 
 _PREPARING = "restore.part"
@@ -85,21 +85,23 @@ def data_dir_lock(data_dir: Path) -> Iterator[None]:
     An interrupted swap of a restore is completed first.
 
     Raises:
-        SetupError: Another process holds the lock.
+        SetupError: Another process holds the lock, or the data dir cannot be written.
 
     Example:
         >>> with data_dir_lock(settings.data_dir):
         ...     serve()
     """
-    data_dir.mkdir(parents=True, exist_ok=True)
     lock = FileLock(data_dir / "footnote.lock")
     try:
+        make_folder(data_dir)
         lock.acquire(timeout=0)
     except Timeout:
         raise SetupError(
             "Another Footnote process is using this data dir. Stop it, point FOOTNOTE_DATA_DIR elsewhere, "
             "or talk to the running server with --url and --key."
         ) from None
+    except OSError as error:
+        raise SetupError(f"The data dir cannot be written: {error.strerror}.") from error
     try:
         finish(data_dir)
         yield

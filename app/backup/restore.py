@@ -9,18 +9,16 @@ import sqlalchemy as sa
 
 from app.backup import data_dir as placement
 from app.backup.archive import BackupUnusable, Member, read_archive
-from app.backup.contents import MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of
+from app.backup.contents import Manifest, Summary, is_rows, original_of
 from app.backup.data_dir import data_dir_lock
-from app.backup.snapshot import Report
-from app.db.migration import current_revision, knows, upgrade
+from app.backup.verification import Report, Verified, verify
+from app.db.migration import current_revision, upgrade
 from app.db.portable import RowLoader
 from app.db.session import Database
 from app.disk import is_full
 from app.documents.originals import FileStore, read_blocks
-from app.errors import Conflict, SetupError, StorageFull
+from app.errors import Conflict, StorageFull
 from app.settings import ServerSettings
-
-_SMALL = 64 << 20  # bytes; a larger manifest or summary is not one of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def restore(
         >>> restore(settings, Path("footnote.backup"), force=True).aside
         PosixPath('/data/before-restore-1763600000')
     """
-    manifest, summary, size = _verify(source, report)
+    verified = verify(source, report)
     with data_dir_lock(settings.data_dir):
         if placement.is_used(settings.data_dir) and not force:
             raise Conflict(
@@ -59,9 +57,9 @@ def restore(
             )
         folder = placement.prepare(settings.data_dir)
         try:
-            if shutil.disk_usage(folder).free < size:
-                raise StorageFull(f"There is no room: the backup needs {size >> 20} MiB on this disk.")
-            _unpack(source, settings, manifest, folder, size=size, report=report)
+            if shutil.disk_usage(folder).free < verified.bytes:
+                raise StorageFull(f"There is no room: the backup needs {verified.bytes >> 20} MiB on this disk.")
+            _unpack(source, settings, verified, folder, report)
             os.sync()  # once for all: thousands of originals were just written
             aside = placement.place(settings.data_dir)
         except BaseException as error:
@@ -69,60 +67,16 @@ def restore(
             if is_full(error):
                 raise StorageFull("There is no room for the contents of the backup.") from error
             raise
-    return Restored(manifest, summary, aside)
+    return Restored(verified.manifest, verified.summary, aside)
 
 
-def read_manifest(source: Path) -> Manifest:
-    """Read the manifest of a backup, without verifying the rest.
-
-    Raises:
-        BackupUnusable: The file is not a backup, or needs a newer Footnote.
-        SetupError: The file cannot be read.
-    """
-    try:
-        for member in read_archive(source):
-            if member.name != MANIFEST or member.bytes > _SMALL:
-                break
-            return _usable(Manifest.decode(member.content.read()))
-    except OSError as error:
-        raise SetupError(f"The backup cannot be read: {error.strerror}.") from error
-    raise BackupUnusable("The file is not a backup of Footnote: it does not begin with a manifest.")
-
-
-def _usable(manifest: Manifest) -> Manifest:
-    if not knows(manifest.schema):
-        raise BackupUnusable(
-            f"The backup was made by a newer Footnote (schema {manifest.schema} is unknown to this one); "
-            "restore it with that version."
-        )
-    return manifest
-
-
-def _verify(source: Path, report: Report) -> tuple[Manifest, Summary, int]:
-    """The manifest, the summary and the bytes of all members. Reads the whole file once."""
-    manifest, summary, size = read_manifest(source), None, 0
-    total = source.stat().st_size >> 20
-    for member in read_archive(source):
-        if member.name == SUMMARY and member.bytes <= _SMALL:
-            summary = Summary.decode(member.content.read())
-        elif member.name != MANIFEST and not is_rows(member.name) and original_of(member.name) is None:
-            raise BackupUnusable("The file is not a backup of Footnote: it has members of another kind.")
-        size += member.bytes
-        report("verifying (MiB)", min(size >> 20, total), total)
-    if summary is None:
-        raise BackupUnusable("The backup is damaged: it has no summary.")
-    return manifest, summary, size
-
-
-def _unpack(
-    source: Path, settings: ServerSettings, manifest: Manifest, folder: Path, *, size: int, report: Report
-) -> None:
+def _unpack(source: Path, settings: ServerSettings, verified: Verified, folder: Path, report: Report) -> None:
     url = settings.database_url or f"sqlite:///{folder / 'footnote.db'}"
     files, done = FileStore(folder / "files"), 0
     database = Database.open(url)
     try:
-        _refuse_filled(database, manifest)
-        upgrade(database, manifest.schema)
+        _refuse_filled(database, verified.manifest)
+        upgrade(database, verified.manifest.schema)
         with database.write() as connection:
             loader = _loader(connection)
             for member in read_archive(source):
@@ -131,7 +85,7 @@ def _unpack(
                 elif (original := original_of(member.name)) is not None:
                     _write(files.path(*original), member)
                 done += member.bytes
-                report("restoring (MiB)", done >> 20, size >> 20)
+                report("restoring (MiB)", done >> 20, verified.bytes >> 20)
             loader.finish()
     finally:
         database.close()

@@ -9,28 +9,36 @@ import io
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version as distribution_version
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from app.backup.archive import ArchiveWriter
-from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Manifest, Summary, original_name, rows_name
+from app.backup.archive import ArchiveWriter, BackupUnusable
+from app.backup.contents import (
+    FORMAT,
+    MANIFEST,
+    SUMMARY,
+    Manifest,
+    NotRestorable,
+    Summary,
+    original_name,
+    rows_name,
+)
+from app.backup.verification import Report, verify
 from app.db.dialect import sqlite_file
 from app.db.document_rows import unattached_originals
 from app.db.migration import current_revision, refuse_newer
 from app.db.portable import count_rows, dump_rows
 from app.db.session import Database
 from app.db.tables.documents import document_version
-from app.disk import is_full, sync_folder
+from app.disk import disk_refusal, sync_folder
 from app.documents.originals import FileStore
-from app.errors import Conflict, SetupError, StorageFull
+from app.errors import Conflict, SetupError
 from app.settings import ServerSettings
-
-Report = Callable[[str, int, int], None]
-"""Called with (label, done, total), for a progress bar."""
 
 _SETTINGS = ("embedder", "embedder_dtype", "embedder_dimensions", "generator", "chunk_tokens", "chunk_overlap")
 
@@ -45,7 +53,7 @@ class _Original:
 def back_up(
     settings: ServerSettings, target: Path, *, force: bool = False, report: Report = lambda *_: None
 ) -> Summary:
-    """Write a backup of the installation to `target`, durable when this returns.
+    """Write a backup of the installation to `target`, durable and verified by the rules of a restore when this returns.
 
     Until then `target` is unchanged: the file is written next to it. Only its owner can read it,
     since it holds the documents and the hashes of the API keys. While it is written, SQLite cannot shrink its
@@ -53,8 +61,9 @@ def back_up(
 
     Raises:
         Conflict: `target` exists, and `force` is false.
+        NotRestorable: A restore would refuse the backup; none was written.
         SetupError: There is no database, it has no tables, or a newer Footnote made it.
-        StoreUnavailable: The database cannot be read.
+        StoreUnavailable: The database cannot be read, or the disk fails.
         StorageFull: The disk is full.
 
     Example:
@@ -96,15 +105,25 @@ def _write_beside(
                 summary = _fill(archive, database, settings, report)
             file.flush()
             os.fsync(file.fileno())
+        _verify(partial, report)
         _refuse_existing(target, force=force)
         partial.replace(target)
+        sync_folder(target.parent)
     except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if is_full(error):
-            raise StorageFull("There is no room for the backup.") from error
+        with suppress(OSError):  # a disk that fails may refuse this too
+            partial.unlink(missing_ok=True)
+        if (refusal := disk_refusal(error)) is not None:
+            raise refusal from error
         raise
-    sync_folder(target.parent)
     return summary
+
+
+def _verify(written: Path, report: Report) -> None:
+    """Read the written file as a restore would."""
+    try:
+        verify(written, report)
+    except BackupUnusable as error:
+        raise NotRestorable(str(error)) from error
 
 
 def _fill(archive: ArchiveWriter, database: Database, settings: ServerSettings, report: Report) -> Summary:

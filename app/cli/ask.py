@@ -1,19 +1,17 @@
 """`footnote ask` and `footnote search`."""
 
-import json
-from collections.abc import Iterator
 from typing import Annotated, Any
 
-import httpx
 import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.answer_events import answer_events
 from app.cli.quoted_answer import QuotedAnswer, footnotes
 from app.cli.remote_collection import collection_id_of
-from app.client import Client, Refused, connect, refused
+from app.client import Refused, connect
 
 Collection = Annotated[str | None, typer.Option("--collection", "-c", help="Only in this collection (name or id).")]
 
@@ -49,7 +47,7 @@ def ask(
         citations: list[dict[str, Any]] = []
         usage: dict[str, Any] = {}
         answer = QuotedAnswer(console)
-        for event, data in _events(client, body):
+        for event, data in answer_events(client, body):
             match event:
                 case "delta":
                     answer.feed(data["text"])
@@ -63,23 +61,6 @@ def ask(
                     answer.finish(data)
                     _footnotes(console, citations, data)
                     _bill(console, usage, data)
-
-
-def _events(client: Client, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields the server-sent events of an answer as (event name, parsed data)."""
-    try:
-        with client.http.stream("POST", "/v1/ask", json=body) as response:
-            if response.is_error:
-                response.read()
-                raise refused(response)
-            name = "message"
-            for line in response.iter_lines():
-                if line.startswith("event:"):
-                    name = line[6:].strip()
-                elif line.startswith("data:"):
-                    yield name, json.loads(line[5:])
-    except httpx.HTTPError as error:
-        raise Refused(f"The stream broke: {type(error).__name__}.") from None
 
 
 def _footnotes(console: Console, citations: list[dict[str, Any]], done: dict[str, Any]) -> None:

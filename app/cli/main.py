@@ -16,6 +16,8 @@ from generation.errors import GenerationError
 from ingestion.errors import IngestionError
 from retrieval.errors import RetrievalError
 
+_ONLY_THE_OWNER = 0o077
+
 cli = typer.Typer(
     cls=Catalogue,
     name="footnote",
@@ -46,7 +48,11 @@ def version() -> None:
 
 
 def main() -> None:
-    """Runs a command. An expected error is printed as one sentence with exit status 1, without a traceback."""
+    """Runs a command. An expected error is printed as one sentence with exit status 1, without a traceback.
+
+    What a command creates is accessible to its owner only (umask(2)): the data dir holds documents.
+    """
+    os.umask(_ONLY_THE_OWNER)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Importing four thousand modules makes the collector look at a growing heap again and again and
     # free nothing: a sixth of the start. `serve` and the local client turn it on when they are up.

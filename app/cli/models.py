@@ -1,5 +1,6 @@
 """`footnote models fetch|list`."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -8,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from app.settings import load_settings
+
+_READABLE_BY_ALL = 0o022
 
 commands = typer.Typer(help="The default models.", no_args_is_help=True)
 
@@ -23,6 +26,7 @@ def fetch(
     from app.models.catalog import DEFAULT_MODELS, Kind
     from app.models.fetch import fetch as fetch_model
 
+    os.umask(_READABLE_BY_ALL)  # models are public: an image fetches as root and serves as another user
     console = Console()
     settings = load_settings()
     models_dir = settings.models_dir

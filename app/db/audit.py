@@ -3,11 +3,12 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
+from app.db.audit_names import AuditNames, read_names
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database, to_json
 from app.db.tables.access import audit_event
@@ -20,7 +21,10 @@ Record: TypeAlias = Callable[[sa.Connection, str, dict[str, Any]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One action. `at` is Unix microseconds, `target` the id of what changed, `detail` its old and new values."""
+    """One action. `at` is Unix microseconds, `target` the id of what changed, `detail` its old and new values.
+
+    The names are those of now: of the user who acted, of what changed, and of its user where it is a key.
+    """
 
     audit_id: str
     at: int
@@ -31,6 +35,9 @@ class AuditEntry:
     action: str
     target: str
     detail: dict[str, Any]
+    user_name: str = ""
+    target_name: str | None = None
+    target_user_name: str | None = None
 
 
 class AuditLog:
@@ -108,4 +115,16 @@ class AuditLog:
                 )
                 for row in connection.execute(query)
             )
+            names = read_names(connection, found, tenant_id=tenant_id)
+        found = tuple(_named(entry, names) for entry in found)
         return cut(found, limit, lambda entry: (entry.at, entry.audit_id))
+
+
+def _named(entry: AuditEntry, names: AuditNames) -> AuditEntry:
+    target_name, target_user_name = names.of_target(entry)
+    return replace(
+        entry,
+        user_name=names.of_user(entry.user_id),
+        target_name=target_name,
+        target_user_name=target_user_name,
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from app.db.idempotency import forget_answers
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
 from app.db.tables.documents import collection, document
@@ -139,6 +140,7 @@ class CollectionRepository:
             ids = connection.execute(of_collection.order_by(document.c.id)).scalars().all()
             removal = remove_documents(connection, ids, now=self._clock())
             connection.execute(sa.delete(collection).where(collection.c.id == collection_id))
+            forget_answers(connection, tenant_id)
             return removal
 
     def _insert(self, connection: sa.Connection, tenant_id: str, name: str, metadata: Metadata) -> Collection:

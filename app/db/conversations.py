@@ -1,14 +1,16 @@
 """Conversations and their turns. They belong to the user who began them, and may be shared with the tenant."""
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias
 
 import sqlalchemy as sa
 
+from app.db.conversation_search import ConversationHit, hits_of, holds
+from app.db.idempotency import forget_answers, note_effect
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
-from app.db.tables.documents import conversation, conversation_turn, feedback
+from app.db.tables.documents import app_user, asked_question, conversation, conversation_turn, document, feedback
 from app.db.tenants import ensure_user
 from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, Forbidden, NotFound
@@ -16,16 +18,33 @@ from app.ids import new_id
 from app.types import Conversation, KeptTurn, Principal, Role, Turn
 from retrieval.types import Metadata
 
+Owner: TypeAlias = Literal["anybody", "me", "others"]
+"""The owners whose conversations are listed."""
+
+MOST_CONVERSATIONS = 10_000
+"""Conversations that one user may have."""
+
+_IDS_A_QUERY = 500
 _TITLE_LENGTH = 80  # characters of the first question that name a conversation without a title
 _UNSTORABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys(map(chr, range(55296, 57344)), "�")})
 
 _counted = sa.select(
     conversation,
+    sa.select(app_user.c.name)
+    .where(app_user.c.tenant_id == conversation.c.tenant_id, app_user.c.id == conversation.c.user_id)
+    .correlate(conversation)
+    .scalar_subquery()
+    .label("user_name"),
     sa.select(sa.func.count())
     .where(conversation_turn.c.conversation_id == conversation.c.id)
     .correlate(conversation)
     .scalar_subquery()
     .label("turns"),
+    sa.select(sa.func.count())
+    .where(asked_question.c.conversation_id == conversation.c.id)
+    .correlate(conversation)
+    .scalar_subquery()
+    .label("unanswered"),
 )
 
 
@@ -43,8 +62,12 @@ class ConversationRepository:
         ()
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, database: Database, *, most: int = MOST_CONVERSATIONS, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`most` is the number of conversations that a user may have."""
         self._database = database
+        self._most = most
         self._clock = clock
 
     def create(
@@ -54,9 +77,11 @@ class ConversationRepository:
 
         Raises:
             InvalidRequest: A title or metadata that cannot be stored.
+            Conflict: The user has as many conversations as a user may have.
         """
         require_text(title or "", param="title")
         require_metadata(metadata or {})
+        self._require_room(principal)
         now = self._clock()
         made = Conversation(
             id=new_id("conv"),
@@ -83,7 +108,17 @@ class ConversationRepository:
                     updated_at=now,
                 )
             )
-        return made
+            note_effect(connection)
+            return _find(connection, made.id)
+
+    def _require_room(self, principal: Principal) -> None:
+        """Requests at the same moment may pass together; the limit keeps a disk from filling, it is no exact quota."""
+        own = conversation.c.tenant_id == principal.tenant_id, conversation.c.user_id == principal.user_id
+        found = sa.select(conversation.c.id).where(*own).limit(self._most).subquery()
+        with self._database.read() as connection:
+            count = connection.execute(sa.select(sa.func.count()).select_from(found)).scalar_one()
+        if count >= self._most:
+            raise Conflict(f"You have {self._most:,} conversations, the most that a user may have. Delete one first.")
 
     def get(self, conversation_id: str, *, principal: Principal) -> Conversation:
         """The conversation.
@@ -95,22 +130,31 @@ class ConversationRepository:
             return _find(connection, conversation_id, _readable(principal))
 
     def list(
-        self, principal: Principal, *, limit: int, cursor: str | None = None
+        self, principal: Principal, *, limit: int, cursor: str | None = None, owner: Owner = "anybody"
     ) -> tuple[tuple[Conversation, ...], str | None]:
-        """At most `limit` conversations, the newest first, and the cursor of the next page (None: this is the last).
+        """At most `limit` conversations, pinned ones and then the newest first, and the cursor of the next page.
+
+        The cursor is None on the last page. `owner` leaves out those of other users, or the caller's own.
 
         Raises:
             InvalidRequest: The cursor is not of this list.
         """
-        newest = conversation.c.created_at.desc(), conversation.c.id.desc()
-        query = _counted.where(*owned_by(principal)).order_by(*newest).limit(limit + 1)
-        if cursor is not None:
-            created_at, last_id = decode_cursor(cursor, float, str)
-            place = sa.tuple_(conversation.c.created_at, conversation.c.id)
-            query = query.where(place < sa.tuple_(created_at, last_id))
         with self._database.read() as connection:
-            found = tuple(_to_conversation(row) for row in connection.execute(query))
-        return cut(found, limit, lambda row: (row.created_at, row.id))
+            return _page(connection, _counted.where(*_listed(principal, owner)), limit, cursor)
+
+    def search(
+        self, principal: Principal, q: str, *, limit: int, cursor: str | None = None, owner: Owner = "anybody"
+    ) -> tuple[tuple[tuple[Conversation, ConversationHit], ...], str | None]:
+        """Those of `list` whose title, questions or answers contain `q`, each with the first place where they do.
+
+        Raises:
+            InvalidRequest: The cursor is not of this list, or `q` cannot be stored.
+        """
+        require_text(q, param="q")
+        with self._database.read() as connection:
+            found, next_cursor = _page(connection, _counted.where(*_listed(principal, owner), holds(q)), limit, cursor)
+            hits = hits_of(connection, q, [(one.id, one.title) for one in found])
+        return tuple((one, hits[one.id]) for one in found), next_cursor
 
     def turns(self, conversation_id: str, *, principal: Principal, newest: int | None = None) -> tuple[KeptTurn, ...]:
         """The turns, oldest first; with `newest` only that many of the last.
@@ -124,6 +168,25 @@ class ConversationRepository:
             _find(connection, conversation_id, _readable(principal))
             rows = connection.execute(query if newest is None else query.limit(newest)).all()
         return tuple(_to_turn(row) for row in reversed(rows))
+
+    def deleted_documents(self, turns: Iterable[KeptTurn], *, tenant_id: str) -> tuple[str, ...]:
+        """The ids of the documents that the turns cite and that are deleted, or being deleted, in their order."""
+        cited = [
+            *dict.fromkeys(
+                str(citation["document_id"])
+                for turn in turns
+                for citation in turn.citations
+                if isinstance(citation.get("document_id"), str)
+            )
+        ]
+        there: set[str] = set()
+        with self._database.read() as connection:
+            for start in range(0, len(cited), _IDS_A_QUERY):
+                block = cited[start : start + _IDS_A_QUERY]
+                kept = document.c.tenant_id == tenant_id, document.c.status != "deleting"
+                found = sa.select(document.c.id).where(document.c.id.in_(block), *kept)
+                there.update(connection.execute(found).scalars())
+        return tuple(one for one in cited if one not in there)
 
     def require_open(self, conversation_id: str, *, principal: Principal) -> None:
         """Check that this caller may add turns.
@@ -165,8 +228,15 @@ class ConversationRepository:
                     making=None if turn.making is None else dict(turn.making),
                 )
             )
+            # answered now, and with it the same question where it was interrupted before
+            same = sa.and_(
+                asked_question.c.conversation_id == conversation_id, asked_question.c.question == turn.question
+            )
+            ended = sa.or_(asked_question.c.request_id == turn.request_id, same)
+            connection.execute(sa.delete(asked_question).where(ended))
             named = found.title or " ".join(turn.question.split())[:_TITLE_LENGTH]
             connection.execute(sa.update(conversation).where(mine).values(updated_at=now, title=named))
+            note_effect(connection)
             return True
 
     def update(
@@ -177,19 +247,24 @@ class ConversationRepository:
         title: str | Keep = KEEP,
         metadata: Metadata | Keep = KEEP,
         shared: bool | Keep = KEEP,
+        pinned: bool | Keep = KEEP,
+        folder: str | Keep = KEEP,
     ) -> Conversation:
-        """Change the title, the metadata or the sharing; `updated_at` stays.
+        """Change what is given; `updated_at` stays. An empty `folder` takes it out of its folder.
 
         Raises:
             NotFound: No such conversation.
             Forbidden: It belongs to another user and is shared for reading.
-            InvalidRequest: A title or metadata that cannot be stored.
+            InvalidRequest: A title, folder or metadata that cannot be stored.
         """
         if title is not KEEP:
             require_text(title, param="title")
+        if folder is not KEEP:
+            require_text(folder, param="folder")
         if metadata is not KEEP:
             require_metadata(metadata)
-        changes = {"title": title, "metadata": metadata, "shared": shared}
+        changes: dict[str, object] = {"title": title, "metadata": metadata, "shared": shared, "pinned": pinned}
+        changes["folder"] = folder if folder is KEEP else folder or None
         values = {name: value for name, value in changes.items() if value is not KEEP}
         with self._database.write() as connection:
             _find_own(connection, conversation_id, principal)
@@ -213,7 +288,9 @@ class ConversationRepository:
             answers = sa.select(conversation_turn.c.request_id).where(of_conversation)
             connection.execute(sa.delete(feedback).where(feedback.c.request_id.in_(answers)))
             connection.execute(sa.delete(conversation_turn).where(of_conversation))
+            connection.execute(sa.delete(asked_question).where(asked_question.c.conversation_id == conversation_id))
             connection.execute(sa.delete(conversation).where(mine))
+            forget_answers(connection, principal.tenant_id)
 
 
 def owned_by(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
@@ -224,6 +301,25 @@ def owned_by(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
     if principal.collections is not None:
         conditions.append(conversation.c.key_id == principal.key_id)
     return tuple(conditions)
+
+
+def _listed(principal: Principal, owner: Owner) -> tuple[sa.ColumnElement[bool], ...]:
+    """The conditions of the conversations that a caller's list shows."""
+    own = conversation.c.user_id == principal.user_id
+    of_owner: dict[Owner, tuple[sa.ColumnElement[bool], ...]] = {"anybody": (), "me": (own,), "others": (~own,)}
+    return *owned_by(principal), *of_owner[owner]
+
+
+def _page(
+    connection: sa.Connection, query: sa.Select[Any], limit: int, cursor: str | None
+) -> tuple[tuple[Conversation, ...], str | None]:
+    """A page of conversations, pinned ones and then the newest first."""
+    order = conversation.c.pinned, conversation.c.created_at, conversation.c.id
+    if cursor is not None:
+        pinned, created_at, last_id = decode_cursor(cursor, bool, float, str)
+        query = query.where(sa.tuple_(*order) < sa.tuple_(sa.literal(pinned, sa.Boolean), created_at, last_id))
+    rows = connection.execute(query.order_by(*(column.desc() for column in order)).limit(limit + 1))
+    return cut(tuple(map(_to_conversation, rows)), limit, lambda row: (row.pinned, row.created_at, row.id))
 
 
 def _readable(principal: Principal) -> sa.ColumnElement[bool]:
@@ -266,6 +362,10 @@ def _to_conversation(row: sa.Row[Any]) -> Conversation:
         updated_at=row.updated_at,
         turns=row.turns,
         shared=row.shared,
+        user_name=row.user_name or "",
+        pinned=row.pinned,
+        folder=row.folder,
+        unanswered=row.unanswered,
     )
 
 

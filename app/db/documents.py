@@ -1,7 +1,7 @@
 """Documents: created without duplicates, replaced version by version, deleted for good."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from app.db.document_rows import (
     unattached_originals,
 )
 from app.db.filters import compile_filter
+from app.db.idempotency import forget_answers
 from app.db.paging import cut, decode_cursor
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
@@ -30,6 +31,7 @@ from retrieval.types import Filter, Metadata
 
 OnDuplicate: TypeAlias = Literal["skip", "replace", "version", "error"]
 _Result = TypeVar("_Result")
+_READ_AT_ONCE = 500  # documents in one statement
 _RACES = 5  # attempts after a lost race for a unique index, before it is an error
 
 
@@ -164,6 +166,16 @@ class DocumentRepository:
         with self._database.read() as connection:
             return find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
 
+    def read_many(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Document]:
+        """The documents with these tenants' ids and ids of their own, without those that do not exist."""
+        found: dict[tuple[str, str], Document] = {}
+        with self._database.read() as connection:
+            for start in range(0, len(keys), _READ_AT_ONCE):
+                wanted = sa.tuple_(document.c.tenant_id, document.c.id).in_(keys[start : start + _READ_AT_ONCE])
+                rows = connection.execute(DOCUMENTS.where(wanted))
+                found |= {(row.tenant_id, row.id): to_document(row) for row in rows}
+        return found
+
     def list(
         self,
         *,
@@ -252,7 +264,15 @@ class DocumentRepository:
         """
         with self._database.write() as connection:
             lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
-            return remove_documents(connection, [document_id], now=self._clock())
+            removal = remove_documents(connection, [document_id], now=self._clock())
+            forget_answers(connection, tenant_id)
+            return removal
+
+    def newest(self, *, tenant_id: str) -> float:
+        """When the tenant's newest document was uploaded, Unix seconds; 0 without one."""
+        latest = sa.select(sa.func.max(document.c.created_at)).where(document.c.tenant_id == tenant_id)
+        with self._database.read() as connection:
+            return connection.execute(latest).scalar() or 0.0
 
     def delete_matching(
         self,
@@ -282,7 +302,10 @@ class DocumentRepository:
         with self._database.write() as connection:
             matching = query.where(compile_filter(filter, connection))
             ids = connection.execute(matching).scalars().all()
-            return remove_documents(connection, ids, now=self._clock()), len(ids)
+            removal = remove_documents(connection, ids, now=self._clock())
+            if ids:
+                forget_answers(connection, tenant_id)
+            return removal, len(ids)
 
     def known_versions(self) -> set[tuple[str, int]]:
         """(document id, version) of every original that must be on disk, those of unattached files included."""

@@ -7,23 +7,24 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.answer_citations import ANSWERING
 from app.db.conversations import owned_by
 from app.db.dialect import upsert
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
-from app.db.tables.documents import conversation, conversation_turn, feedback
+from app.db.tables.documents import app_user, conversation, conversation_turn, feedback
 from app.db.tables.ledger import api_request
 from app.db.tenants import ensure_user
 from app.db.values import require_text
 from app.errors import NotFound
 from app.types import Principal, Role
 
-_ANSWERING = ("ask", "chat.completions")  # the endpoints of answers, as the ledger names them
 _PUT = upsert(
     feedback,
     keys=("request_id", "user_id"),
     change=lambda new: {"score": new.score, "comment": new.comment, "updated_at": new.updated_at},
 )
+_OF_USER = sa.and_(app_user.c.tenant_id == feedback.c.tenant_id, app_user.c.id == feedback.c.user_id)
 _OF_TURN = conversation_turn.c.request_id == feedback.c.request_id
 
 
@@ -42,10 +43,14 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFeedback(Feedback):
-    """Feedback with the answer's conversation and question; None when the answer is not in a conversation."""
+    """Feedback with the answer's conversation and question; None when the answer is not in a conversation.
+
+    `user_name` is the display name of the user who gave it, empty without one.
+    """
 
     conversation_id: str | None
     question: str | None
+    user_name: str
 
 
 class FeedbackRepository:
@@ -135,8 +140,14 @@ class FeedbackRepository:
         """
         place = feedback.c.created_at, feedback.c.request_id, feedback.c.user_id
         query = (
-            sa.select(feedback, conversation_turn.c.conversation_id, conversation_turn.c.question)
+            sa.select(
+                feedback,
+                conversation_turn.c.conversation_id,
+                conversation_turn.c.question,
+                app_user.c.name.label("user_name"),
+            )
             .join(conversation_turn, _OF_TURN, isouter=True)
+            .join(app_user, _OF_USER)
             .where(feedback.c.tenant_id == tenant_id)
             .order_by(*(column.desc() for column in place))
             .limit(limit + 1)
@@ -162,7 +173,7 @@ def _require_asked(connection: sa.Connection, request_id: str, principal: Princi
         .with_for_update(read=True, of=conversation)  # a concurrent deletion waits, and deletes this feedback, too
     )
     called = sa.select(api_request.c.request_id).where(
-        api_request.c.request_id == request_id, api_request.c.endpoint.in_(_ANSWERING), *_asked_by(principal)
+        api_request.c.request_id == request_id, api_request.c.endpoint.in_(ANSWERING), *_asked_by(principal)
     )
     if not any(connection.execute(query).first() is not None for query in (kept, called)):
         raise NotFound("There is no such answer.")
@@ -208,4 +219,5 @@ def _to_listed(row: sa.Row[Any]) -> ListedFeedback:
         updated_at=row.updated_at,
         conversation_id=row.conversation_id,
         question=row.question,
+        user_name=row.user_name,
     )

@@ -95,9 +95,16 @@ def report_progress(
         )
 
 
+def not_before(now: float) -> sa.ColumnElement[float]:
+    """`now`, or the job's start or upload where a process set that by a clock that was ahead."""
+    begun = sa.func.coalesce(job.c.started_at, job.c.created_at)
+    return sa.case((begun > now, begun), else_=sa.literal(now))
+
+
 def finish(connection: sa.Connection, job_id: str, status: JobStatus, *, now: float, **values: str) -> None:
     """End a locked job."""
-    connection.execute(sa.update(job).where(job.c.id == job_id).values(status=status, finished_at=now, **values))
+    ended = {"status": status, "finished_at": not_before(now), **values}
+    connection.execute(sa.update(job).where(job.c.id == job_id).values(**ended))
 
 
 def fail_job(connection: sa.Connection, job_id: str, *, code: str, detail: str, now: float) -> None:

@@ -24,6 +24,7 @@ MAX_CRASHES = 5
 # composed once: composing a statement takes longer than running it
 _WAITS = sa.select(job.c.id).where(job.c.status == JobStatus.QUEUED).limit(1)
 _STATUS = sa.select(job.c.status).where(job.c.id == sa.bindparam("its_id"))
+_NOW = sa.bindparam("now", type_=sa.Double)
 _START = (
     sa.update(job)
     .where(job.c.id == sa.bindparam("its_id"), job.c.status == JobStatus.QUEUED)
@@ -31,7 +32,7 @@ _START = (
         status=JobStatus.RUNNING,
         boot_id=sa.bindparam("its_boot"),
         attempts=job.c.attempts + 1,
-        started_at=sa.bindparam("now"),
+        started_at=sa.case((job.c.created_at > _NOW, job.c.created_at), else_=_NOW),
         error_code=None,
         error_detail=None,
     )
@@ -206,6 +207,7 @@ class JobRepository:
     def requeue_orphans(self, boot_id: str) -> int:
         """Queue the jobs again that another process was running when it died; returns their number. Call it at start.
 
+        Queued jobs need not wait for the time they have, which was set by another process's clock.
         After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead.
         """
         orphaned = (
@@ -223,6 +225,10 @@ class JobRepository:
                     fail_job(connection, job_id, code="gave-up", detail=detail, now=self._clock())
                 else:
                     requeue_job(connection, job_id, now=self._clock(), crashes=crashes + 1)
+            waiting = job.c.status == JobStatus.QUEUED, job.c.next_attempt_at > self._clock()
+            connection.execute(sa.update(job).where(*waiting).values(next_attempt_at=0.0))
+            latest = connection.execute(sa.select(sa.func.max(job.c.started_at))).scalar()
+            self._served = max(self._served, latest or 0.0)
             return len(orphans)
 
     def cancel(self, job_id: str, *, tenant_id: str, remove: Callable[[str, int], object]) -> Job:

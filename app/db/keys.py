@@ -3,13 +3,14 @@
 import hmac
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 
 from app.db.audit import Record
+from app.db.idempotency import note_effect
 from app.db.session import Database
 from app.db.tables.access import access_session
 from app.db.tables.documents import api_key, app_user, tenant
@@ -29,6 +30,7 @@ _owner = sa.and_(app_user.c.tenant_id == api_key.c.tenant_id, app_user.c.id == a
 _with_owner = (
     sa.select(
         api_key,
+        app_user.c.name.label("user_name"),
         app_user.c.disabled_at.label("user_disabled_at"),
         tenant.c.disabled_at.label("tenant_disabled_at"),
     )
@@ -81,43 +83,51 @@ class KeyRepository:
         for param, text in (("tenant_id", tenant_id), ("user_id", user_id), ("name", name)):
             require_text(text, param=param)
         if secret is None:
-            secret = _new_secret()
+            secret = new_secret()
         if len(secret) < _SHORTEST_SECRET:
             raise InvalidRequest(f"A secret needs at least {_SHORTEST_SECRET} characters.", param="secret")
-        key = ApiKey(
-            id=new_id("key"),
-            tenant_id=tenant_id,
-            user_id=user_id,
-            name=name,
-            role=role,
-            prefix=secret[:_PREFIX_CHARS],
-            collections=collections,
-            created_at=self._clock(),
-            expires_at=expires_at,
-            revoked_at=None,
-        )
+        now = self._clock()
         try:
             with self._database.write() as connection:
-                ensure_user(connection, tenant_id, user_id, now=key.created_at)
-                connection.execute(
-                    sa.insert(api_key).values(
-                        id=key.id,
-                        tenant_id=tenant_id,
-                        user_id=user_id,
-                        name=name,
-                        role=role,
-                        collections=_stored(collections),
-                        prefix=key.prefix,
-                        secret_sha256=digest_of(secret),
-                        created_at=key.created_at,
-                        expires_at=expires_at,
-                    )
+                ensure_user(connection, tenant_id, user_id, now=now)
+                key = insert_key(
+                    connection,
+                    secret,
+                    tenant_id=tenant_id,
+                    user_id=user_id,
+                    name=name,
+                    role=role,
+                    collections=collections,
+                    expires_at=expires_at,
+                    now=now,
                 )
                 if record is not None:
                     record(connection, key.id, _shown(key))
+                note_effect(connection)
         except exc.IntegrityError as error:
             raise Conflict("There is a key with this secret already.") from error
         return key, secret
+
+    def note_uses(self, uses: Mapping[str, float]) -> None:
+        """Store the times, Unix seconds, at which keys were last used, by key id; an earlier time changes nothing."""
+        last = api_key.c.last_used_at
+        with self._database.write() as connection:
+            for key_id, at in sorted(uses.items()):  # in one order, so that two transactions never wait for each other
+                is_later = sa.or_(last.is_(None), last < at)
+                connection.execute(sa.update(api_key).where(api_key.c.id == key_id, is_later).values(last_used_at=at))
+
+    def newest_working(self, user_id: str, *, tenant_id: str) -> ApiKey | None:
+        """The newest key of a user that is neither revoked nor expired; None without one."""
+        of_user = api_key.c.tenant_id == tenant_id, api_key.c.user_id == user_id
+        lives = sa.or_(api_key.c.expires_at.is_(None), api_key.c.expires_at > self._clock())
+        query = _with_owner.where(*of_user, api_key.c.revoked_at.is_(None), lives)
+        with self._database.read() as connection:
+            row = connection.execute(query.order_by(api_key.c.created_at.desc(), api_key.c.id.desc()).limit(1)).first()
+        return None if row is None else _to_key(row)
+
+    def now(self) -> float:
+        """Unix seconds by the clock that decides whether a key has expired."""
+        return self._clock()
 
     def authenticate(self, secret: str) -> Principal | None:
         """The principal of a secret; None when it is unknown, revoked or expired, or its user or tenant is disabled.
@@ -145,7 +155,7 @@ class KeyRepository:
 
     def list(self, *, tenant_id: str) -> tuple[ApiKey, ...]:
         """The tenant's keys, oldest first, revoked ones included."""
-        query = sa.select(api_key).where(api_key.c.tenant_id == tenant_id)
+        query = _with_owner.where(api_key.c.tenant_id == tenant_id)
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(api_key.c.created_at, api_key.c.id))
             return tuple(_to_key(row) for row in rows)
@@ -207,7 +217,7 @@ class KeyRepository:
             Conflict: It is revoked or has expired.
         """
         assert 0 <= overlap_s <= LONGEST_OVERLAP_S, "checked in the request body"
-        secret, now = _new_secret(), self._clock()
+        secret, now = new_secret(), self._clock()
         end = now + overlap_s
         with self._database.write() as connection:
             # locked: the second of two simultaneous rotations sees the secret of the first
@@ -235,6 +245,7 @@ class KeyRepository:
             after = _find(connection, key_id, tenant_id)
             if record is not None:
                 record(connection, key_id, {"prefix": after.prefix, "overlap_s": overlap_s})
+            note_effect(connection)
         self._on_change()
         return after, secret
 
@@ -269,8 +280,40 @@ def _shown(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def _new_secret() -> str:
+def new_secret() -> str:
+    """The secret of a new key: `fn_` and 32 random bytes."""
     return f"fn_{secrets.token_urlsafe(32)}"
+
+
+def insert_key(
+    connection: sa.Connection,
+    secret: str,
+    *,
+    tenant_id: str,
+    user_id: str,
+    name: str,
+    role: Role,
+    collections: tuple[str, ...] | None,
+    expires_at: float | None,
+    now: float,
+) -> ApiKey:
+    """Insert a key with this secret of a user that exists, and return it."""
+    key_id = new_id("key")
+    connection.execute(
+        sa.insert(api_key).values(
+            id=key_id,
+            tenant_id=tenant_id,
+            user_id=user_id,
+            name=name,
+            role=role,
+            collections=_stored(collections),
+            prefix=secret[:_PREFIX_CHARS],
+            secret_sha256=digest_of(secret),
+            created_at=now,
+            expires_at=expires_at,
+        )
+    )
+    return _find(connection, key_id, tenant_id)
 
 
 def _stored(collections: tuple[str, ...] | None) -> "list[str] | None":
@@ -278,7 +321,7 @@ def _stored(collections: tuple[str, ...] | None) -> "list[str] | None":
 
 
 def _find(connection: sa.Connection, key_id: str, tenant_id: str) -> ApiKey:
-    query = sa.select(api_key).where(api_key.c.id == key_id, api_key.c.tenant_id == tenant_id)
+    query = _with_owner.where(api_key.c.id == key_id, api_key.c.tenant_id == tenant_id)
     row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFound("There is no such key.")
@@ -300,4 +343,6 @@ def _to_key(row: sa.Row[Any]) -> ApiKey:
         rotated_at=row.rotated_at,
         previous_prefix=row.previous_prefix,
         previous_expires_at=row.previous_expires_at,
+        user_name=row.user_name,
+        last_used_at=row.last_used_at,
     )

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from app.db.cancellation import CANCELLED
 from app.db.dialect import insert_or_ignore
 from app.db.document_rows import DOCUMENTS, to_document
+from app.db.idempotency import forget_answers, note_effect
 from app.db.paging import Listed, Place
 from app.db.session import Database
 from app.db.tables.documents import collection, document, document_version, file_batch, job, unattached_file
@@ -127,6 +128,7 @@ class OpenAIFileRepository:
         with self._database.write() as connection:
             row = {column.name: getattr(file, column.name) for column in unattached_file.c}
             connection.execute(_ADD.on(connection), row)
+            note_effect(connection)
 
     def add_all(self, files: Sequence[UnattachedFile]) -> None:
         """Insert several unattached files, in one transaction."""
@@ -149,9 +151,16 @@ class OpenAIFileRepository:
         return UnattachedFile(**row)
 
     def remove(self, file_id: str) -> None:
-        """Delete an unattached file, if it exists."""
+        """Delete the row of an unattached file, if it exists: it is a document now."""
         with self._database.write() as connection:
             connection.execute(sa.delete(unattached_file).where(unattached_file.c.id == file_id))
+
+    def delete(self, file_id: str, *, tenant_id: str) -> None:
+        """Delete an unattached file of a tenant for good, if it exists."""
+        mine = unattached_file.c.id == file_id, unattached_file.c.tenant_id == tenant_id
+        with self._database.write() as connection:
+            if connection.execute(sa.delete(unattached_file).where(*mine)).rowcount:
+                forget_answers(connection, tenant_id)
 
     def files(
         self, principal: Principal, place: Place, *, purpose: str | None, of_documents: str
@@ -238,6 +247,7 @@ class OpenAIFileRepository:
                     file_ids=list(batch.file_ids),
                 )
             )
+            note_effect(connection)
 
     def batch(self, batch_id: str, *, collection_id: str) -> FileBatch:
         """Find a batch of a collection. Access is not checked.

@@ -8,6 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.contents import to_block_list, to_page_list
+from app.db.job_queue import not_before
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job, key_counter
 from app.types import DocumentStatus, Job, JobStatus
 from ingestion.types import Extraction, Passage
@@ -119,7 +120,7 @@ def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now
         ],
     )
     ended = sa.update(job).where(job.c.id.in_([each.job.id for each in indexed]))
-    connection.execute(ended.values(status=JobStatus.DONE, finished_at=now))
+    connection.execute(ended.values(status=JobStatus.DONE, finished_at=not_before(now)))
 
 
 def drop_older(connection: sa.Connection, running: Job) -> tuple[int, ...]:

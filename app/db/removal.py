@@ -7,6 +7,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import drop_checkpoints
+from app.db.job_queue import not_before
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
 from app.types import Deleted, JobStatus
 from retrieval.ports import Keys
@@ -59,7 +60,7 @@ def cancel_jobs(connection: sa.Connection, document_id: str, *, now: float) -> N
     cancelled = connection.execute(
         sa.update(job)
         .where(job.c.document_id == document_id, job.c.status.in_((JobStatus.QUEUED, JobStatus.RUNNING)))
-        .values(status=JobStatus.CANCELLED, finished_at=now)
+        .values(status=JobStatus.CANCELLED, finished_at=not_before(now))
         .returning(job.c.id)
     ).scalars()
     drop_checkpoints(connection, list(cancelled))

@@ -29,6 +29,7 @@ _joined = (
         api_key.c.collections,
         api_key.c.revoked_at,
         api_key.c.expires_at.label("key_expires_at"),
+        app_user.c.name.label("user_name"),
         app_user.c.disabled_at.label("user_disabled_at"),
         tenant.c.disabled_at.label("tenant_disabled_at"),
     )
@@ -40,12 +41,16 @@ _joined = (
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A signed-in session; `principal` has the current role and limits of its key. Times are Unix seconds."""
+    """A signed-in session; `principal` has the current role and limits of its key. Times are Unix seconds.
+
+    `user_name` is the user's display name, empty without one.
+    """
 
     id: str
     principal: Principal
     created_at: float
     expires_at: float
+    user_name: str = ""
 
 
 class SessionRepository:
@@ -74,26 +79,31 @@ class SessionRepository:
         Raises:
             Unauthenticated: The key or the user is not good any more.
         """
-        assert with_key or principal.collections is None, "only a key's session is limited to collections"
-        secret, now = secrets.token_urlsafe(32), self._clock()
         with self._database.write() as connection:
-            connection.execute(sa.delete(access_session).where(access_session.c.expires_at <= now))
-            connection.execute(
-                sa.insert(access_session).values(
-                    id=new_id("session"),
-                    secret_sha256=digest_of(secret),
-                    tenant_id=principal.tenant_id,
-                    user_id=principal.user_id,
-                    key_id=principal.key_id if with_key else None,
-                    role=None if with_key else principal.role,
-                    created_at=now,
-                    expires_at=now + self._seconds,
-                )
-            )
+            secret = self.open_in(connection, principal, with_key=with_key)
         opened = self.find(secret)
         if opened is None:
             raise Unauthenticated("The API key is not valid.")
         return opened, secret
+
+    def open_in(self, connection: sa.Connection, principal: Principal, *, with_key: bool) -> str:
+        """As `open`, inside the transaction that creates the user; returns the secret alone."""
+        assert with_key or principal.collections is None, "only a key's session is limited to collections"
+        secret, now = secrets.token_urlsafe(32), self._clock()
+        connection.execute(sa.delete(access_session).where(access_session.c.expires_at <= now))
+        connection.execute(
+            sa.insert(access_session).values(
+                id=new_id("session"),
+                secret_sha256=digest_of(secret),
+                tenant_id=principal.tenant_id,
+                user_id=principal.user_id,
+                key_id=principal.key_id if with_key else None,
+                role=None if with_key else principal.role,
+                created_at=now,
+                expires_at=now + self._seconds,
+            )
+        )
+        return secret
 
     def find(self, secret: str) -> Session | None:
         """The session; None when it, its key or its user does not exist, has expired or is disabled."""
@@ -102,7 +112,13 @@ class SessionRepository:
             row = connection.execute(_joined.where(access_session.c.secret_sha256 == digest)).one_or_none()
         if row is None or not hmac.compare_digest(row.secret_sha256, digest) or not _is_live(row, now):
             return None
-        return Session(id=row.id, principal=_principal_of(row), created_at=row.created_at, expires_at=_end(row))
+        return Session(
+            id=row.id,
+            principal=_principal_of(row),
+            created_at=row.created_at,
+            expires_at=_end(row),
+            user_name=row.user_name,
+        )
 
     def authenticate(self, secret: str) -> Principal | None:
         """The principal of the session; None when it is unknown or has ended."""

@@ -10,6 +10,7 @@ from sqlalchemy import exc
 
 from app.db.audit import Record
 from app.db.dialect import insert_or_ignore
+from app.db.idempotency import note_effect
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.documents import app_user, tenant
@@ -59,6 +60,7 @@ class TenantRepository:
             with self._database.write() as connection:
                 connection.execute(sa.insert(tenant).values(id=made.id, name=name, created_at=made.created_at))
                 record(connection, made.id, {"name": name})
+                note_effect(connection)
         except exc.IntegrityError as error:
             raise Conflict("There is a tenant with this id already.") from error
         return made

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from app.db.audit import Record
+from app.db.idempotency import note_effect
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.access import access_session, user_identity
@@ -17,6 +18,7 @@ from app.db.tenants import disabled_at, ensure_tenant
 from app.db.values import KEEP, Keep, require_text
 from app.errors import Conflict, NotFound
 from app.ids import new_id
+from app.types import Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,9 @@ class UserRepository:
         try:
             with self._database.write() as connection:
                 ensure_tenant(connection, tenant_id, now=made.created_at)
-                _insert(connection, made)
+                insert_user(connection, made)
                 record(connection, user_id, {"name": name})
+                note_effect(connection)
         except exc.IntegrityError as error:
             raise Conflict("There is a user with this id already.") from error
         return made
@@ -71,6 +74,12 @@ class UserRepository:
         """
         with self._database.read() as connection:
             return _find(connection, user_id, tenant_id)
+
+    def name_of(self, principal: Principal) -> str:
+        """The display name of a caller; empty without one, and for a caller without a row."""
+        query = sa.select(app_user.c.name).where(*_is(principal.user_id, principal.tenant_id))
+        with self._database.read() as connection:
+            return connection.execute(query).scalar_one_or_none() or ""
 
     def list(self, *, tenant_id: str, limit: int, cursor: str | None = None) -> tuple[tuple[User, ...], str | None]:
         """At most `limit` users of the tenant, oldest first, and the cursor of the next page.
@@ -161,7 +170,7 @@ class UserRepository:
                 if found is not None:
                     return _find(connection, found, tenant_id)
                 ensure_tenant(connection, tenant_id, now=made.created_at)
-                _insert(connection, made)
+                insert_user(connection, made)
                 connection.execute(
                     sa.insert(user_identity).values(
                         issuer=issuer,
@@ -177,7 +186,8 @@ class UserRepository:
                 return _find(connection, connection.execute(query).scalar_one(), tenant_id)
 
 
-def _insert(connection: sa.Connection, made: User) -> None:
+def insert_user(connection: sa.Connection, made: User) -> None:
+    """Insert a user of a tenant that exists."""
     connection.execute(
         sa.insert(app_user).values(id=made.id, tenant_id=made.tenant_id, name=made.name, created_at=made.created_at)
     )

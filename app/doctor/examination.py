@@ -12,6 +12,7 @@ from app.doctor.machine import (
     look_at_versions,
 )
 from app.doctor.models import look_at_index, look_at_models
+from app.doctor.parsers import look_at_parsers
 from app.doctor.report import Report, shown
 from app.doctor.server import look_at_server
 from app.settings import Settings
@@ -35,6 +36,7 @@ def examine(settings: Settings) -> Report:
     look_at_machine(report, settings)
     look_at_extras(report, settings)
     look_at_exposure(report, settings)
+    look_at_parsers(report)
     look_at_data_dir(report, settings)
     look_at_database(report, settings)
     look_at_index(report, settings)

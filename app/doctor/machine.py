@@ -26,6 +26,7 @@ _SAFE_SQLITE = (3, 51, 3)  # before it a checkpoint could race with a writer and
 _LEAST_DISK = 1 << 30
 _LEAST_MEMORY = 1 << 30
 _TIGHT = 0.1
+_WITH_CONTENT = ("footnote.db", "files", "index", "lexical", "backups", "settlements.jsonl")
 _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -154,14 +155,13 @@ def look_at_exposure(report: Report, settings: Settings) -> None:
                 "It is read at the first start alone: remove it, and rotate the key with `footnote keys`.",
             )
         )
-    mode = settings.data_dir.stat().st_mode if settings.data_dir.is_dir() else 0
-    if mode & _GROUP_OR_OTHERS:
+    if settings.data_dir.is_dir() and _is_open(settings.data_dir):
         findings.append(
             Finding(
-                Level.NOTE,
+                Level.WARNING,
                 "data-dir-open",
-                "Other users of this machine may enter the data dir.",
-                "chmod 700 the folder, if none of them needs it.",
+                f"Other users of this machine may enter the data dir{_readable_in(settings.data_dir)}.",
+                "Run `chmod -R go= FOLDER` on the data dir: it holds documents, and the hashes of keys.",
             )
         )
     report.add(
@@ -188,6 +188,23 @@ def look_at_data_dir(report: Report, settings: Settings) -> None:
             )
         )
     report.add("data_dir", facts, *findings)
+
+
+def _is_open(path: Path) -> bool:
+    """Whether the file mode gives the group or others any access."""
+    return bool(path.stat().st_mode & _GROUP_OR_OTHERS)
+
+
+def _readable_in(folder: Path) -> str:
+    """The database and the folders in the data dir that others may read, for the end of a sentence."""
+    found = []
+    for name in _WITH_CONTENT:
+        try:
+            if _is_open(folder / name):
+                found.append(name)
+        except OSError:
+            continue
+    return f" and read {', '.join(found)} in it" if found else ""
 
 
 def _existing(path: Path) -> Path:

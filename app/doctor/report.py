@@ -56,7 +56,7 @@ class Report:
         return json.dumps(body, indent=2, default=str, ensure_ascii=False)
 
 
-_URL = re.compile(r"\b([a-z][a-z0-9+.\-]*)://(?:[^/?#\s]*@)?([^?#\s]*)(?:\?[^#\s]*)?(?:#\S*)?", re.IGNORECASE)
+_BEHIND_SCHEME = re.compile(r"(?<=[a-z0-9+.\-])://(?:[^/?#\s]*@)?([^?#\s]*)(?:\?[^#\s]*)?(?:#\S*)?", re.IGNORECASE)
 
 
 def shown(settings: Settings) -> Facts:
@@ -67,7 +67,7 @@ def shown(settings: Settings) -> Facts:
 def tame(text: str) -> str:
     """Redacts `text`: URLs lose users, passwords and queries; the home folder becomes `~`."""
     home = str(Path.home())
-    text = _URL.sub(lambda found: f"{found[1]}://{found[2]}", text)
+    text = _BEHIND_SCHEME.sub(r"://\1", text)
     return text.replace(home, "~") if home != "/" else text
 
 

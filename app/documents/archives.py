@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from app.disk import is_full
+from app.disk import disk_refusal
 from app.documents.originals import FileStore, Received, read_blocks
-from app.errors import AppError, Conflict, InvalidRequest, StorageFull, TooLarge
+from app.errors import AppError, Conflict, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.types import Document
 from ingestion import sniff
@@ -91,8 +91,8 @@ def unpack(
                 else:
                     accepted.append(Accepted(member.name, document, created))
     except Malformed as error:
-        if error.__cause__ is not None and is_full(error.__cause__):  # the archive is not malformed: the disk is full
-            raise StorageFull("There is no room to unpack the archive.") from error
+        if error.__cause__ is not None and (refusal := disk_refusal(error.__cause__)) is not None:
+            raise refusal from error  # the archive is not malformed: the disk is full or fails
         raise
     finally:
         files.discard(received)

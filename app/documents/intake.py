@@ -1,7 +1,7 @@
 """Accepts, replaces, retries and deletes documents: the file on disk and the rows in SQL together."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from pydantic import SecretStr
@@ -12,6 +12,7 @@ from app.db.jobs import JobRepository
 from app.db.removal import Removal
 from app.documents.originals import FileStore, Received
 from app.documents.passwords import Passwords
+from app.errors import StorageFull
 from app.ids import new_id
 from app.types import Deleted, Document, Job, NewDocument, Principal
 from ingestion.errors import EmptyDocument
@@ -92,7 +93,7 @@ class Intake:
             Conflict: A duplicate, and `on_duplicate` is "error".
         """
         name = display_name(filename)
-        try:
+        with self._placing(received) as place:
             _check(received, name, password, with_office=self._with_office)
             new = NewDocument(
                 id=document_id or new_id("doc"),
@@ -109,13 +110,11 @@ class Intake:
                 on_duplicate=on_duplicate,
                 user_id=principal.user_id,
                 key_id=principal.key_id,
-                before_commit=lambda made: self._files.place(received, document_id=made.id, version=made.version),
+                before_commit=place,
                 while_queued=lambda queued: self._keep(password, queued),
             )
             if not created and not self._files.path(document.id, document.version).exists():
                 self._files.place(received, document_id=document.id, version=document.version)
-        finally:
-            self._files.discard(received)
         self._wake()
         return document, created
 
@@ -146,12 +145,12 @@ class Intake:
             EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
         """
         name = display_name(filename)
+        with self._placing(received) as place:
 
-        def place(made: Document) -> None:
-            self._files.place(received, document_id=made.id, version=made.version)
-            self._keep(password, made)
+            def prepare(made: Document) -> None:
+                place(made)
+                self._keep(password, made)
 
-        try:
             _check(received, name, password, with_office=self._with_office)
             document = self._documents.add_version(
                 document_id,
@@ -163,10 +162,8 @@ class Intake:
                 replace=drop_older,
                 user_id=principal.user_id,
                 key_id=principal.key_id,
-                before_commit=place,
+                before_commit=prepare,
             )
-        finally:
-            self._files.discard(received)
         self._wake()
         return document
 
@@ -216,14 +213,15 @@ class Intake:
 
         After a failure whole batches are deleted; call it again to delete the rest.
         """
-        now, chunks, vectors, documents = time.time(), 0, 0, 0
+        newest = self._documents.newest(tenant_id=principal.tenant_id)  # by the rows: clocks differ between starts
+        chunks, vectors, documents = 0, 0, 0
         while True:
             removal, count = self._documents.delete_matching(
                 condition,
                 tenant_id=principal.tenant_id,
                 collections=principal.collections,
                 collection_id=collection_id,
-                created_until=now,
+                created_until=newest,
                 limit=_BATCH,
             )
             if count == 0:
@@ -244,6 +242,27 @@ class Intake:
         )
         self._finish(removal)
         return removal
+
+    @contextmanager
+    def _placing(self, received: Received) -> Iterator[Callable[[Document], None]]:
+        """Yields a function that gives an upload its final name; what was not placed is deleted at exit.
+
+        A full disk rolls the rows back. Then the file is deleted too: it would take the room that is missing.
+        """
+        placed: list[Document] = []
+
+        def place(made: Document) -> None:
+            self._files.place(received, document_id=made.id, version=made.version)
+            placed.append(made)
+
+        try:
+            yield place
+        except StorageFull:
+            for made in placed:
+                self._files.remove(made.id, made.version)
+            raise
+        finally:
+            self._files.discard(received)
 
     def _finish(self, removal: Removal) -> None:
         """Delete from the indexes and the disk the chunks and files deleted from SQL."""

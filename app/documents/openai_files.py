@@ -5,7 +5,7 @@ becomes a document with the same id. A detached file is kept unattached again.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 from app.db.documents import DocumentRepository
@@ -14,7 +14,7 @@ from app.db.openai_files import FileBatch, FileState, OpenAIFileRepository, Unat
 from app.db.paging import Place
 from app.documents.intake import Intake, display_name
 from app.documents.originals import FileStore, Received
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, NotFound, StorageFull
 from app.ids import new_id
 from app.types import Document, Principal
 from retrieval.types import Metadata
@@ -44,7 +44,10 @@ class OpenAIFiles:
         jobs: JobRepository,
         files: FileStore,
         intake: Intake,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        """`clock` gives Unix seconds."""
+        self._clock = clock
         self.rows = rows
         self._documents = documents
         self._jobs = jobs
@@ -67,12 +70,15 @@ class OpenAIFiles:
             bytes=received.bytes,
             sha256=received.sha256,
             purpose=purpose,
-            created_at=time.time(),
+            created_at=self._clock(),
         )
         try:
             self._intake.check(received, filename=name)
             self._files.place(received, document_id=file.id, version=KEPT)
             self.rows.add(file)
+        except StorageFull:  # the file would take the room that is missing
+            self._files.remove(file.id, KEPT)
+            raise
         finally:
             self._files.discard(received)
         return file
@@ -97,7 +103,7 @@ class OpenAIFiles:
         with self._moving:
             if isinstance(self.find(file_id, principal=principal), Document):
                 self._intake.delete(file_id, principal=principal)
-            self.rows.remove(file_id)
+            self.rows.delete(file_id, tenant_id=principal.tenant_id)
             self._files.remove(file_id, KEPT)
 
     def attach(
@@ -151,7 +157,7 @@ class OpenAIFiles:
         for file_id, attributes in wanted:
             self.attach(file_id, collection_id, attributes=attributes, principal=principal)
         ids = tuple(dict.fromkeys(file_id for file_id, _ in wanted))
-        batch = FileBatch(new_id("vsfb"), collection_id, time.time(), None, ids)
+        batch = FileBatch(new_id("vsfb"), collection_id, self._clock(), None, ids)
         self.rows.add_batch(batch)
         return batch
 

@@ -5,8 +5,6 @@ transaction that changes the job. An attempt that will be retried pays for the b
 rest. So the ledger rows of a job add up to what embedding its document cost.
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -17,7 +15,7 @@ from app.telemetry.stations import Work
 from app.types import Document, Job, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.budgets.repository import WAITING_CODE
 from app.usage.ledger.ledger import Ledger
-from ingestion.errors import IngestionError, ParserCrashed
+from ingestion.errors import DiskFailed, IngestionError, NoRoom, ParserCrashed
 from ingestion.pipeline import Prepared
 from retrieval.ports import Embedder
 
@@ -71,24 +69,23 @@ PARSER_ATTEMPTS = 2
 """Attempts at a file whose parser crashed: the first crash may be a lack of memory, the second is the file's fault."""
 
 
-def delay_after(error: Exception, *, attempts: int, clock: Callable[[], float] = time.time) -> float | None:
+def delay_after(error: Exception, *, attempts: int) -> float | None:
     """Seconds until the next retry of a job that failed with `error`; None: no retry.
 
-    The delay doubles with each attempt, up to five minutes. A full disk or an unreachable database is retried without
-    limit, because the upload was acknowledged; the caller can cancel the job. An exceeded budget is retried at its
-    next period, if there is one.
+    The delay doubles with each attempt, up to five minutes. A full or failing disk or an unreachable database is
+    retried without limit, because the upload was acknowledged; the caller can cancel the job. An exceeded budget is
+    retried at its next period, if there is one.
 
     Args:
         error: Why the attempt failed.
         attempts: Attempts made so far, at least 1.
-        clock: Unix seconds.
     """
     assert attempts >= 1, "an attempt has failed"
     if isinstance(error, BudgetExceeded):
-        return None if error.reset_at is None else max(BUDGET_SECONDS, error.reset_at - clock())
+        return None if error.wait_s is None else max(BUDGET_SECONDS, error.wait_s)
     if isinstance(error, ParserCrashed) and attempts >= PARSER_ATTEMPTS:
         return None
-    if not isinstance(error, ParserCrashed | StorageFull | StoreUnavailable):
+    if not isinstance(error, ParserCrashed | NoRoom | DiskFailed | StorageFull | StoreUnavailable):
         return None
     return float(min(FIRST_SECONDS * 2 ** min(attempts - 1, 30), LONGEST_SECONDS))
 
@@ -101,11 +98,11 @@ def reason(error: Exception) -> tuple[str, str]:
         case StorageFull():
             return "insufficient-storage", "The disk had no room for this document's text."
         case BudgetExceeded():
-            if error.reset_at is None:
+            if error.wait_s is None:
                 return WAITING_CODE, "A budget has no room for this document, and it has no next period."
             return WAITING_CODE, "A budget has no room for this document before its next period."
         case StoreUnavailable():
-            return "store-unavailable", "The database could not be reached or was locked."
+            return "store-unavailable", "The database could not be reached or was locked, or the disk failed."
     return "internal-error", "An internal error occurred while reading this document."
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import sqlalchemy as sa
 
 from app.db.jobs import JobRepository
+from app.disk import disk_refusal
 from app.documents.passwords import Passwords
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped, delay_after, reason
@@ -67,6 +68,7 @@ class Outcomes:
         self._forget(attempt, "indexed")
 
     def _fail_or_postpone(self, attempt: Attempt, error: Exception) -> None:
+        error = disk_refusal(error) or error
         code, detail = reason(error)
         if not isinstance(error, IngestionError | BudgetExceeded | StorageFull | StoreUnavailable):
             logger().error("ingestion.failed", job_id=attempt.job.id, error=type(error).__name__, exc_info=error)

@@ -107,8 +107,9 @@ class ParseStage:
             raise Stopped
         if not self._jobs.runs(job.id):
             raise Overtaken
-        path = self._files.path(attempt.document.id, job.version)
-        if not path.exists():
+        self._files.require_room()
+        path = self._files.readable(attempt.document.id, job.version)
+        if path is None:
             if not self._jobs.runs(job.id):
                 raise Overtaken
             raise Malformed("The original of this document is missing; upload it again.")

@@ -8,6 +8,7 @@ from app.errors import SetupError
 from app.models.folder import resolve
 from app.settings import Settings
 from generation.config import ModelShape
+from generation.host_memory import HostMemory, default_cache_bytes, read_host_memory
 from generation.processor import multiplies_bfloat16
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -17,7 +18,7 @@ _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 class SequenceMemory:
     """The KV cache size of one sequence at the full context window, and the memory available for sequences.
 
-    `configured` is true when `room_bytes` comes from the setting, false when it is half of the free memory.
+    `configured` is true when `room_bytes` comes from the setting; else it is what the engine takes by itself.
     """
 
     shape: ModelShape
@@ -45,7 +46,7 @@ class SequenceMemory:
         room = (
             f"FOOTNOTE_KV_CACHE_MB={self.room_bytes >> 20}"
             if self.configured
-            else f"half of the memory that is free now ({_mib(self.room_bytes)})"
+            else f"the {_mib(self.room_bytes)} that the cache takes here unless FOOTNOTE_KV_CACHE_MB is set"
         )
         fit = (
             f"{self.sequences} such sequences fit in {room}"
@@ -60,14 +61,19 @@ class SequenceMemory:
 
 
 def sequence_memory(
-    settings: Settings, *, has_cuda: Callable[[], bool] | None = None, free_bytes: Callable[[str], int] | None = None
+    settings: Settings,
+    *,
+    has_cuda: Callable[[], bool] | None = None,
+    free_on_cuda: Callable[[], int] | None = None,
+    host: HostMemory | None = None,
 ) -> SequenceMemory:
     """Computes the memory need of the configured generator.
 
     Args:
         settings: Model, device, format, window and cache.
         has_cuda: Whether there is a CUDA device; None asks torch.
-        free_bytes: Memory that is free on "cpu" or "cuda"; None asks the system.
+        free_on_cuda: Bytes that are free on the CUDA device; None asks torch.
+        host: The memory of the machine; None reads it.
 
     Raises:
         SetupError: The model is not on this machine, or its configuration lacks the sizes.
@@ -86,9 +92,14 @@ def sequence_memory(
     dtype = settings.dtype
     if dtype == "auto":
         dtype = "bfloat16" if device == "cuda" or multiplies_bfloat16() else "float32"
-    configured = settings.kv_cache_mb is not None
-    room = settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else (free_bytes or _free_bytes)(device) // 2
-    return SequenceMemory(shape=shape, dtype=dtype, room_bytes=room, configured=configured)
+    if settings.kv_cache_mb is not None:
+        room = settings.kv_cache_mb << 20
+    elif device == "cuda":
+        room = (free_on_cuda or _free_on_cuda)() // 2
+    else:
+        window_bytes = shape.kv_bytes(shape.context_window, number_bytes=_BYTES[dtype])
+        room = default_cache_bytes(host or read_host_memory(), window_bytes=window_bytes)
+    return SequenceMemory(shape=shape, dtype=dtype, room_bytes=room, configured=settings.kv_cache_mb is not None)
 
 
 def _has_cuda() -> bool:
@@ -97,17 +108,13 @@ def _has_cuda() -> bool:
     return torch.cuda.is_available()
 
 
-def _free_bytes(device: str) -> int:
-    if device == "cuda":
-        import torch
+def _free_on_cuda() -> int:
+    import torch
 
-        try:
-            return int(torch.cuda.mem_get_info()[0])
-        except (RuntimeError, AssertionError):  # torch built without CUDA asserts
-            raise SetupError("The device is set to cuda, but torch sees no CUDA device.") from None
-    import psutil
-
-    return int(psutil.virtual_memory().available)
+    try:
+        return int(torch.cuda.mem_get_info()[0])
+    except (RuntimeError, AssertionError):  # torch built without CUDA asserts
+        raise SetupError("The device is set to cuda, but torch sees no CUDA device.") from None
 
 
 def _mib(size: int) -> str:

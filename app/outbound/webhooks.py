@@ -22,7 +22,7 @@ _SECONDS = 10.0  # for one delivery in all
 _HEADERS = (("User-Agent", "Footnote"), ("Content-Type", "application/json"))
 _ANY_PORT = range(1, 65_536)
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s%/@:\[\]]+)(?P<port>:[0-9]+)?")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 _THIS_MACHINE = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
 _ADDRESS = re.compile(r"[:%]|(?:^|\.)(?:[0-9]*|0x[0-9a-f]*)$")  # no name ends in a number (URL Standard, 3.5)
 
@@ -57,7 +57,7 @@ class Webhooks:
         Raises:
             SetupError: `hosts` cannot be read.
         """
-        self._named = _named(hosts)
+        self._named = named_hosts(hosts)
         self._resolve = resolve or addresses_of
         self._backend = backend or httpcore.SyncBackend()
         self._seconds = seconds
@@ -119,7 +119,7 @@ class Webhooks:
     def _target(self, url: str) -> tuple[httpx.URL, bool]:
         """The parsed URL, and whether the installation allows its host explicitly."""
         location = read_address(url, ports=_ANY_PORT)
-        if (location.host, location.port or _DEFAULT_PORTS[location.scheme]) in self._named:
+        if (location.host, location.port or DEFAULT_PORTS[location.scheme]) in self._named:
             return location, True
         return read_address(url), False
 
@@ -139,7 +139,12 @@ def _is_inside(host: str) -> bool:
     return not all(is_public(str(address[0])) for *_, address in found)
 
 
-def _named(hosts: str) -> frozenset[tuple[str, int]]:
+def named_hosts(hosts: str) -> frozenset[tuple[str, int]]:
+    """The hosts and ports of FOOTNOTE_WEBHOOK_HOSTS.
+
+    Raises:
+        SetupError: It cannot be read.
+    """
     named: set[tuple[str, int]] = set()
     for item in filter(None, (part.strip() for part in hosts.split(","))):
         match = _HOST.fullmatch(item)
@@ -149,6 +154,6 @@ def _named(hosts: str) -> frozenset[tuple[str, int]]:
             location = None
         if match is None or location is None:
             raise SetupError("FOOTNOTE_WEBHOOK_HOSTS takes host or host:port, comma-separated.")
-        ports = [location.port or 80] if match["port"] else _DEFAULT_PORTS.values()
+        ports = [location.port or 80] if match["port"] else DEFAULT_PORTS.values()
         named.update((location.host, port) for port in ports)
     return frozenset(named)

@@ -20,6 +20,7 @@ from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
 from app.answering.wording import Wording, read_wording
 from app.db.answer_citations import AnswerCitationRepository
+from app.db.asked_questions import AskedQuestionRepository
 from app.db.catalogue import CatalogueRepository
 from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
@@ -158,7 +159,10 @@ class Assembly:
         summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
         conversations = Conversations(
-            ConversationRepository(self.database), count_tokens=tokenizer.count, history_tokens=settings.history_tokens
+            ConversationRepository(self.database, clock=ledger.seconds),
+            count_tokens=tokenizer.count,
+            history_tokens=settings.history_tokens,
+            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, clock=ledger.seconds),
         )
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from importlib.metadata import version as distribution_version
 from zoneinfo import ZoneInfo
 
-from app.access.authenticator import Authenticator, KeyLookup
 from app.access.key_cache import KeyCache
-from app.access.openid import open_id
-from app.access.startup_keys import LocalKey, ensure_first_key
 from app.admission.admission import default_quotas, sized_admission
+from app.admission.event_streams import EventStreams
 from app.admission.quota_rows import QuotaRepository
 from app.admission.quotas import OverriddenQuotas
 from app.admission.rates import Rates, TokenLimiter
+from app.answering.suggestions.suggester import Suggester
 from app.backup.data_dir import data_dir_lock
+from app.clock import SteadyClock
+from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
+from app.db.catalogue import CatalogueRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -25,15 +27,12 @@ from app.db.feedback import FeedbackRepository
 from app.db.generations import GenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
-from app.db.keys import KeyRepository
 from app.db.migration import upgrade
 from app.db.openai_files import OpenAIFileRepository
 from app.db.reindexing import ReindexingRepository
 from app.db.server_lock import server_lock
 from app.db.session import Database
-from app.db.sessions import SessionRepository
-from app.db.tenants import TenantRepository
-from app.db.users import UserRepository
+from app.db.suggestions import SuggestionRepository
 from app.documents.consistency import Reconciler, remove_strays
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
@@ -41,15 +40,18 @@ from app.documents.originals import FileStore
 from app.documents.passage_boxes import PassageBoxes
 from app.documents.passwords import Passwords
 from app.documents.reindexing import Reindexer
+from app.documents.watch import DocumentWatch
 from app.ids import new_id
+from app.outbound.threads import OutboundThreads
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
+from app.server.access_assembly import access_of
 from app.server.background_loading import BackgroundLoading
 from app.server.collectors import LedgerCollector, TokenMetrics
 from app.server.model_loading import STEPS, Foundation, extraction_limits, loaded
 from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
-from app.server.state import Access, Corpus, History, Limits, State, Telemetry, Usage
+from app.server.state import Corpus, History, Limits, State, Telemetry, Usage
 from app.settings import Settings
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
@@ -67,6 +69,8 @@ from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
 from app.usage.ledger.settlement_journal import SettlementJournal
+from app.usage.overview.reports import OverviewReports
+from app.usage.overview.weekly import weekly_summary_to
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.reports.raw_ledger import RawLedger
 from app.usage.reports.reports import UsageReports
@@ -74,7 +78,9 @@ from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
 from ingestion.child_extractor import find_soffice
 
+_SWEEP_SECONDS = 3600.0  # between deletions of expired answers
 _RETRY_SECONDS = 5.0  # between retries of settlements that failed
+_PAGE_THREADS = 8  # web pages fetched at once; a tenant has half of them
 
 
 @contextmanager
@@ -132,21 +138,25 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
     with ExitStack() as stack:
         base = _base(settings, stack)
         key_cache = KeyCache()
-        serving = Serving(version=base.version)
-        jobs = JobRepository(base.database)
+        serving = Serving.of(settings, version=base.version)
+        jobs = JobRepository(base.database, clock=base.clock)
         limits, rates = _limits(base, stack, serving)
         usage, delivery = _usage(base, stack, jobs, rates)
-        access = _access(base, key_cache, local_secret)
+        access = access_of(
+            settings, base.database, base.audit, stack, clock=base.clock, key_cache=key_cache, local_secret=local_secret
+        )
         passwords = Passwords()
         corpus = _corpus(base, stack, serving, jobs, passwords)
         gc.enable()  # the command line turns it off while it imports
         state = State(
             settings=settings,
             database=base.database,
-            idempotency=IdempotencyRepository(base.database, boot_id=base.boot_id),
+            idempotency=_idempotency(base, stack),
             corpus=corpus,
             history=History(
-                conversations=ConversationRepository(base.database), feedback=FeedbackRepository(base.database)
+                conversations=ConversationRepository(base.database, clock=base.clock),
+                asked=AskedQuestionRepository(base.database, boot_id=base.boot_id, clock=base.clock),
+                feedback=FeedbackRepository(base.database, clock=base.clock),
             ),
             access=access,
             usage=usage,
@@ -154,7 +164,15 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             telemetry=base.telemetry,
             serving=serving,
         )
-        yield Foundation(state=state, boot_id=base.boot_id, passwords=passwords, delivery=delivery)
+        weekly = weekly_summary_to(
+            settings.summary_webhook,
+            webhooks=usage.webhooks,
+            database=base.database,
+            reports=usage.overview,
+            tenant_id=DEFAULT_TENANT,
+            clock=usage.ledger.seconds,
+        )
+        yield Foundation(state=state, boot_id=base.boot_id, passwords=passwords, delivery=delivery, weekly=weekly)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +182,7 @@ class _Base:
     settings: Settings
     database: Database
     boot_id: str
+    clock: SteadyClock
     zone: ZoneInfo
     audit: AuditLog
     telemetry: Telemetry
@@ -180,7 +199,8 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
     stack.enter_context(server_lock(database))
     upgrade(database, copies=settings.data_dir / "backups")
     zone = ZoneInfo(settings.reporting_zone)
-    rollups = RollupBuilder(database, zone)
+    clock = SteadyClock()
+    rollups = RollupBuilder(database, zone, clock=clock)
     rollups.ensure_zone()  # before any call is settled
     metrics, version = Metrics(), distribution_version("footnote-rag")
     metrics.describe_build(version)
@@ -190,8 +210,9 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
         settings=settings,
         database=database,
         boot_id=new_id("boot"),
+        clock=clock,
         zone=zone,
-        audit=AuditLog(database),
+        audit=AuditLog(database, clock=clock),
         telemetry=Telemetry(metrics=metrics, instruments=Instruments(metrics, tracer)),
         tracer=tracer,
         rollups=rollups,
@@ -201,19 +222,25 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
 
 def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[Limits, Rates]:
     """Quotas from the settings and the database, and the admission that enforces them."""
-    quotas = QuotaRepository(base.database, base.audit, on_change=lambda: overridden.refresh())  # noqa: PLW0108 - made below
+    quotas = QuotaRepository(
+        base.database,
+        base.audit,
+        on_change=lambda: overridden.refresh(),  # noqa: PLW0108 - made below
+        clock=base.clock,
+    )
     key_quota, tenant_quota = default_quotas(base.settings)
     overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
     stack.callback(overridden.close)
     rates = Rates(overridden)
     admission = sized_admission(base.settings, quotas=overridden, rates=rates, waiting_tokens=serving.waiting_tokens)
-    return Limits(admission=admission, quotas=quotas), rates
+    return Limits(admission=admission, event_streams=EventStreams(), quotas=quotas), rates
 
 
 def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> tuple[Usage, AlertDelivery]:
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
-    alerts, webhooks = AlertRepository(database), Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
+    alerts = AlertRepository(database, clock=base.clock)
+    webhooks = Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
     observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))
     ledger = _open_ledger(base, stack, jobs, observers)
@@ -227,11 +254,12 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> 
         prices=prices,
         adjustments=adjustments,
         rerater=Rerater(database, adjustments, audit, clock=ledger.seconds),
-        budgets=BudgetRepository(database, audit),
+        budgets=BudgetRepository(database, audit, clock=ledger.seconds),
         alerts=alerts,
         webhooks=webhooks,
         rollups=base.rollups,
-        reports=UsageReports(database, zone=base.zone, currency=currency),
+        reports=UsageReports(database, zone=base.zone, currency=currency, clock=ledger.seconds),
+        overview=OverviewReports(database, zone=base.zone, currency=currency, clock=ledger.seconds),
         reconciliation=LedgerReconciliation(
             database, boot_id=base.boot_id, zone=base.zone, metrics=metrics, clock=ledger.seconds
         ),
@@ -243,13 +271,18 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
     """The ledger after recovery: calls and jobs that an earlier process left open are settled and queued again."""
     journal = SettlementJournal(base.settings.data_dir / "settlements.jsonl")
     ledger = Ledger(
-        base.database, boot_id=base.boot_id, observers=observers, journal=journal, currency=base.settings.currency
+        base.database,
+        boot_id=base.boot_id,
+        clock=base.clock,
+        observers=observers,
+        journal=journal,
+        currency=base.settings.currency,
     )
     replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
     recovered, requeued = ledger.recover(), jobs.requeue_orphans(base.boot_id)
     if recovered or requeued or replayed:
         logger().warning("start.recovered", ledger_rows=recovered, jobs=requeued, settled=replayed)
-    base.telemetry.metrics.register(LedgerCollector(base.database, lambda: len(journal)))
+    base.telemetry.metrics.register(LedgerCollector(base.database, lambda: len(journal), base.clock))
 
     def settle() -> None:
         if settled := ledger.settle_journaled():
@@ -263,32 +296,24 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
     return ledger
 
 
-def _access(base: _Base, key_cache: KeyCache, local_secret: str | None) -> Access:
-    """Keys, sessions and users. The first start of an installation creates its first key."""
-    database, settings = base.database, base.settings
-    keys = KeyRepository(database, on_change=key_cache.invalidate)
-    sessions = SessionRepository(database, hours=settings.session_hours, on_change=key_cache.invalidate)
-    ensure_first_key(keys, settings.admin_key, tenant_id=DEFAULT_TENANT, address=settings.address())
-    lookup: KeyLookup = keys
-    if local_secret is not None:
-        lookup = LocalKey(keys, secret=local_secret, tenant_id=DEFAULT_TENANT)
-    return Access(
-        authenticator=Authenticator(lookup, sessions, cache=key_cache),
-        keys=keys,
-        sessions=sessions,
-        openid=open_id(settings),
-        users=UserRepository(database, on_change=key_cache.invalidate),
-        tenants=TenantRepository(database, on_change=key_cache.invalidate),
-        audit=base.audit,
+def _idempotency(base: _Base, stack: ExitStack) -> IdempotencyRepository:
+    """Requests with an idempotency key. Expired answers are deleted now and every hour."""
+    requests = IdempotencyRepository(base.database, boot_id=base.boot_id, clock=base.clock)
+    requests.sweep()
+    sweeping = PeriodicThread(
+        requests.sweep, name="idempotency", interval=_SWEEP_SECONDS, failed="idempotency.sweep_failed"
     )
+    sweeping.start()
+    stack.callback(sweeping.stop)
+    return requests
 
 
 def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords) -> Corpus:
     """Documents and their files. Files without a row in the database are removed."""
     database, settings = base.database, base.settings
     documents, collections, contents = (
-        DocumentRepository(database),
-        CollectionRepository(database),
+        DocumentRepository(database, clock=base.clock),
+        CollectionRepository(database, clock=base.clock),
         ContentRepository(database),
     )
     files = FileStore(settings.data_dir / "files")
@@ -306,15 +331,17 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
     )
     return Corpus(
         documents=documents,
+        watch=DocumentWatch(documents),
         collections=collections,
         contents=contents,
         passage_boxes=stack.enter_context(PassageBoxes.open(contents, files, limits=extraction_limits(settings))),
         files=files,
         intake=intake,
         web_pages=WebPages() if settings.web_pages else None,
+        page_threads=OutboundThreads(_PAGE_THREADS),
         jobs=jobs,
         reindexer=Reindexer(
-            reindexings=ReindexingRepository(database),
+            reindexings=ReindexingRepository(database, clock=base.clock),
             collections=collections,
             jobs=jobs,
             files=files,
@@ -322,8 +349,26 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
             wake=serving.wake,
         ),
         openai_files=OpenAIFiles(
-            rows=OpenAIFileRepository(database), documents=documents, jobs=jobs, files=files, intake=intake
+            rows=OpenAIFileRepository(database, clock=base.clock),
+            documents=documents,
+            jobs=jobs,
+            files=files,
+            intake=intake,
+            clock=base.clock,
         ),
-        generations=GenerationRepository(database),
+        suggester=_suggester(database, contents, stack, serving),
+        generations=GenerationRepository(database, clock=base.clock),
         reconciler=Reconciler(database=database, files=files, metrics=base.telemetry.metrics),
     )
+
+
+def _suggester(database: Database, contents: ContentRepository, stack: ExitStack, serving: Serving) -> Suggester:
+    """The questions suggested for documents, found with the models in use."""
+    suggester = Suggester(
+        contents,
+        CatalogueRepository(database),
+        SuggestionRepository(database),
+        answerer=lambda: None if (models := serving.models) is None else models.answerer,
+    )
+    stack.callback(suggester.close)
+    return suggester

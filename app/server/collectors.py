@@ -41,6 +41,7 @@ class EngineCollector(Collector):
             ("footnote_engine_capacity", "Most sequences generated at once.", stats.capacity),
             ("footnote_engine_up", "1 while the engine thread runs.", int(self._engine.alive())),
             ("footnote_engine_block_tokens", "Tokens of keys and values in one block.", stats.block_tokens),
+            ("footnote_engine_block_bytes", "Bytes of keys and values in one block.", stats.block_bytes),
         ):
             yield GaugeMetricFamily(name, text, value=value)
         for name, text, value in (
@@ -52,6 +53,11 @@ class EngineCollector(Collector):
             ("footnote_engine_requests", "Sequences accepted.", stats.requests),
             ("footnote_engine_cancelled", "Sequences cancelled.", stats.cancelled),
             ("footnote_engine_preemptions", "Running sequences put back for want of blocks.", stats.preemptions),
+            (
+                "footnote_engine_given_back_bytes",
+                "Bytes of the prompt cache given back when memory was short.",
+                stats.given_back_bytes,
+            ),
             ("footnote_engine_restarts", "Times the engine died and was restarted.", stats.restarts),
         ):
             yield CounterMetricFamily(name, text, value=value)

@@ -4,18 +4,22 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
+from app.server.connection import ConnectionConfig, close_overdue
 from app.server.drain import Drain
 from app.server.process import notify
 from app.server.state import State
-from app.settings import ServerSettings
+from app.settings import Settings
 
+_TICKS_BETWEEN_CLOSINGS = 5
 _CLOSING_SECONDS = 3  # for connections to close, once no request runs on them
+_LAST_SECONDS = 10.0  # for threads that are still busy, once everything is closed
 
 
 class Server(uvicorn.Server):
@@ -42,12 +46,14 @@ class Server(uvicorn.Server):
         self._state = state
         self._listening = listening
         self._drained: asyncio.Task[None] | None = None
+        self._signalled = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
         """Begin the drain, in place of uvicorn's own handler, which would cut streams."""
         if self._drain.begun:
             signal.signal(sig, signal.SIG_DFL)
             os.kill(os.getpid(), sig)
+        self._signalled = True
         self._drain.begin()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -55,8 +61,22 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._listening()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close everything; after a signal the process then ends within 10 s, though a thread may still be busy.
+
+        Python waits without limit for the threads of executors. What such a thread has reserved is settled at the next
+        start.
+        """
+        await super().shutdown(sockets)
+        if self._signalled:
+            last = threading.Timer(_LAST_SECONDS, os._exit, (0,))
+            last.daemon = True
+            last.start()
+
     async def on_tick(self, counter: int) -> bool:
-        """Check whether the drain was begun; uvicorn calls this every 0.1 s."""
+        """Check whether the drain was begun, and close late connections; uvicorn calls this every 0.1 s."""
+        if counter % _TICKS_BETWEEN_CLOSINGS == 0:
+            close_overdue(self.server_state.connections, asyncio.get_running_loop().time())
         if self._drain.begun and self._drained is None:
             self._drained = asyncio.create_task(self._drain_and_exit())
         return await super().on_tick(counter)
@@ -84,13 +104,14 @@ class Server(uvicorn.Server):
             models.answerer.running.server_stops()
 
 
-def configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
+def configuration(app: FastAPI, settings: Settings) -> ConnectionConfig:
     """Uvicorn's configuration: trusted proxies, timeouts, TLS, and no headers or logs of its own."""
-    return uvicorn.Config(
+    return ConnectionConfig(
         app,
+        header_timeout_s=settings.header_timeout_s,
+        unread_timeout_s=settings.write_timeout_s,
         host=settings.host,
         port=settings.port,
-        http="h11",  # refuses headers above 64 KiB; httptools accepts any size, before a key is checked
         ws="none",
         lifespan="on",
         log_config=None,

@@ -19,8 +19,11 @@ from app.server.periodic import PeriodicThread, seconds_until
 from app.server.process import freeze_loaded_objects
 from app.server.state import State
 from app.settings import IngestionSettings
+from app.telemetry.logs import logger
 from app.usage.budgets.alert_delivery import AlertDelivery
+from app.usage.overview.weekly import WeeklySummary
 from app.usage.reconciliation.engine_counters import EngineCounters
+from generation.host_memory import return_freed_memory
 from generation.ports import Engine, Tokenizer
 from ingestion.child_extractor import find_soffice
 from ingestion.types import ExtractionLimits
@@ -33,6 +36,7 @@ _COUNTERS_SECONDS = 10.0
 _ALERTS_SECONDS = 5.0
 _DELIVERY_SECONDS = 12.0  # a little more than the timeout of one delivery
 _LEDGER_SECONDS = 300.0
+_WEEKLY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class Foundation:
     boot_id: str
     passwords: Passwords
     delivery: AlertDelivery
+    weekly: WeeklySummary | None
 
 
 @contextmanager
@@ -111,12 +116,15 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         serving.embedder_swap = embedder_swap
         serving.install(models)
         serving.incoming = serving.incoming_words = None
+        stack.callback(state.corpus.suggester.close)  # it asks the models
         models.worker.wake()  # for files uploaded meanwhile
         state.telemetry.metrics.register(EngineCollector(models.engine))
         state.telemetry.metrics.register(IndexCollector(serving.vectors))
         _start_periodic(foundation, stack)
         embedder_swap.start(standing)
+        logger().info("engine.loaded", cache_limit_mib=models.engine.stats().cache_bytes >> 20)
         freeze_loaded_objects()
+        return_freed_memory()  # what loading needed for a moment
         yield
 
 
@@ -174,7 +182,7 @@ def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
 
 
 def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
-    """Deliver alerts, reconcile the ledger every few minutes, and compare database, files and index every night."""
+    """Deliver alerts and weekly summaries, reconcile the ledger, and compare database, files and index every night."""
     state, serving, delivery = foundation.state, foundation.state.serving, foundation.delivery
     alerts = PeriodicThread(
         lambda: delivery.work(stopping=lambda: alerts.stopping),
@@ -193,6 +201,17 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
             failed="ledger.reconciliation_failed",
         ),
     )
+    if foundation.weekly is not None:
+        _start(
+            stack,
+            PeriodicThread(
+                foundation.weekly.work,
+                name="weekly-summary",
+                interval=_WEEKLY_SECONDS,
+                failed="weekly_summary.failed",
+                stop_seconds=_DELIVERY_SECONDS,
+            ),
+        )
     hour = state.settings.reconcile_hour
     if hour == "off":
         return

@@ -6,15 +6,18 @@ systemd is notified when it is ready and when it stops.
 """
 
 import asyncio
+import ctypes
 import gc
 import resource
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from app.settings import notify_socket
 
+_PR_SET_DUMPABLE = 4
 _YOUNG = 2_000  # objects allocated and not freed: a collection of them takes a few milliseconds
 _MIDDLE = 5  # collections of the youngest generation
 _OLD = 1_000  # collections of the middle generation
@@ -22,8 +25,14 @@ _LAG_SECONDS = 0.25  # between two measurements: cheap, and a stall of that leng
 
 
 def forbid_core_dumps() -> None:
-    """Forbid core dumps of this process and its children (setrlimit(2), RLIMIT_CORE): they would contain secrets."""
+    """Forbid core dumps of this process and its children (setrlimit(2), RLIMIT_CORE): they would contain secrets.
+
+    On Linux other processes of the same user cannot read its memory or environment any more (PR_SET_DUMPABLE);
+    a debugger or profiler needs root then.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def freeze_loaded_objects() -> None:

@@ -10,7 +10,9 @@ from app.db.generations import Generation
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.jobs.worker import Worker
+from app.outbound.model_servers import ModelServers
 from app.server.background_loading import BackgroundLoading
+from app.settings import Settings
 from generation.ports import Engine, Tokenizer
 from retrieval.ports import Embedder, Keys
 
@@ -77,7 +79,7 @@ class Serving:
     `models` is None until they are loaded. `embedder_swap` is set before `models`, so a request that sees models sees
     the swap too. `loading` is set where models are loaded while requests are served. `incoming` is the index that is
     about to replace the one in use, `incoming_words` the word index before the first models are installed: deletions
-    must reach them too.
+    must reach them too. `model_servers` tests remote servers for whoever chooses one.
 
     Example:
         >>> serving = Serving(version="1.0")
@@ -92,6 +94,13 @@ class Serving:
     loading: BackgroundLoading | None = None
     incoming: LiveVectorIndex | None = None
     incoming_words: LiveWordIndex | None = None
+    model_servers: ModelServers = field(default_factory=ModelServers)
+
+    @classmethod
+    def of(cls, settings: Settings, *, version: str) -> "Serving":
+        """The state of an installation whose models are not loaded yet."""
+        servers = ModelServers(hosts=settings.webhook_hosts, configured=settings.remote_url)
+        return cls(version=version, model_servers=servers)
 
     def install(self, models: Models) -> None:
         """Answer requests that arrive from now on with `models`."""

@@ -3,9 +3,14 @@
 from dataclasses import dataclass
 
 from app.access.authenticator import Authenticator
+from app.access.last_use import LastUses
 from app.access.openid import OpenId
+from app.admission.address_rate import AddressRate
 from app.admission.admission import Admission
+from app.admission.event_streams import EventStreams
 from app.admission.quota_rows import QuotaRepository
+from app.answering.suggestions.suggester import Suggester
+from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
@@ -14,6 +19,7 @@ from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
 from app.db.generations import GenerationRepository
 from app.db.idempotency import IdempotencyRepository
+from app.db.invitations import InvitationRepository
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
 from app.db.session import Database
@@ -26,6 +32,9 @@ from app.documents.openai_files import OpenAIFiles
 from app.documents.originals import FileStore
 from app.documents.passage_boxes import PassageBoxes
 from app.documents.reindexing import Reindexer
+from app.documents.watch import DocumentWatch
+from app.outbound.mail import Mailer
+from app.outbound.threads import OutboundThreads
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
 from app.server.serving import Serving
@@ -38,6 +47,7 @@ from app.usage.ledger.adjustments import Adjustments
 from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
+from app.usage.overview.reports import OverviewReports
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.reports.raw_ledger import RawLedger
 from app.usage.reports.reports import UsageReports
@@ -46,40 +56,57 @@ from app.usage.rollups.builder import RollupBuilder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """Documents, their collections, files and ingestion jobs. `web_pages` is None where fetching is turned off."""
+    """Documents, their collections, files and ingestion jobs, and the questions suggested for them.
+
+    `web_pages` is None where fetching is turned off. `page_threads` fetch web pages.
+    """
 
     documents: DocumentRepository
+    watch: DocumentWatch
     collections: CollectionRepository
     contents: ContentRepository
     passage_boxes: PassageBoxes
     files: FileStore
     intake: Intake
     web_pages: WebPages | None
+    page_threads: OutboundThreads
     jobs: JobRepository
     reindexer: Reindexer
     openai_files: OpenAIFiles
+    suggester: Suggester
     generations: GenerationRepository
     reconciler: Reconciler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Conversations, and the feedback users gave on answers."""
+    """Conversations with the questions that are being answered, and the feedback users gave on answers."""
 
     conversations: ConversationRepository
+    asked: AskedQuestionRepository
     feedback: FeedbackRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Keys, sessions, users and tenants, the check of a caller's secret, and the audit log of their changes."""
+    """Keys, sessions, users and tenants, the check of a caller's secret, and the audit log of their changes.
+
+    `openid` is None without a provider. `openid_threads` wait for the provider; `openid_rate` limits its sign-ins.
+    `mailer` is None without a mail server; `mail_threads` wait for it. `last_uses` has the latest uses of keys.
+    """
 
     authenticator: Authenticator
     keys: KeyRepository
     sessions: SessionRepository
     openid: OpenId | None
+    openid_threads: OutboundThreads
+    openid_rate: AddressRate
     users: UserRepository
     tenants: TenantRepository
+    invitations: InvitationRepository
+    mailer: Mailer | None
+    mail_threads: OutboundThreads
+    last_uses: LastUses
     audit: AuditLog
 
 
@@ -97,14 +124,16 @@ class Usage:
     webhooks: Webhooks
     rollups: RollupBuilder
     reports: UsageReports
+    overview: OverviewReports
     reconciliation: LedgerReconciliation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Admission of requests, and the quotas set for single keys and tenants."""
+    """Admission of requests, places for event streams, and the quotas set for single keys and tenants."""
 
     admission: Admission
+    event_streams: EventStreams
     quotas: QuotaRepository
 
 

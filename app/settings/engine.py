@@ -31,7 +31,10 @@ class EngineSettings(BaseModel, frozen=True):
         description="Tokens fed to the model in one step; longer prompts are read in chunks.",
     )
     kv_cache_mb: int | None = Field(
-        default=None, ge=1, description="Most memory of keys and values, in MiB; unset, half of what is free."
+        default=None,
+        ge=1,
+        description="Most memory of keys and values, in MiB; unset, half of a GPU's free memory, or on a CPU an eighth "
+        "of the machine's and at most 1024 (two context windows where those take more).",
     )
     max_waiting: int = Field(
         default=64, ge=1, le=100_000, description="Most requests in the queue; further ones are refused (503)."

@@ -30,6 +30,13 @@ class LimitSettings(BaseModel, frozen=True):
         le=1_000_000,
         description="Wrong keys a client address may send in any minute; then it is refused (429).",
     )
+    public_requests_per_minute: int = Field(
+        default=6000,
+        ge=1,
+        le=1_000_000,
+        description="Requests without a key (the page's files, health, metrics, signing in) that a client address may "
+        "send in any minute; then it is refused (429).",
+    )
     answer_deadline_s: float = Field(
         default=600.0,
         gt=0,

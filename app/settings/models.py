@@ -54,7 +54,9 @@ class ModelSettings(BaseModel, frozen=True):
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where the models run.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        default="auto", description="Precision of the models' weights; auto picks bfloat16 where the hardware has it."
+        default="auto",
+        description="Precision of the models' weights; auto picks bfloat16 where the hardware has it; embedder, reader "
+        "and cross-encoder only where it is also faster.",
     )
     embedder_dtype: Literal["auto", "float32", "bfloat16", "float16", "int8"] = Field(
         default="auto",

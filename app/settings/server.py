@@ -33,13 +33,19 @@ class ServerSettings(BaseModel, frozen=True):
     root_path: str = Field(
         default="",
         pattern=r"^(/[A-Za-z0-9._~-]+)*$",
-        description="Path prefix that a reverse proxy strips, such as /footnote.",
+        description="Path prefix below which a reverse proxy shows Footnote, such as /footnote; it may strip it.",
     )
     keep_alive_s: int = Field(
         default=75,
         ge=1,
         le=3600,
         description="Seconds an idle connection is kept open; should exceed the timeout of your proxy.",
+    )
+    header_timeout_s: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description="Seconds in which a connection must send a whole request header; then it is closed.",
     )
     tls_cert: Path | None = Field(
         default=None, description="PEM file of the certificate and its chain, to serve HTTPS without a proxy."
@@ -60,8 +66,14 @@ class ServerSettings(BaseModel, frozen=True):
     )
     webhook_hosts: str = Field(
         default="",
-        description="Hosts, or host:port, comma-separated, that may receive budget alerts although their addresses are "
-        "not public.",
+        description="Hosts, or host:port, comma-separated, that may receive budget alerts and weekly summaries, and be "
+        "tested as servers of models, although their addresses are not public.",
+    )
+    summary_webhook: str = Field(
+        default="",
+        max_length=2048,
+        description="URL that the first tenant's overview of each week, beside the week before, is posted to as JSON; "
+        "empty: none is sent.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."

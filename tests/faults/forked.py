@@ -25,6 +25,7 @@ import httpx
 from app.server.state import State
 from app.settings import Settings
 from tests.app.evaluation.application import application
+from tests.faults.watched import WatchedApplication, holds_in
 from tests.server import ADMIN_KEY
 
 _PRELOADED = [
@@ -69,7 +70,7 @@ class ForkedServer:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
         arguments = (self._application, self.data_dir, port, self._drain_s, kill_at)
-        process = context.Process(target=_serve, args=arguments, daemon=True)
+        process = context.Process(target=serve, args=arguments, daemon=True)
         process.start()
         self._process = process
         self.http.close()
@@ -131,9 +132,11 @@ class ForkedServer:
         return not self._process.is_alive()
 
     def close(self) -> None:
-        """Nothing of it is left."""
+        """Nothing of it is left; fails where something held its event loop."""
         self.http.close()
         self.kill()
+        held = holds_in(_held(self.data_dir))
+        assert not held, "\n".join(held)
 
     def log(self) -> str:
         """What it wrote."""
@@ -163,11 +166,14 @@ class ForkedServer:
         raise AssertionError(f"still under way: {[one['status'] for one in found]}")
 
 
-def _serve(application: Application, data_dir: Path, port: int, drain_s: float, kill_at: KillPoint | None) -> None:
+def serve(
+    application: Application, data_dir: Path, port: int, drain_s: float = 10.0, kill_at: KillPoint | None = None
+) -> None:
     """The process's whole life, as `footnote serve` has it."""
     from app.api.application import create_app
     from app.server.drain import Drain
     from app.server.http_server import Server, configuration
+    from app.server.process import freeze_loaded_objects
 
     log = (data_dir.parent / "forked.log").open("ab", buffering=0)
     os.dup2(log.fileno(), 1)
@@ -176,9 +182,17 @@ def _serve(application: Application, data_dir: Path, port: int, drain_s: float, 
         watch(kill_at)
     drain = Drain(seconds=drain_s)
     app = create_app(lambda: application(data_dir), version="0", drain=drain)
+    if kill_at is None:  # watching for a kill point takes processor time of its own
+        app.add_middleware(WatchedApplication, file=_held(data_dir))
     config = configuration(app, Settings(_env_file=None))
+    freeze_loaded_objects()
     with socket.create_server(("127.0.0.1", port), backlog=2048) as listener:
         Server(config, drain, state=lambda: app.state.footnote).run(sockets=[listener])
+
+
+def _held(data_dir: Path) -> Path:
+    """The file of what held the loops of the servers over a data dir."""
+    return data_dir.parent / "held.jsonl"
 
 
 def exit_status_of(function: Callable[..., object], *arguments: object, seconds: float = 120) -> int | None:

@@ -33,6 +33,21 @@ class Library:
         self.acknowledged = 0
         self._used: list[str] = []
 
+    def noted(self) -> "Library":
+        """A copy, which later changes leave as it is."""
+        copy = Library(self.server)
+        copy.entries = {name: Entry(entry.document_id, set(entry.markers)) for name, entry in self.entries.items()}
+        copy._used = list(self._used)
+        return copy
+
+    def until(self, later: "Library", server: ForkedServer) -> "Library":
+        """What `server` may hold if it ended between this note and a later one: each change has happened, or not."""
+        between = later.noted()
+        between.server = server
+        for name, entry in between.entries.items():
+            entry.markers |= self.entries.get(name, Entry()).markers
+        return between
+
     def upload(self, name: str, *, paragraphs: int = 2) -> None:
         """A new document, or a new version of the one of that name."""
         entry, marker = self.entries.setdefault(name, Entry()), self._marker(name)
@@ -153,7 +168,7 @@ class Library:
             versions = set(connection.execute("SELECT document_id, version FROM document_version").fetchall())
         folder = self.server.data_dir / "files"
         stored = {(path.parent.name, int(path.name)) for path in folder.glob("*/*") if path.parent.name != "incoming"}
-        assert stored == versions
+        assert stored == versions, "the originals differ from the versions"
         assert not list((folder / "incoming").iterdir())
 
 

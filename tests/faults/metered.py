@@ -23,6 +23,7 @@ from generation.ports import Engine, Tokenizer
 from generation.sequence import SequenceState
 from generation.step import Sample
 from generation.types import ModelInfo
+from ingestion.ports import Extractor
 from tests.app.evaluation.application import Unconstrained
 from tests.app.server.stations import LIMITS, state_with, stations
 from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
@@ -36,8 +37,8 @@ LETTERS = 200
 class SlowRunner(ScriptedRunner):
     """Takes a moment for each step, and finds a few tokens of every second prompt."""
 
-    def __init__(self, step_seconds: float) -> None:
-        super().__init__("abcdefghij" * (LETTERS // 10), before_step=partial(_pause, step_seconds))
+    def __init__(self, step_seconds: float, says: str) -> None:
+        super().__init__(says, before_step=partial(_pause, step_seconds))
         self._begun = 0
 
     def begin(self, sequence: SequenceState, tokens: int) -> int | None:
@@ -56,10 +57,10 @@ def _pause(seconds: float, plan: Plan) -> None:
         time.sleep(seconds)
 
 
-def scripted(*, step_seconds: float = 0.0005) -> LocalEngine:
+def scripted(*, step_seconds: float = 0.0005, says: str = "abcdefghij" * (LETTERS // 10)) -> LocalEngine:
     """An engine whose steps take so long and are short, so that prompts need several and are left in the middle."""
     return LocalEngine(
-        SlowRunner(step_seconds),
+        SlowRunner(step_seconds, says),
         LetterTokenizer(),
         EngineConfig(model=MODEL, step_tokens=256, max_running=8),
         info=ModelInfo(model=MODEL, revision="0", context_window=8192, device="cpu", dtype="float32"),
@@ -83,16 +84,21 @@ def metered(
     limits: Limits = LIMITS,
     watched: Callable[[Ledger], Ledger] = lambda ledger: ledger,
     passwords: Passwords | None = None,
+    extractor: Extractor | None = None,
+    remembers: bool = False,
     **settings_of_its_own: Any,
 ) -> Iterator[State]:
     """A state over `data_dir` whose worker runs; the scripted engine unless another is given, which is closed too.
 
-    What answers writes to the ledger as `watched` returns it. The worker opens protected files with `passwords`.
+    What answers writes to the ledger as `watched` returns it. The worker opens protected files with `passwords`,
+    and reads files with `extractor`, in the calling process by default.
+    With `remembers` answers are stored in their conversations, and the documents that they cite.
     """
     settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None, **settings_of_its_own)
     with build(settings, with_models=False) as bare:
         engine = engine or scripted()
-        counters = EngineCounters(bare.database, engine, boot_id=bare.usage.ledger.boot_id)
+        ledger = bare.usage.ledger
+        counters = EngineCounters(bare.database, engine, boot_id=ledger.boot_id, clock=ledger.seconds)
         counters.flush()
         flushing = PeriodicThread(
             counters.flush_if_changed, name="engine-counters", interval=0.5, failed="engine_counters.failed"
@@ -106,7 +112,16 @@ def metered(
             counters=counters,
         )
         watching = state_with(bare, ledger=watched(bare.usage.ledger))
-        models = stations(watching, engine, tokenizer=tokenizer, limits=limits, passwords=passwords)
+        models = stations(
+            watching,
+            engine,
+            tokenizer=tokenizer,
+            limits=limits,
+            passwords=passwords,
+            extractor=extractor,
+            remembers=remembers,
+        )
+        bare.serving.install(models)  # deletions go by the state that the server was built with
         models.worker.start()
         try:
             yield state_with(bare, models=models, reconciliation=reconciliation)

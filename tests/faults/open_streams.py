@@ -52,6 +52,11 @@ class OpenStream:
             return "cut"
         return self.last_event()
 
+    def close(self) -> None:
+        """Its connection is closed, which a server that ended did not do."""
+        self._thread.join(60)
+        self._http.close()
+
     def _whole(self) -> list[str]:
         self._thread.join(60)
         assert not self._thread.is_alive(), "the stream goes on"

@@ -168,7 +168,7 @@ PATHS = ["/v1/documents", "/v1/usage", "/v1/conversations", "/v1/collections", "
 def test_e10_a_keys_life_from_its_making_to_its_end(client, state):
     made = client.post("/v1/admin/keys", json={"name": "ci", "role": "member", "user_id": "ada"}).json()
     secret = made.pop("secret")
-    signed_in = client.post("/v1/session", json={"key": secret}).cookies["footnote_session"]
+    signed_in = client.post("/v1/session", headers={"Authorization": f"Bearer {secret}"}).cookies["footnote_session"]
     client.cookies.clear()
     cookie = {"Cookie": f"footnote_session={signed_in}", "Authorization": ""}
 

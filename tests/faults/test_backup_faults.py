@@ -1,5 +1,6 @@
 """FAULTS.md A4, A5 and A12: what is deleted stays gone, what was acknowledged survives, what is restored is equal."""
 
+import hashlib
 import os
 import sqlite3
 import stat
@@ -73,19 +74,53 @@ def ledger(data_dir: Path) -> set[tuple[Any, ...]]:
     return set(rows(data_dir, "SELECT * FROM usage_event WHERE status <> 'reserved'"))
 
 
+COMPARED = (
+    *("document", "document_version", "chunk", "chunk_vector", "unattached_file"),
+    *("api_request", "usage_event", "usage_event_document"),
+)
+
+
+def row_checksums(data_dir: Path) -> dict[str, list[str]]:
+    """The SHA-256 of each row's content, by table, sorted."""
+    return {
+        name: sorted(hashlib.sha256(repr(row).encode()).hexdigest() for row in rows(data_dir, f"SELECT * FROM {name}"))
+        for name in COMPARED
+    }
+
+
+def original_checksums(data_dir: Path) -> dict[str, str]:
+    """The SHA-256 of each stored original, by its path below the store."""
+    folder = data_dir / "files"
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 def test_a12_a_running_servers_backup_restores_to_equal_answers_and_equal_totals(serve, tmp_path):
     server = serve("data").start()
     uploaded = {number: server.upload(f"log-{number}.txt", text_of(number))["id"] for number in range(12)}
     assert {one["status"] for one in server.settled()} == {"indexed"}
+    unattached = server.http.post(
+        "/v1/files", files={"file": ("loose.txt", text_of(99).encode())}, data={"purpose": "assistants"}
+    )
     server.http.post("/v1/ask", json={"question": "How many ships did the keeper count?"}).raise_for_status()
     before = answers(server)
     spent = ledger(server.data_dir)
     report = server.http.get("/v1/admin/usage/completions", params={"start_time": 0, "end_time": 4_000_000_000}).json()
 
+    row_sums, original_sums = row_checksums(server.data_dir), original_checksums(server.data_dir)
+
     summary = back_up(settings_of(server.data_dir), tmp_path / "saved.tar.gz")  # the server holds the data dir
     restore(settings_of(tmp_path / "restored"), tmp_path / "saved.tar.gz")
 
-    assert (summary.originals, summary.missing, summary.altered) == (12, (), ())
+    assert [name for name, sums in row_sums.items() if not sums] == [], "each table has rows to compare"
+    assert row_checksums(tmp_path / "restored") == row_sums
+    uploaded_texts = [*map(text_of, uploaded), text_of(99)]
+    assert sorted(original_sums.values()) == sorted(hashlib.sha256(one.encode()).hexdigest() for one in uploaded_texts)
+    assert original_checksums(tmp_path / "restored") == original_sums
+    assert (summary.originals, summary.missing, summary.altered) == (13, (), ())
     assert ledger(tmp_path / "restored") == spent
     assert len(spent) >= 100 + 12, "each query and each document is on the bill"
     again = serve("restored").start()
@@ -95,6 +130,7 @@ def test_a12_a_running_servers_backup_restores_to_equal_answers_and_equal_totals
     assert [bucket["results"] for bucket in shown["data"]] == [bucket["results"] for bucket in report["data"]]
     for number, document_id in uploaded.items():
         assert again.http.get(f"/v1/documents/{document_id}/file").content == text_of(number).encode()
+    assert again.http.get(f"/v1/files/{unattached.json()['id']}/content").content == text_of(99).encode()
     assert again.http.post("/v1/admin/reconcile", json={}).json()["findings"] == []
 
 

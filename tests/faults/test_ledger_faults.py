@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +15,46 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.answering.calls import Calls
+from app.answering.followup.model import Rewriter
+from app.answering.prompt import Message
+from app.answering.question import Question
 from app.api.application import create_app
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_hold, budget_window
 from app.db.tables.rollups import usage_rollup_15m
-from app.types import Settlement, UsageStatus
+from app.types import Principal, Role, Settlement, UsageStatus
 from app.usage.budgets.budgets import Budgets
+from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
+from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
 from app.usage.rollups.zones import zone_named
+from generation.ports import Tokenizer
+from generation.tokenizer import ChatTokenizer
+from retrieval.types import Scope
+from tests.app.answering.test_summaries import SummarisingEngine
 from tests.app.usage.samples import reservation
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 from tests.faults.forked import ForkedServer
 from tests.faults.ledger import killed_at_random, look
 from tests.faults.metered import metered, metered_slowly
+from tests.generation.fakes import LetterTokenizer
+from tests.generation.tiny import CHATML, tiny_tokenizer
 from tests.server import ADMIN_KEY
 
 __all__ = ["database", "migrated_file", "postgres_database", "sqlite_database"]
 
 QUESTION = {"question": "How many ships?", "on_no_evidence": "answer", "max_output_tokens": 60}
 LONG = {**QUESTION, "max_output_tokens": 190, "stream": True}
+FOLLOW_UP = Question(
+    request_id="req_0",
+    endpoint="ask",
+    principal=Principal("t", "u", "k", Role.MEMBER),
+    text="Who bought the plant?",
+    scope=Scope(tenant_id="t"),
+    history=(Message("user", "Was the plant sold?"), Message("assistant", "Yes, the plant was sold.")),
+)
 SHORT = {**LONG, "max_output_tokens": 30}  # ends before its first checkpoint, which would wait for the database too
 
 
@@ -254,3 +275,39 @@ def one_effect(database: Database, steps: list[Step], order: list[int]) -> None:
         assert (window.reserved, window.settled) == (0, spent)
         still = sa.select(sa.func.count()).select_from(budget_hold).where(budget_hold.c.settled.is_(None))
         assert connection.execute(still).scalar_one() == 0
+
+
+def tokenizers() -> list[tuple[Tokenizer, str]]:
+    """A tokenizer and its revision, the same with another chat template, and another one."""
+    usual = ChatTokenizer(tiny_tokenizer())
+    framed = ChatTokenizer(tiny_tokenizer(chat_template=CHATML.replace("<|im_end|>\n", "<|im_end|>")))
+    return [(usual, usual.revision), (framed, framed.revision), (LetterTokenizer(), "letters")]
+
+
+def test_b8_another_tokenizer_or_chat_template_is_named_by_new_rows_and_old_rows_are_not_recounted(
+    database: Database,
+) -> None:
+    rows: list[UsageEvent] = []
+    for boot, (tokenizer, revision) in enumerate(tokenizers()):
+        ledger = Ledger(database, f"boot_{boot}", observers=(Rollups(zone_named("UTC")),))
+        ledger.recover()
+        rewriter = Rewriter(
+            engine=SummarisingEngine(says="Who bought it?"),
+            tokenizer=tokenizer,
+            tokenizer_revision=revision,
+            ledger=ledger,
+        )
+        asked = replace(FOLLOW_UP, request_id=f"req_{boot}")
+        rewriter.rewritten(asked, calls=Calls(asked))
+        rows += ledger.usage(f"req_{boot}")
+
+        now = int(time.time())
+        RollupBuilder(database, zone_named("UTC")).rebuild(tenant_id="t", start=now - 3600, end=now + 3600)
+        assert [row for at in range(boot + 1) for row in ledger.usage(f"req_{at}")] == rows
+
+    assert [row.tokenizer_revision for row in rows] == [revision for _, revision in tokenizers()]
+    assert len({row.tokenizer_revision for row in rows}) == 3
+    assert len({row.input_tokens for row in rows}) == 3, "each counts the same prompt in its own way"
+    with database.read() as connection:
+        total = connection.execute(sa.select(sa.func.sum(usage_rollup_15m.c.input_tokens))).scalar_one()
+    assert int(total) == sum(row.input_tokens for row in rows)

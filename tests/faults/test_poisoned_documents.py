@@ -203,6 +203,8 @@ def test_d7_text_without_break_points_is_read_and_cut_within_the_token_limit(rea
         ("a", pdf_bytes([["On paper"]]) + b"<html><body>hi", MediaType.PDF),
         ("a.txt", b"<!doctype html><p>hi", MediaType.HTML),
         ("a", b"PK is how this text begins", MediaType.TEXT),
+        ("a.html", b"GIF89a/*<html><body><p>hi", MediaType.HTML),
+        ("a.md", b"# %PDF- is the mark of a PDF", MediaType.MARKDOWN),
     ],
 )
 def test_d8_the_media_type_is_decided_by_the_bytes_not_the_file_name(
@@ -222,6 +224,10 @@ def test_d8_the_media_type_is_decided_by_the_bytes_not_the_file_name(
         ("a.eml", pdf_bytes([["On paper"]])),
         ("a.py", ooxml_bytes("word")),
         ("a.rtf", b"just text"),
+        ("a.docx", pdf_bytes([["On paper"]]) + ooxml_bytes("word")),
+        ("a.pdf", ooxml_bytes("word") + pdf_bytes([["On paper"]])),
+        ("a.html", b"<!doctype html>" + pdf_bytes([["On paper"]])),
+        ("a.pdf", b"<html><body>The mark of a PDF is %PDF-1.4"),
     ],
 )
 def test_d8_a_name_that_contradicts_the_bytes_is_refused(read: Read, name: str, data: bytes) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.types import UsageStatus
+from tests.faults.busy import BUSY_SECONDS, WORD, begun_file, metered_busily
 from tests.faults.forked import ForkedServer
 from tests.faults.metered import metered_slowly
 from tests.faults.open_streams import OpenStream, rows_of
@@ -107,6 +108,31 @@ def test_c7_ingestion_is_gone_on_with_at_the_next_start(serve: Callable[..., For
     again = serve()
 
     assert {one["id"] for one in again.settled() if one["status"] == "indexed"} == {one["id"] for one in sent}
+
+
+def test_c7_a_thread_that_is_busy_in_plain_python_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
+    server = ForkedServer(tmp_path / "data", metered_busily, drain_s=0.3).start()
+    try:
+        asked = ASK | {"question": f"How {WORD} is a rule?"}
+        running = OpenStream(server, "/v1/ask", asked)
+        deadline = time.monotonic() + 30
+        while not begun_file(server.data_dir).exists():
+            assert time.monotonic() < deadline, "the rule has not begun"
+            time.sleep(0.01)
+
+        began = time.monotonic()
+        server.signal(signal.SIGTERM)
+
+        assert server.ended(seconds=BUSY_SECONDS / 2) == 0
+        assert time.monotonic() - began < BUSY_SECONDS / 2
+        assert running.outcome() in {"error", "refused"}
+        running.close()
+    finally:
+        server.close()
+    with_books = ForkedServer(tmp_path / "data").start()
+    with_books.stop()
+    with_books.close()
+    assert UsageStatus.RESERVED not in {row.status for row in rows_of(server.data_dir)}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -1,5 +1,7 @@
 """The whole application under uvicorn on a loopback port, its model and embedder small, its worker running."""
 
+import asyncio
+import gc
 import socket
 import threading
 import time
@@ -7,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import httpx
@@ -17,12 +20,15 @@ from app.answering.finder import Finder
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
+from app.server.process import freeze_loaded_objects
 from app.server.state import State
 from app.types import Principal, Role
+from ingestion.extraction import LocalExtractor
 from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
 from tests.app.server.stations import ANY_EVIDENCE, state_with
 from tests.faults.metered import metered, scripted
+from tests.loop_watch import ElsewhereExtractor, LoopWatch, WorkElsewhere
 from tests.server import ADMIN_KEY
 
 TEXTS = {
@@ -37,6 +43,7 @@ class Served:
 
     url: str
     state: State
+    watch: LoopWatch
 
     def key(self, role: Role, *, tenant_id: str | None = None) -> str:
         """The secret of a new key, in the administrator's tenant unless another is named."""
@@ -63,7 +70,9 @@ class Served:
 def served(data_dir: Path) -> Iterator[Served]:
     """Serve an application over `data_dir` that holds two indexed documents; stopped at the end."""
     lenient: dict[str, Any] = {"failed_logins_per_minute": 1_000_000}  # every operation is also called with a wrong key
-    with metered(data_dir, engine=scripted(step_seconds=0), **lenient) as metered_state:
+    elsewhere = WorkElsewhere()
+    extractor = ElsewhereExtractor(LocalExtractor(), elsewhere)
+    with metered(data_dir, engine=scripted(step_seconds=0), extractor=extractor, **lenient) as metered_state:
         state = _conversing(metered_state)
         config = uvicorn.Config(
             create_app(lambda: nullcontext(state), version="0"),
@@ -75,16 +84,38 @@ def served(data_dir: Path) -> Iterator[Served]:
         )
         server = uvicorn.Server(config)
         with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="fuzzed")
+            watches: Queue[LoopWatch] = Queue()
+
+            async def serve() -> None:
+                with LoopWatch(asyncio.get_running_loop(), elsewhere=elsewhere).watching() as watch:
+                    watches.put(watch)
+                    await server.serve(sockets=[listener])
+
+            thread = threading.Thread(target=asyncio.run, args=(serve(),), name="fuzzed")
             thread.start()
             try:
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}"
                 _fill(url)
-                yield Served(url, state)
+                watch = watches.get(timeout=30)
+                with _collecting_rarely():
+                    watch.forget()
+                    yield Served(url, state, watch)
             finally:
                 server.should_exit = True
                 thread.join(30)
         assert not thread.is_alive(), "the server did not end"
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """As in a server: a collection of all that a test process holds would stop the loop."""
+    before = gc.get_threshold()
+    freeze_loaded_objects()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _conversing(state: State) -> State:

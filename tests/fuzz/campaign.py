@@ -24,7 +24,7 @@ PHASES = ("examples", "coverage", "fuzzing", "stateful")
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A promise that an answer broke; `curl` sends the request again."""
+    """A promise that an answer broke; `curl` sends the request again, or names the file that has the case."""
 
     operation: str
     check: str
@@ -40,6 +40,8 @@ class Campaign:
     by_status: Counter[tuple[str, int]] = field(default_factory=Counter)
     by_phase: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
+    cases: Counter[str] = field(default_factory=Counter)
+    """Cases of the grammars by target; some send no request."""
     broken: dict[tuple[str, str, str], Broken] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
@@ -53,6 +55,7 @@ class Campaign:
         self.by_status.update(other.by_status)
         self.by_phase.update(other.by_phase)
         self.checked.update(other.checked)
+        self.cases.update(other.cases)
         self.broken = {**other.broken, **self.broken}
         self.errors.extend(other.errors)
 

@@ -8,18 +8,36 @@ from typing import Any
 
 Document = dict[str, Any]
 
+_MOST_IN_ADDRESS = 1_000
 _MERGED = {"x-schemathesis": {"merge_body": True}}  # the rest of the body is made up
 
 
 def with_links(document: Document) -> Document:
-    """`document`, whose answers with ids lead to every operation that takes such an id; it is changed in place."""
+    """`document`, whose answers with ids lead to every operation that takes such an id; it is changed in place.
+
+    Limits on lists and texts in addresses go: at the limit an address would be longer than any HTTP server reads.
+    """
     sources = _sources(document)
+    for _, _, operation in _operations(document):
+        for parameter in operation.get("parameters", ()):
+            if parameter["in"] == "query":
+                _unlimit(parameter["schema"])
     for path, method, operation in _operations(document):
         for name in _ids_in_address(operation):
             _link(sources.get(name, ()), operation, f"{method} {path}", name, {"parameters": name})
         for name, field in _ids_in_body(document, operation):
             _link(sources.get(name, ()), operation, f"{method} {path}", name, {"requestBody": field})
     return document
+
+
+def _unlimit(schema: Document) -> None:
+    """Take the limits of more than a thousand items or characters away, in every alternative."""
+    for limit in ("maxItems", "maxLength"):
+        if schema.get(limit, 0) > _MOST_IN_ADDRESS:
+            del schema[limit]
+    for inner in (*schema.get("anyOf", ()), schema.get("items")):
+        if isinstance(inner, dict):
+            _unlimit(inner)
 
 
 def _operations(document: Document) -> Iterator[tuple[str, str, Document]]:

@@ -25,6 +25,14 @@ def campaign(server: Served, secret: str, *, seed: int = 1, **chosen) -> Campaig
     return run_campaign(server.url, secret=secret, spared=server.ids_of(secret), seed=seed, **chosen)
 
 
+@pytest.fixture(autouse=True)
+def loop_is_never_held(server: Served) -> Iterator[None]:
+    """No request may hold the event loop or the interpreter for more than a tenth of a second."""
+    server.watch.forget()
+    yield
+    assert server.watch.noted() == []
+
+
 def told(found: Campaign) -> list[str]:
     return [f"{one.operation} {one.check}: {one.said}\n{one.curl}" for one in found.broken.values()] + found.errors
 

@@ -89,6 +89,9 @@ class ScriptedRunner:
     def distrust(self, sequence: SequenceState) -> None:
         """Nothing was kept."""
 
+    def shed(self, share: float) -> int:
+        return 0
+
     def blocks(self) -> BlockCounts:
         return BlockCounts(free=0, used=0, cached=0, block_tokens=self.block_tokens)
 

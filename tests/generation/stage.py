@@ -1,8 +1,9 @@
 """A loop that is stepped by hand over a tiny model, and what each sequence says when it is alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any
 
 import torch
@@ -13,10 +14,12 @@ from generation.counters import Counters
 from generation.delivery import TokenStream
 from generation.finisher import Finisher
 from generation.graphs import Capture
+from generation.host_memory import HostMemory
 from generation.loop import EngineLoop, Speculating
 from generation.memory import Layout
 from generation.paged_index import Upload, upload
 from generation.prefix import PrefixChain
+from generation.relief import Relief, Shedding
 from generation.runner import ModelRunner
 from generation.sequence import SequenceState
 from generation.streaming import IncrementalDecoder
@@ -75,6 +78,11 @@ def loaded(capacity_blocks: int, *, family: str = "llama", device: str = "cpu") 
     return adopt_model(tiny_model(family, attention="eager").to(device), config)  # type: ignore[arg-type]
 
 
+def relief_of(cache: Shedding, memory: Callable[[], HostMemory]) -> Relief:
+    """A relief that looks at every turn, half a minute apart."""
+    return Relief(cache, read=memory, give_back=lambda: None, clock=count(step=30).__next__)
+
+
 class Stage:
     """A loop that is stepped by hand, its books checked after every step."""
 
@@ -93,6 +101,7 @@ class Stage:
         device: str = "cpu",
         eos_ids: frozenset[int] = frozenset(),
         speculation: Speculating | None = None,
+        memory: Callable[[], HostMemory] | None = None,
     ) -> None:
         self.runner = ModelRunner(
             loaded(capacity_blocks, family=family, device=device),
@@ -115,6 +124,7 @@ class Stage:
             counters=self.counters,
             finisher=self.finisher,
             speculation=(speculation or Copying()) if drafts else None,
+            relief=relief_of(self.runner, memory) if memory is not None else None,
         )
 
     def submit(self, asked: Asked) -> tuple[SequenceState, RecordingObserver]:

@@ -134,6 +134,13 @@ class PoolMachine(RuleBasedStateMachine):
         self.pool.discard(chain_of(*tokens))
         assert self.pool.match(chain_of(*tokens)) == []
 
+    @rule(count=st.integers(0, 9))
+    def evict(self, count: int) -> None:
+        free, cached = self.pool.free, self.pool.cached
+        evicted = self.pool.evict(count)
+        assert len(evicted) == min(count, cached)
+        assert (self.pool.free, self.pool.cached) == (free + len(evicted), cached - len(evicted))
+
     @invariant()
     def books_balance(self) -> None:
         self.pool.check_integrity()

@@ -153,6 +153,21 @@ def test_discarded_blocks_are_not_found_again() -> None:
     cache.check_integrity()
 
 
+def test_half_of_what_is_cached_is_given_back_the_least_recently_used_first() -> None:
+    cache, old, new = cache_of(100), keys_of(*range(8)), keys_of(*range(50, 58))
+    for owner, keys in (("a", old), ("b", new)):
+        cache.begin(owner, keys, tokens=8, limit=7)
+        compute(cache, owner, 0, 8)
+        cache.offer(owner, keys, computed=8)
+    block_bytes = LAYERS * 2 * KV_HEADS * BLOCK * HEAD_DIM * 4
+
+    assert cache.shed(0.5) == 2 * block_bytes
+    assert (cache.match(old, limit=8), cache.match(new, limit=8)) == (0, 8)
+    cache.check_integrity()
+    assert [cache.shed(0.5) for _ in range(3)] == [block_bytes, block_bytes, 0]
+    cache.check_integrity()
+
+
 def test_with_reuse_switched_off_no_prefix_is_found_or_cached() -> None:
     cache, keys = cache_of(100, reuse=False), keys_of(*range(8))
     cache.begin("a", keys, tokens=8, limit=7)

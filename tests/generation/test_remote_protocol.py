@@ -5,12 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from generation.errors import ConstraintInvalid
 from generation.remote_config import RemoteConfig
-from generation.remote_protocol import EventDecoder, ProtocolBroken, Usage, completion_body, parse_chunk
+from generation.remote_protocol import ProtocolBroken, Usage, completion_body, parse_chunk
 from generation.types import FinishReason, JsonSchema, TokenLogprob
 from tests.generation.fakes import request
 
@@ -76,31 +74,6 @@ def test_a_schema_that_is_no_json_is_refused_in_a_sentence_that_does_not_repeat_
     assert str(caught.value) == "The JSON schema asked of the output is not JSON."
 
 
-@given(texts=st.lists(st.text(max_size=20), max_size=8), data=st.data())
-def test_events_are_the_same_however_their_bytes_are_cut(texts: list[str], data: st.DataObject) -> None:
-    sent = b"".join(
-        f"data: {json.dumps(text, ensure_ascii=False)}\n\n".encode("utf-8", "surrogatepass") for text in texts
-    )
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(sent)), max_size=6)))
-    decoder = EventDecoder()
-
-    events = [
-        event
-        for start, stop in zip([0, *cuts], [*cuts, len(sent)], strict=True)
-        for event in decoder.feed(sent[start:stop])
-    ]
-
-    assert [json.loads(event) for event in events] == texts
-
-
-def test_a_line_without_end_is_not_kept_for_ever() -> None:
-    decoder = EventDecoder()
-    decoder.feed(b"x" * 1_000_000)
-
-    with pytest.raises(ProtocolBroken):
-        decoder.feed(b"x" * 1_000_000)
-
-
 def test_half_a_character_is_replaced() -> None:
     assert parse_chunk(rb'{"choices": [{"text": "a\ud83d"}]}').text == "a\ufffd"
     assert parse_chunk(rb'{"choices": [{"text": "\ud83c\udf4e"}]}').text == "🍎"
@@ -137,6 +110,12 @@ def test_log_probabilities_in_llama_cpps_shape_are_read() -> None:
     assert parse_chunk(json.dumps(event).encode()).logprobs == (TokenLogprob(4, -0.5, ((4, -0.5), (9, -2.0))),)
 
 
+def test_a_probability_of_zero_has_a_finite_logarithm() -> None:
+    event = '{"choices": [{"text": "a", "logprobs": {"content": [{"id": 4, "logprob": -Infinity}]}}]}'
+
+    assert parse_chunk(event.encode()).logprobs == (TokenLogprob(4, -9999.0),)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -150,6 +129,12 @@ def test_log_probabilities_in_llama_cpps_shape_are_read() -> None:
         '{"choices": [{"text": "a", "finish_reason": "abort"}]}',
         '{"choices": [], "usage": {"completion_tokens": -1}}',
         '{"choices": [{"text": "a", "logprobs": {"content": [{}]}}]}',
+        '{"choices": [{"text": "a", "logprobs": {"content": ["a"]}}]}',
+        '{"choices": [{"text": "a", "logprobs": {"content": [{"id": 1e999, "logprob": -1}]}}]}',
+        '{"choices": [{"text": "a", "logprobs": {"content": [{"id": 1, "logprob": NaN}]}}]}',
+        '{"choices": [{"text": "a", "logprobs": {"tokens": [5], "token_logprobs": [-1]}}]}',
+        '{"choices": [{"text": "a", "logprobs": {"tokens": ["token_id:x"], "token_logprobs": [-1]}}]}',
+        '{"choices": [], "usage": {"completion_tokens": 100000000000000000000000000000000000000000}}',
         "[" * 100_000,
     ],
 )

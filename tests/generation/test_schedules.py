@@ -1,8 +1,11 @@
 """Whatever the schedule - arrivals, cancellations, evictions, preemptions, drafts - the tokens stay the same."""
 
+from itertools import cycle
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generation.host_memory import HostMemory
 from generation.memory import Layout
 from generation.sequence import SequenceState
 from generation.types import FinishReason
@@ -11,6 +14,7 @@ from tests.generation.fakes import RecordingObserver
 from tests.generation.recorder import Recorder
 from tests.generation.stage import SAMPLED, Asked, Stage, solo_tokens
 
+PLENTY, SHORT = HostMemory(total=100, available=50), HostMemory(total=100, available=5)
 ASKED = st.builds(
     Asked,
     family=st.integers(1, 2),
@@ -35,6 +39,7 @@ ASKED = st.builds(
     drafts=st.booleans(),
     layout=st.sampled_from(["slabs", "pages"]),
     graphs=st.booleans(),
+    short=st.lists(st.booleans(), max_size=6),
 )
 def test_any_schedule_gives_each_sequence_the_tokens_it_gets_alone(
     requests: list[Asked],
@@ -45,6 +50,7 @@ def test_any_schedule_gives_each_sequence_the_tokens_it_gets_alone(
     drafts: bool,
     layout: Layout,
     graphs: bool,
+    short: list[bool],
 ) -> None:
     capture = Recorder() if graphs else None
     stage = Stage(
@@ -55,6 +61,7 @@ def test_any_schedule_gives_each_sequence_the_tokens_it_gets_alone(
         drafts=drafts,
         layout=layout,
         capture=capture,
+        memory=cycle([SHORT if one else PLENTY for one in short]).__next__ if short else None,
     )
     running: list[tuple[Asked, SequenceState, RecordingObserver]] = []
     turn = 0

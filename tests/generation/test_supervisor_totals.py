@@ -29,7 +29,7 @@ def test_watching_costs_next_to_no_processor_time(supervise: Callable[..., Super
     assert engine.alive()
 
 
-BLOCKS = {"free_blocks", "used_blocks", "cached_blocks", "block_tokens"}
+BLOCKS = {"free_blocks", "used_blocks", "cached_blocks", "block_tokens", "block_bytes"}
 
 
 PRESENT = {"waiting", "waiting_tokens", "running", "capacity"} | BLOCKS
@@ -102,6 +102,7 @@ def test_a_count_added_to_the_stats_is_a_total_until_someone_says_it_is_not() ->
         "recomputed_tokens",
         "restarts",
         "unread_tokens",
+        "given_back_bytes",
     } == TOTALS
 
 

@@ -26,6 +26,7 @@ class HostileExtractor:
     def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
         """As `ports.Extractor` says, or worse."""
         order, *numbers = path.read_text().split()
+        noted = Path(filename)  # next to it a test finds what is written down
         match order:
             case "sleep":
                 time.sleep(60)
@@ -49,10 +50,10 @@ class HostileExtractor:
                 os.write(2, b"more noise")
                 print("noise on standard error", file=sys.stderr, flush=True)
             case "environment":
-                path.with_suffix(".environment").write_text("\n".join(sorted(os.environ)))
+                noted.with_suffix(".environment").write_text("\n".join(sorted(os.environ)))
             case "command":
                 written = [*sys.orig_argv, password or "", os.environ["TMPDIR"]]
-                path.with_suffix(".command").write_text("\n".join(written))
+                noted.with_suffix(".command").write_text("\n".join(written))
             case "scan":
                 pages, seconds = numbers
                 for page in range(1, int(pages) + 1):
@@ -68,12 +69,12 @@ class HostileExtractor:
                 before, _ = resource.getrlimit(resource.RLIMIT_CPU)
                 self._on_scan(1, 1)
                 after, _ = resource.getrlimit(resource.RLIMIT_CPU)
-                path.with_suffix(".backstop").write_text(f"{before} {after}")
+                noted.with_suffix(".backstop").write_text(f"{before} {after}")
             case "linger":
-                path.with_suffix(".pid").write_text(str(os.getpid()))
+                noted.with_suffix(".pid").write_text(str(os.getpid()))
                 time.sleep(60)
             case "pid":
-                path.with_suffix(".pid").write_text(str(os.getpid()))
+                noted.with_suffix(".pid").write_text(str(os.getpid()))
         return LocalExtractor(self._limits).extract(path, filename=filename, password=password)
 
 

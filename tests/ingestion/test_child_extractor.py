@@ -39,7 +39,7 @@ def file(tmp_path: Path) -> Callable[[str], Path]:
 
 def pid_of(extractor: ChildExtractor, file: Callable[[str], Path]) -> int:
     path = file("pid please")
-    extractor.extract(path, filename="a.txt")
+    extractor.extract(path, filename=f"{path}.txt")
     return int(path.with_suffix(".pid").read_text())
 
 
@@ -124,7 +124,7 @@ def test_a_scanned_page_renews_the_child_s_own_backstop(file: Callable[[str], Pa
     path = file("backstop")
 
     with ChildExtractor(ExtractionLimits(ocr_page_seconds=1000), module="tests.ingestion.hostile_child") as extractor:
-        extractor.extract(path, filename="a.txt")
+        extractor.extract(path, filename=f"{path}.txt")
 
     before, after = map(int, path.with_suffix(".backstop").read_text().split())
     assert after - before >= 4000, "four seconds of CPU each"
@@ -137,7 +137,7 @@ def test_closing_does_not_wait_for_the_file_at_hand(file: Callable[[str], Path])
 
     def read() -> None:
         try:
-            extractor.extract(path, filename="a.txt")
+            extractor.extract(path, filename=f"{path}.txt")
         except IngestionError as error:
             failures.append(error)
 
@@ -224,7 +224,7 @@ def test_the_child_sees_no_secret_of_ours(
     monkeypatch.setenv("FOOTNOTE_SECRET", "fn_123")
     path = file("environment")
 
-    extractor.extract(path, filename="a.txt")
+    extractor.extract(path, filename=f"{path}.txt")
 
     seen = path.with_suffix(".environment").read_text().split()
     assert "FOOTNOTE_SECRET" in os.environ
@@ -236,7 +236,7 @@ def test_a_password_is_not_on_the_child_s_command_line(file: Callable[[str], Pat
     path = file("command please")
 
     with ChildExtractor(module="tests.ingestion.hostile_child") as extractor:
-        extractor.extract(path, filename="a.txt", password="hunter2")
+        extractor.extract(path, filename=f"{path}.txt", password="hunter2")
         *command, password, folder = path.with_suffix(".command").read_text().splitlines()
         assert Path(folder).is_dir()
 

@@ -3,6 +3,8 @@
 import struct
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ from tests.ingestion.zip_file import ooxml_bytes, zip_bytes
 
 PDF = pdf_bytes([["hello"]])
 EPUB = zip_bytes({"mimetype": "application/epub+zip", "META-INF/container.xml": "<container/>"})
+STORED_PDF = zip_bytes({"mimetype": PDF, "a.txt": "x"})
+"""An archive that begins with a PDF, which is not compressed: its mark is in the first KiB of the archive."""
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(200)
 
 
@@ -47,6 +51,8 @@ def sniffed(folder: Path, data: bytes, filename: str) -> MediaType:
         (PDF, "a.pdf", MediaType.PDF),
         (PDF, "no-extension", MediaType.PDF),
         (b"junk before\n" + PDF, "a.pdf", MediaType.PDF),
+        (b"if not head.startswith(b'%PDF-'):\n    return\n", "a.py", MediaType.CODE),
+        (b"A PDF 1.4 begins with %PDF-1.4 and ends with %%EOF.", "a.txt", MediaType.TEXT),
         (ooxml_bytes("word"), "a.docx", MediaType.DOCX),
         (ooxml_bytes("ppt"), "a.PPTX", MediaType.PPTX),
         (ooxml_bytes("xl"), "a.xlsx", MediaType.XLSX),
@@ -86,6 +92,26 @@ def test_the_media_type_is_detected_from_the_bytes(
     assert sniffed(tmp_path, data, filename) is media_type
 
 
+@pytest.mark.parametrize("piece", ["<!---->", "<!-- c --> ", "<?xml?>", "<!--<?xml?>-->\n"])
+def test_many_comments_before_no_html_are_read_in_linear_time(tmp_path: Path, piece: str) -> None:
+    """With a pattern that could end a comment at any later `-->`, 25 of them took seconds and 43 weeks."""
+    started = time.process_time()
+
+    assert sniffed(tmp_path, (piece * 1_000).encode() + b"x", "a.txt") is MediaType.TEXT
+    assert time.process_time() - started < 1
+
+
+@given(st.lists(st.sampled_from([" ", "\n", "<!-- c -->", "<!---->", "<!--", "-->", "<?xml?>", "<html>", "<p>", "x"])))
+def test_html_is_what_follows_comments_white_space_and_a_declaration(pieces: list[str]) -> None:
+    text = "".join(pieces) or "x"
+    while text.startswith((" ", "\n", "<!--", "<?xml?>")) and (text[:4] != "<!--" or "-->" in text[4:]):
+        text = text[1:] if text[0] in " \n" else text.split("-->" if text[:4] == "<!--" else ">", 1)[1]
+    with tempfile.TemporaryDirectory() as folder:
+        found = sniffed(Path(folder), ("".join(pieces) or "x").encode(), "a.txt")
+
+    assert (found is MediaType.HTML) is text.startswith("<html>")
+
+
 @pytest.mark.parametrize(
     ("data", "filename", "sentence"),
     [
@@ -100,6 +126,9 @@ def test_the_media_type_is_detected_from_the_bytes(
         (PNG, "a.png", "looks like an image"),
         (bytes(range(256)) * 8, "a.bin", "binary file"),
         (zip_bytes({"a.txt": "x"}), "a.zip", "zip archive"),
+        (STORED_PDF, "a.zip", "zip archive"),
+        (STORED_PDF, "a.pdf", "zip archive"),
+        (compound_file("%PDF-1.4\n1 0 obj\n"), "a.pdf", "legacy Office file"),
         (ooxml_bytes("xl", {"xl/workbook.bin": b"x"}), "a.xlsb", "binary Excel workbook"),
         (odf("graphics"), "a.odg", "OpenDocument file other than"),
         (odf("text"), "a.docx", r"named \.docx but its content is an OpenDocument text"),
@@ -159,6 +188,7 @@ def test_an_archive_is_a_zip_that_is_no_document(tmp_path: Path) -> None:
     path = tmp_path / "upload"
     for data, expected in (
         (zip_bytes({"a.txt": "x"}), True),
+        (STORED_PDF, True),
         (ooxml_bytes("word"), False),
         (EPUB, False),
         (odf("text"), False),

@@ -148,6 +148,19 @@ def test_a_value_is_a_piece_without_its_label(text: str, values: list[str]) -> N
     assert pieces_of(text, unit) == values
 
 
+def test_a_line_of_names_in_brackets_belongs_to_the_values_above_it() -> None:
+    values, phone = "Cupertino | 95014\n(Address of offices) | (Zip Code)", "(408) 996-1010\n(Telephone number)"
+    text = f"One Park Way\n{values}\n\n{phone}\n\nOn it."
+
+    assert texts_of(text) == ["One Park Way", values, phone, "On it."]
+    assert pieces_of(text, units_of(text)[1]) == ["Cupertino", "95014"]
+
+
+@pytest.mark.parametrize("text", ["Call us.\n\n(Only by day)", "Call us. (Only by day)"])
+def test_brackets_that_stand_below_no_line_are_apart(text: str) -> None:
+    assert len(units_of(text)) == 2
+
+
 def test_a_form_without_a_value_has_no_piece() -> None:
     (unit,) = units_of("Fax: | -")
 
@@ -236,6 +249,7 @@ def test_a_unit_holds_its_core_and_its_pieces_which_are_in_order_and_apart(text:
 @settings(deadline=None)
 @given(text=documents)
 @example(text="a: -|")
+@example(text="| |1")
 def test_no_piece_crosses_from_one_cell_to_the_next(text: str) -> None:
     for unit in units_of(text):
         for piece in unit.pieces:

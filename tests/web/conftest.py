@@ -47,9 +47,6 @@ _FLAGS = (
 )  # fmt: skip
 _tenants = count(1)
 
-REFUSED = "the server responded with a status of 401"
-"""What the browser says when the page asks who is signed in, and nobody is."""
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a browser is told, it is told from one event loop."""
@@ -106,6 +103,7 @@ class Tenant:
 
     key: str
     http: httpx.Client
+    name: str = "default"
 
     def upload(self, name: str, content: str | bytes, **fields: str) -> str:
         """A document's id once it is indexed."""
@@ -118,11 +116,11 @@ class Tenant:
     def key_of(self, user_id: str) -> "Tenant":
         """The same with a key of a member's."""
         body = {"name": user_id, "role": "member", "user_id": user_id}
-        return Tenant(self.http.post("/v1/admin/keys", json=body).json()["secret"], self.http)
+        return Tenant(self.http.post("/v1/admin/keys", json=body).json()["secret"], self.http, self.name)
 
     def session(self) -> str:
         """The secret of a new session, as a browser has it that was signed in before."""
-        response = self.http.post("/v1/session", json={"key": self.key})
+        response = self.http.post("/v1/session", headers={"Authorization": f"Bearer {self.key}"})
         assert response.status_code == 201, response.text
         secret = response.cookies[COOKIE]
         self.http.cookies.clear()  # the key is what these requests come with
@@ -150,7 +148,7 @@ def tenant(server: ForkedServer, url: str, plain: ssl.SSLContext) -> Iterator[Te
     key = server.http.post(f"/v1/admin/tenants/{name}/keys", json={"user_id": "ada"}).json()["secret"]
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(base_url=url, headers=headers, trust_env=False, verify=plain, timeout=60) as http:
-        yield Tenant(key, http)
+        yield Tenant(key, http, name)
 
 
 @pytest.fixture

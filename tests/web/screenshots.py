@@ -1,4 +1,4 @@
-"""Takes the README's pictures: `python -m tests.web.screenshots [--documents FOLDER] [--out FOLDER]`.
+"""Takes pictures of the screens: `python -m tests.web.screenshots [--documents FOLDER] [--out FOLDER]`.
 
 The default models answer where they are fetched, else the scripted one; real documents are read where they are, else
 made ones. It says which. The clock of the server runs through two weeks, so that there is use to show.
@@ -188,6 +188,7 @@ class Camera:
         context.set_default_timeout(60_000)
         page = context.new_page()
         page.goto(f"{self._url}/#key={ADMIN_KEY}")
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_role("navigation", name="Main").wait_for()
         yield page
         context.close()
@@ -220,34 +221,58 @@ def ask(page: "Page", question: str) -> None:
     page.get_by_role("button", name="Ask", exact=True).wait_for()
 
 
+_WIDTHS = {1280: 800, 390: 844}
+"""Widths and heights of the window, in CSS pixels."""
+_ADMINISTRATION = {
+    "overview": "[data-chart=overview] canvas",
+    "keys": "table tbody tr",
+    "users": "table tbody tr",
+    "prices": "table tbody tr",
+    "models": ".steps, .facts",
+    "health": ".stations li",
+    "audit": "table tbody tr",
+}
+
+
 def photograph(camera: Camera, shown: Scene) -> None:
-    """All pictures."""
+    """All pictures: twelve screens, light and dark, 1280 and 390 pixels wide."""
     for scheme in ("light", "dark"):
-        with camera.page(scheme) as page:
-            for question in reversed(shown.questions[:3]):
-                camera.go(page, "#/", ".ask-composer")
-                ask(page, question)
-            page.locator(".ask-how summary").last.click()
-            page.wait_for_function(STILL)  # what moves hides the card
-            mark = page.locator("a.ask-mark").last
-            mark.scroll_into_view_if_needed()
-            page.wait_for_function(STILL)
-            mark.hover()
-            page.get_by_role("tooltip").wait_for()
-            camera.take(page, f"ask-{scheme}")
-            page.locator("a.ask-mark").last.click()
-            page.locator(".pdf-box, .text-body mark").first.wait_for()
-            page.locator(".pdf-picture canvas, .text-body mark").first.wait_for()
-            camera.take(page, f"passage-{scheme}")
-            camera.go(page, "#/documents", ".documents-table tbody tr")
-            camera.take(page, f"documents-{scheme}")
-            camera.go(page, "#/usage", "[data-chart=cost] canvas")
-            page.locator("#everybody").scroll_into_view_if_needed()
-            page.locator("#everybody").evaluate("heading => scrollBy(0, heading.getBoundingClientRect().top - 70)")
-            camera.take(page, f"usage-{scheme}")
-    with camera.page("light", width=390, height=844, sharpness=2) as page:
-        ask(page, shown.questions[0])
-        camera.take(page, "phone")
+        for width, height in _WIDTHS.items():
+            ending = scheme if width == max(_WIDTHS) else f"{scheme}-{width}"
+            with camera.page(scheme, width=width, height=height) as page:
+                photograph_answer(camera, page, shown, ending=ending)
+                camera.go(page, "#/documents", ".documents-table tbody tr")
+                camera.take(page, f"documents-{ending}")
+                camera.go(page, "#/usage", "[data-chart=cost] canvas")
+                page.locator("#everybody").scroll_into_view_if_needed()
+                page.locator("#everybody").evaluate("heading => scrollBy(0, heading.getBoundingClientRect().top - 70)")
+                camera.take(page, f"usage-{ending}")
+                for part, awaited in _ADMINISTRATION.items():
+                    camera.go(page, f"#/admin/{part}", awaited)
+                    camera.take(page, f"admin-{part}-{ending}")
+                page.get_by_role("button", name="Sign out").click()
+                page.get_by_label("API key").wait_for()
+                camera.take(page, f"sign-in-{ending}")
+
+
+def photograph_answer(camera: Camera, page: "Page", shown: Scene, *, ending: str) -> None:
+    """An answer with how it was made, and the passage that its last footnote opens."""
+    for question in reversed(shown.questions[:3]):
+        camera.go(page, "#/", ".ask-composer")
+        ask(page, question)
+    page.locator(".ask-how summary").last.click()
+    page.wait_for_function(STILL)  # what moves hides the card
+    mark = page.locator("a.ask-mark").last
+    mark.scroll_into_view_if_needed()
+    page.wait_for_function(STILL)
+    if not ending.endswith("390"):
+        mark.hover()
+        page.get_by_role("tooltip").wait_for()
+    camera.take(page, f"ask-{ending}")
+    mark.click()
+    page.locator(".pdf-box, .text-body mark").first.wait_for()
+    page.locator(".pdf-picture canvas, .text-body mark").first.wait_for()
+    camera.take(page, f"passage-{ending}")
 
 
 def _clock(real: Callable[[], float] = time.time) -> Callable[[], float]:

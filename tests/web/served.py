@@ -120,7 +120,10 @@ def application(data_dir: Path) -> Iterator[State]:
             ledger=ledger,
             limits=LIMITS,
             conversations=Conversations(
-                ConversationRepository(state.database), count_tokens=tokenizer.count, history_tokens=800
+                ConversationRepository(state.database),
+                count_tokens=tokenizer.count,
+                history_tokens=800,
+                asked=state.history.asked,
             ),
             citations=AnswerCitationRepository(state.database, clock=ledger.seconds),
         )

@@ -88,7 +88,7 @@ def assert_over(found: dict[str, Any], at: int, line: Shown) -> None:
     assert box["bottom"] - box["top"] < 1.5 * line.size * scale
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1600, 390])
 async def test_the_highlight_covers_exactly_the_cited_words_on_the_pdf_page(
     open_page: Opening, tenant: Tenant, width: int
 ) -> None:

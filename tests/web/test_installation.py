@@ -13,7 +13,7 @@ from tests.app.server.embedder_swaps import BLOCK, wait_until
 from tests.faults.forked import ForkedServer
 from tests.installation import installed
 from tests.web.administering import secret_shown, works
-from tests.web.conftest import REFUSED, Opening, Tenant, Window
+from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
 from tests.web.reembedded import allow, before, during
 
@@ -121,24 +121,27 @@ async def test_earlier_calls_are_rerated_with_a_backdated_price(open_page: Openi
     http = operator.http
     page = await open_page(operator, "#/admin/prices")
     await page.get_by_text("There are no prices yet, so nothing has a cost.").wait_for()
-    await page.get_by_role("button", name="New price").click()
+    missing = page.locator(".price-missing li", has_text="hashing")
+    assert "calls" in await missing.inner_text(), "a model that was used without a price is named"
+    await missing.get_by_role("button", name="Set a price hashing").click()
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_label("Model", exact=True).fill("hashing")
-    await dialog.get_by_label("For", exact=True).select_option("embedding")
-    await dialog.get_by_label("Per million tokens").fill("2,5")
+    assert await dialog.get_by_label("Model", exact=True).input_value() == "hashing"
+    await dialog.get_by_label("Embedding", exact=True).fill("2,5")
     begins = datetime.now(ZoneInfo("Europe/Berlin")).replace(second=0, microsecond=0) - timedelta(hours=2)
     await dialog.get_by_label("From", exact=True).fill(begins.strftime("%Y-%m-%dT%H:%M"))
     await dialog.get_by_role("button", name="New price").click()
     assert "with a point" in await dialog.get_by_role("alert").inner_text()
-    await dialog.get_by_label("Per million tokens").fill("2.5")
+    await dialog.get_by_label("Embedding", exact=True).fill("2.5")
     await dialog.get_by_role("button", name="New price").click()
     await page.get_by_text("The price is entered.").wait_for()
     [price] = http.get("/v1/admin/prices").json()["data"]
     assert (price["model"], price["meter"], price["price_per_million"]) == ("hashing", "embedding", "2.500000")
     assert price["effective_from"] == begins.timestamp()
-    row = page.get_by_role("table", name="Prices").locator("tbody tr")
+    row = page.get_by_role("table", name="Prices of hashing").locator("tbody tr")
     assert "2.50 USD" in await row.inner_text()
     await row.get_by_text("in force").wait_for()
+
+    assert await page.locator(".price-missing li", has_text="hashing").count() == 0, "it has a price now"
 
     def outlook() -> dict[str, Any]:
         """What pricing the last day's calls again would do."""
@@ -166,7 +169,6 @@ async def test_earlier_calls_are_rerated_with_a_backdated_price(open_page: Openi
 async def test_strangers_are_shown_the_way_to_the_provider(
     open_page: Opening, operator: Tenant, window: Window, url: str
 ) -> None:
-    window.excuse(REFUSED)
     page = await open_page()
     way = page.get_by_role("link", name="Sign in with your organisation")
     assert await way.get_attribute("href") == f"{url}/v1/session/oidc/login"

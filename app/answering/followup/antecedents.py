@@ -37,10 +37,11 @@ _WHICH = re.compile(
     r"[a-z]+\b(?!\s+(?:to|the|an?|this|that|his|her|its|their)\b)",
     re.I,
 )
-_WHAT_IS = re.compile(r"\W*what(?:'s|\s+is|\s+was)\s+the\s+[a-z ]+\b", re.IGNORECASE)
+_WHAT_IS = re.compile(r"\W*what(?:'s|\s+is|\s+was)\s+the\s++[a-z]++\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\W*(?:which|what|how many)\s+((?:[a-z-]+\s+){0,2}?[a-z-]+)\s+(?=[a-z])", re.IGNORECASE)
 _OWNER = re.compile(r"(?:.*\bof (?:the )?|)(?P<name>[^a-z].*?)(?:['’]s .+|)$")
-_NAME = r"[A-ZÀ-ÞŁŚŻ][\w-]+(?: [A-ZÀ-ÞŁŚŻ][\w-]+)*"
+# Words and names have limits, so that the time does not grow with the square of a text's length.
+_NAME = r"[A-ZÀ-ÞŁŚŻ][\w-]{1,60}(?: [A-ZÀ-ÞŁŚŻ][\w-]{1,60}){0,7}"
 _PHRASE_ENDS = r"(?= (?:is|are|was|were|did|has|have|had|rose|fell|in|of|by|to)\b|[.,?!]|$)"
 _NAMED = (
     re.compile(rf"\b[Tt]he (?:[a-z-]+ ){{1,3}}(?:of|in|at|from|near) (?:the )?{_NAME}"),

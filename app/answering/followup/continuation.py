@@ -9,12 +9,13 @@ import re
 from itertools import pairwise
 
 from app.answering.followup.antecedents import Exchange
+from app.answering.followup.history import newest
 from app.answering.followup.noun_phrases import FUNCTION_WORDS, names, words
 
 _REFERRING = frozenset("he she him his her hers it its they them their theirs this these those".split())  # noqa: SIM905
 # Of the languages with small words of their own for "and"; the rules rewrite English alone.
 _CONTINUING = frozenset(("and", "but", "so", "et", "und", "y"))
-_FILE = re.compile(r"[\w-]+\.(?:pdf|docx?|xlsx?|pptx?|html?|md|txt|csv|eml|epub)\b", re.IGNORECASE)
+_FILE = re.compile(r"(?<![\w-])[\w-]++\.(?:pdf|docx?|xlsx?|pptx?|html?|md|txt|csv|eml|epub)\b", re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _ELSEWHERE = re.compile(
     r"\b(?:an)?other (?:\w+ )?(?:document|file|report|source|case|contract)s?\b|\belsewhere\b"
@@ -32,8 +33,10 @@ def goes_on(asked: str, understood: str, last: Exchange) -> bool:
     Args:
         asked: The question as the user wrote it.
         understood: The same question, rewritten to stand alone.
-        last: The last exchange, with the passages that its answer cites.
+        last: The last exchange, with the passages that its answer cites. Its first `HISTORY_CHARACTERS` characters are
+            read.
     """
+    (last,) = newest([last])
     known = f"{last.question}\n{last.answer}\n{last.cited}".casefold()
     if _ELSEWHERE.search(asked):
         return False

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from app.answering.calls import Caller, CallNumber, Calls, completions
 from app.answering.followup.noun_phrases import names
-from app.answering.prompt import Component, Message, Prompt, Segment
+from app.answering.prompt import FENCE, Component, Message, Prompt, Segment, quoted
 from app.answering.question import Question
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
@@ -110,8 +110,11 @@ def _prompt(tokenizer: Tokenizer, asked: str, history: Sequence[Message]) -> Pro
     segments = [Segment(Component.TEMPLATE, frame[0]), text(Component.SYSTEM, SYSTEM)]
     segments += [Segment(Component.TEMPLATE, frame[1]), text(Component.TEMPLATE, "Conversation:\n\n")]
     for message in history:
-        speaker = "Question: " if message.role == "user" else "Answer: "
-        segments += [text(Component.TEMPLATE, speaker), text(Component.HISTORY, f"{message.content}\n")]
+        if message.role == "user":
+            segments += [text(Component.TEMPLATE, "Question: "), text(Component.HISTORY, f"{message.content}\n")]
+            continue
+        segments.append(text(Component.TEMPLATE, f"Answer:\n{FENCE}\n"))  # it may quote a document
+        segments += [text(Component.HISTORY, f"{quoted(message.content)}\n"), text(Component.TEMPLATE, f"{FENCE}\n")]
     segments += [text(Component.TEMPLATE, "\nLast question: "), text(Component.QUESTION, asked)]
     # Small models answer a question at the end of the prompt instead of rewriting it.
     segments += [text(Component.TEMPLATE, "\n\nThe last question, rewritten:"), Segment(Component.TEMPLATE, frame[2])]

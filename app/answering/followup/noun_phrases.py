@@ -11,9 +11,10 @@ from itertools import pairwise
 
 _ENDING = r"(?:s|t|re|ve|ll|d|m)\b"
 _WORD = re.compile(rf"(?!(?<=['’]){_ENDING})(?:\d(?:[\d.,]*\d)?|[^\W\d_]\w*(?:['’](?!{_ENDING})\w+|[-&]\w+)*)")
-_SENTENCE_END = re.compile(r"(?:^|[.!?:;\n\"“(])\s*$")
+_SENTENCE_ENDS = frozenset('.!?:;\n"“(')
 _BETWEEN_NAMES = re.compile(r"\s|\.\s")
 _POSSESSIVE = re.compile(r"['’]s?\s+")
+_OWNING = re.compile(r"['’]s\b")
 
 WH = frozenset(("what", "when", "where", "who", "whom", "whose", "why", "which", "how"))
 BE = frozenset(("is", "are", "was", "were"))
@@ -46,6 +47,7 @@ _OPENERS = frozenset(
     """according also although approximately both during each he however in it its many most no none not one only
     there these they this those two three yes i""".split()  # noqa: SIM905
 )
+_NAMELESS_OPENERS = FUNCTION_WORDS | _OPENERS
 _PARTICLES = frozenset("of de van von der den du del della di da la le el al bin ibn the".split())  # noqa: SIM905
 PARTICIPLE = re.compile(r"\w{2,}(?:ed|en|wn)$|(?:born|built|made|held|sold|found|lost|left|led|sent|paid|cut)$")
 _LONGEST_PHRASE = 8  # words
@@ -82,15 +84,20 @@ def names(text: str) -> list[str]:
     too, has a possessive ending, or has capitals or digits within it.
     """
     tokens = words(text)
+    openings = _openings(text, tokens)
+    within = {word.text for word in tokens if word.start not in openings}
     found: list[str] = []
     at = 0
     while at < len(tokens):
-        end = _run(text, tokens, at)
-        run = tokens[at:end]
-        while run and _opens(text, run[0]) and run[0].low in FUNCTION_WORDS | _OPENERS:
-            run = run[1:]
-        if run and not all(word.low in TIMES or word.low == "i" for word in run) and _is_name(text, run, tokens):
-            found.append(text[run[0].start : run[-1].end])
+        start, end = at, _run(text, tokens, at)
+        while start < end and tokens[start].start in openings and tokens[start].low in _NAMELESS_OPENERS:
+            start += 1
+        run = tokens[start:end]
+        if run and not all(word.low in TIMES or word.low == "i" for word in run):
+            first = run[0]
+            named = len(run) > 1 or first.start not in openings or len(tokens) == 1
+            if named or _stands_out(text, first) or first.text in within:
+                found.append(text[first.start : run[-1].end])
         at = max(end, at + 1)
     return list(dict.fromkeys(found))
 
@@ -150,18 +157,26 @@ def _adjacent(text: str, left: Word, right: Word) -> bool:
     return bool(_BETWEEN_NAMES.fullmatch(gap)) and (not gap.startswith(".") or len(left.text) <= 2)
 
 
-def _opens(text: str, word: Word) -> bool:
-    """Whether the word begins a sentence."""
-    return bool(_SENTENCE_END.search(text[: word.start]))
+def _openings(text: str, tokens: Sequence[Word]) -> frozenset[int]:
+    """The offsets of the words that begin a sentence.
+
+    They are found once per text, between neighbouring words, so that the time is linear in the text's length.
+    """
+    found: list[int] = []
+    end = 0
+    for word in tokens:
+        gap = text[end : word.start]
+        before = gap.rstrip()
+        mark = before[-1:] in _SENTENCE_ENDS if before else end == 0
+        if mark or "\n" in gap[len(before) :]:
+            found.append(word.start)
+        end = word.end
+    return frozenset(found)
 
 
-def _is_name(text: str, run: Sequence[Word], tokens: Sequence[Word]) -> bool:
-    first = run[0]
-    if len(run) > 1 or not _opens(text, first):
-        return True
-    if len(tokens) == 1 or re.match(r"['’]s\b", text[first.end :]) or not first.text[1:].islower():
-        return True
-    return any(word.text == first.text and not _opens(text, word) for word in tokens)
+def _stands_out(text: str, word: Word) -> bool:
+    """Whether a word is a name wherever it stands: by a possessive ending, or by capitals or digits within it."""
+    return bool(_OWNING.match(text, word.end)) or not word.text[1:].islower()
 
 
 def _phrase(text: str, tokens: Sequence[Word], start: int, *, verb: str | None) -> str | None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from app.answering.followup.antecedents import Exchange, antecedent
+from app.answering.followup.history import newest
 from app.answering.followup.noun_phrases import (
     AUXILIARIES,
     CONJUNCTIONS,
@@ -77,6 +78,8 @@ _ENGLISH = (
 def stand_alone(question: str, before: Sequence[Exchange]) -> str:
     """`question` rewritten to be understood without the exchanges `before` it, oldest first.
 
+    Of these the newest `HISTORY_CHARACTERS` characters are read.
+
     >>> stand_alone("And in 2021?", [Exchange("What was revenue in 2020?", "8 million euros [1].")])
     'What was revenue in 2021?'
 
@@ -86,6 +89,7 @@ def stand_alone(question: str, before: Sequence[Exchange]) -> str:
     text = " ".join(question.split())
     if not before or not text or len(text) > _LONGEST or small_talk(text) is not None:
         return question
+    before = newest(before)
     last = before[-1]
     if _english(text):
         rewritten = _more(text, last) or _fragment(text, before) or resolved(text, before)
@@ -206,14 +210,19 @@ def _another_noun(before: Sequence[Exchange], noun: str) -> str:
 
 
 def exchanges_of(messages: Sequence[Message]) -> list[Exchange]:
-    """The messages of a user and an assistant as exchanges, each question rewritten to stand alone; no small talk."""
-    exchanges: list[Exchange] = []
+    """The newest messages of a user and an assistant as exchanges, each question rewritten to stand alone.
+
+    At most `HISTORY_CHARACTERS` characters of the messages are read. Small talk is left out.
+    """
+    said: list[tuple[str, list[str]]] = []
     for message in messages:
         if message.role == "user":
-            exchanges.append(Exchange(stand_alone(message.content, exchanges), ""))
-        elif exchanges:
-            last = exchanges[-1]
-            exchanges[-1] = Exchange(last.question, f"{last.answer} {message.content}".strip())
+            said.append((message.content, []))
+        elif said:
+            said[-1][1].append(message.content)
+    exchanges: list[Exchange] = []
+    for exchange in newest([Exchange(question, " ".join(answers).strip()) for question, answers in said]):
+        exchanges.append(Exchange(stand_alone(exchange.question, exchanges), exchange.answer))
     return [exchange for exchange in exchanges if small_talk(exchange.question) is None]
 
 

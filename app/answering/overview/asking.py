@@ -48,7 +48,10 @@ _COMPOUND = re.compile(r"[^\W_]+(?:[-_.'&]+[^\W_]+)+")
 _TOKEN = re.compile(r"[\w&][\w&'.-]*")
 
 _SUBJECT = r"(?P<subject>[^?!;:\n]{1,120}?)"
-_LENGTH = r"(?:short|brief|quick|concise|general|high-level|rough|one-\w+|\w+-(?:sentence|word|line|paragraph|page))"
+# Each word fits one alternative only: with two, the time would double with each repetition.
+_LENGTH = (
+    r"(?:short|brief|quick|concise|general|high-level|rough|one-\w+|(?!one-)\w+-(?:sentence|word|line|paragraph|page))"
+)
 _SUMMARY = r"(?:summary|overview|synopsis|outline|gist|tl;?dr|recap|abstract|rundown)"
 _BRIEFLY = r"(?: briefly| in brief| in (?:an?|one|two|three|four|five|\d+|a few) (?:short )?(?:\w+))?"
 _POLITE = re.compile(
@@ -56,7 +59,7 @@ _POLITE = re.compile(
     r"|(?:can|could|would|will) you (?:please )?|i(?:'d| would) like (?:to (?:see|have|get|know)|you to)? ?"
     r"|i (?:want|need) (?:to (?:see|have|know)|you to)? ?)+"
 )
-_END = re.compile(r"[\s,]*(?:(?:please|thanks|thank you|for me)[\s.,!?]*)*[\s.!?]*$")
+_POLITE_ENDS = ("please", "thanks", "thank you", "for me")
 
 # With any subject that names a document.
 _PATTERNS = tuple(
@@ -131,7 +134,7 @@ def wanted_overview(question: str) -> Wanted | None:
     if len(question) > _MOST_CHARACTERS:
         return None
     asked = " ".join(question.casefold().replace("’", "'").split()).lstrip("¿¡ ")
-    asked = _END.sub("", asked)
+    asked = _without_end(asked)
     if polite := _POLITE.match(asked):
         asked = asked[polite.end() :]
     if _POINTED.fullmatch(asked):
@@ -143,6 +146,18 @@ def wanted_overview(question: str) -> Wanted | None:
         if (wanted := _wanted(subject)) is not None and wanted.explicit:
             return wanted
     return None
+
+
+def _without_end(text: str) -> str:
+    """`text`, whose white space is single spaces, without the marks and the "please" or "thanks" at its end."""
+    rest, polite = text, False
+    while True:
+        bare = rest.rstrip(" .,!?")
+        ending = next((end for end in _POLITE_ENDS if bare.endswith(end)), None)
+        if ending is None:
+            break
+        rest, polite = bare.removesuffix(ending), True
+    return (rest if polite else rest.rstrip(" .!?")).rstrip(" ,")
 
 
 def _subjects(asked: str, patterns: tuple["re.Pattern[str]", ...]) -> Iterator[str]:
@@ -163,8 +178,11 @@ def _wanted(subject: str) -> Wanted | None:
 
 
 def named(text: str) -> Wanted | None:
-    """The document that a text is the name of, all its words; None for a text without words."""
-    tokens = [token for token in _tokens(_END.sub("", text.casefold())) if token not in _DETERMINERS]
+    """The document that a text is the name of, all its words; None for a text without words, or a long one."""
+    if len(text) > _MOST_CHARACTERS:
+        return None
+    said = " ".join(text.casefold().split())
+    tokens = [token for token in _tokens(_without_end(said)) if token not in _DETERMINERS]
     if not tokens:
         return None
     said = " ".join(tokens)

@@ -39,7 +39,7 @@ _NO_CONTENT = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?…。！？।؟][\"'”’»)\]」』]*\Z")
 _ANNOUNCES = re.compile(r"[:：]\Z")
-_BARE_ITEM = re.compile(r"\s+(?:\(?(?:\d{1,3}|[A-Za-z])[.)]|[-*•‣▪◦–+])\Z")
+_BARE_ITEM = re.compile(r"(?<!\s)\s++(?:\(?(?:\d{1,3}|[A-Za-z])[.)]|[-*•‣▪◦–+])\Z")
 _ASIDE = re.compile(r"redirects? here|\(disambiguation\)|^this article is about\b", re.IGNORECASE)
 _LEADERS = re.compile(r"(?:\. ?){5,}|_{5,}|-{5,}|={5,}")
 _LIST = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})

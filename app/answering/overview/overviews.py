@@ -6,20 +6,12 @@ from dataclasses import dataclass
 from app.answering.abstention import evidence_score
 from app.answering.overview.asking import Wanted, wanted_overview
 from app.answering.overview.names import closest, names, searched
-from app.answering.overview.outline import (
-    WINDOW_CHARS,
-    abstract_block,
-    heading_blocks,
-    opening_span,
-    outline,
-    title_span,
-)
+from app.answering.overview.parts import parts_of
 from app.answering.overview.which import named_in_reply
 from app.answering.question import Question
 from app.answering.quoting.selection import ANSWERED, Quote, Selection
 from app.db.catalogue import Catalogue, CatalogueRepository, Listed, Named
 from app.db.contents import ContentRepository
-from app.errors import NotFound
 from retrieval.types import Chunk, Context, Hit, Scores, Span
 from retrieval.words import terms
 
@@ -222,46 +214,27 @@ class Overviews:
 
     def _overview(self, question: Question, document: Named, score: float) -> Overview | None:
         """The overview of a document; None where it vanished meanwhile or has no text."""
-        tenant_id, version = question.principal.tenant_id, document.version
-        try:
-            _, blocks = self._contents.structure(document.id, tenant_id=tenant_id, version=version)
-            text = self._contents.text(document.id, tenant_id=tenant_id, version=version, end=WINDOW_CHARS)
-            start, read = 0, text
-            if (abstract := abstract_block(blocks)) is not None:
-                start = abstract.start_char
-                read = self._contents.text(
-                    document.id, tenant_id=tenant_id, version=version, start=start, end=start + WINDOW_CHARS
-                )
-        except NotFound:
-            return None
-        title = title_span(text, document.title or "")
-        opening = opening_span(read, blocks, start=start)
-        if (
-            opening is not None
-            and title is not None
-            and title.start_char <= opening.start_char < opening.end_char <= title.end_char
-        ):
-            opening = None
-        candidates = heading_blocks(blocks, title=title)
-        spans = [span for span in (title, opening) if span is not None]
-        chunks = self._contents.chunks_over(
+        parts = parts_of(
+            self._contents,
             document.id,
-            [*spans, *(Span(block.start_char, block.end_char) for block in candidates)],
-            tenant_id=tenant_id,
-            version=version,
+            tenant_id=question.principal.tenant_id,
+            version=document.version,
+            title=document.title or "",
         )
-        headings = outline(candidates, lambda block: _slice(chunks, Span(block.start_char, block.end_char)))
+        if parts is None:
+            return None
+        spans = [span for span in (parts.title, parts.opening) if span is not None]
         kept: dict[str, Chunk] = {}
         first = spans if question.top_k > 1 else spans[::-1]  # the opening says more than the title
-        for span in (*first, *headings):
-            for chunk in _holding(chunks, span):
+        for span in (*first, *parts.headings):
+            for chunk in _holding(parts.chunks, span):
                 kept.setdefault(chunk.id, chunk)
         if not kept:
             return None
         hits = tuple(
             Hit(chunk, Scores(fused=1 / (1 + rank))) for rank, chunk in enumerate(list(kept.values())[: question.top_k])
         )
-        return Overview(hits, opening, headings, title, score)
+        return Overview(hits, parts.opening, parts.headings, parts.title, score)
 
 
 def _wanted(question: Question) -> Wanted | None:
@@ -273,20 +246,8 @@ def _wanted(question: Question) -> Wanted | None:
     )
 
 
-def _inside(one: Span, other: Span) -> bool:
-    return other.start_char <= one.start_char and one.end_char <= other.end_char
-
-
 def _holding(chunks: Sequence[Chunk], span: Span) -> list[Chunk]:
     """The first chunk that holds all of a span, else those that hold a part of it."""
     over = [chunk for chunk in chunks if chunk.start_char < span.end_char and span.start_char < chunk.end_char]
-    whole = [chunk for chunk in over if _inside(span, Span(chunk.start_char, chunk.end_char))]
+    whole = [chunk for chunk in over if chunk.start_char <= span.start_char and span.end_char <= chunk.end_char]
     return whole[:1] or over
-
-
-def _slice(chunks: Sequence[Chunk], span: Span) -> str:
-    """The text of a span that one chunk holds, "" where none does."""
-    for chunk in chunks:
-        if _inside(span, Span(chunk.start_char, chunk.end_char)):
-            return chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
-    return ""

@@ -17,10 +17,11 @@ from retrieval.types import Span
 MOST_LEAD_CHARS = 120
 """The longest words that lead an answer; longer ones are marked in their quote alone."""
 
-_BREAK = re.compile(r"[ \t]*[\r\n\v\f\x85\u2028\u2029]\s*")
+_BREAK = re.compile(r"(?<![ \t])[ \t]*+[\r\n\v\f\x85\u2028\u2029]\s*+")
 # A line break that stays one: before an item of a list, and between the rows of a table.
 _LINE = re.compile(
-    r"(?<=[:|])\s*\n\s*|\s*\n\s*(?=\||(?:[-*•‣▪◦–+]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s)|\s*\n\s*(?=[^\n|]*\|)"
+    r"(?<=[:|])[^\S\n]*+\n\s*+"
+    r"|(?<!\s)[^\S\n]*+\n\s*+(?=(?:[-*•‣▪◦–+]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s|[^\n|]*\|)"
 )
 _HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.M)
 _OPENS_SOURCES = ', "sources": ['

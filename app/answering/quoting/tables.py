@@ -17,8 +17,8 @@ from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span
 
 _BAR = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
-_FRAME = re.compile(r"\s*\|?\s*")
+_RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*\|?\s*+")
+_FRAME = re.compile(r"\s*+\|?\s*+")
 _PAIR = re.compile(r":\s+\S")  # a label and its value
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _MOST_NAME_CHARS = 600  # of all columns; longer ones are data

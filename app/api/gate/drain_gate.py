@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.access.routes import speaks_openai
 from app.api.errors import openai_error, problem_of, problem_response
 from app.api.event_stream import sse
+from app.api.root_path import route_path
 from app.errors import ServerShutdown
 from app.ids import new_id
 from app.server.drain import Drain
@@ -33,7 +34,7 @@ class DrainGate:
             await self._app(scope, receive, send)
             return
         reply = _Reply(scope, receive, send, self._drain)
-        if self._drain.begun and scope["path"] not in _ALWAYS:
+        if self._drain.begun and route_path(scope) not in _ALWAYS:
             await reply.refuse()
             return
         try:
@@ -75,7 +76,7 @@ class _Reply:
         request_id = str(self._scope.setdefault("state", {}).setdefault("request_id", new_id("req")))
         status, body, headers = problem_of(ServerShutdown(), request_id)
         headers |= {"Connection": "close", "Retry-After": str(self._drain.retry_after_s), "X-Request-Id": request_id}
-        response = problem_response(status, body, headers, path=self._scope["path"])
+        response = problem_response(status, body, headers, path=route_path(self._scope))
         await response(self._scope, self._receive, self._send)
 
     async def end(self) -> None:
@@ -88,7 +89,7 @@ class _Reply:
                 await self.refuse()
             elif self._events and not self._complete:
                 _, body, _ = problem_of(ServerShutdown(), str(self._scope["state"]["request_id"]))
-                openai = speaks_openai(self._scope["path"])
+                openai = speaks_openai(route_path(self._scope))
                 event = (
                     sse(None, json.dumps({"error": openai_error(body)})) if openai else sse("error", json.dumps(body))
                 )

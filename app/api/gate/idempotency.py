@@ -20,7 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.authenticator import Caller
 from app.access.routes import rule_for
+from app.api.gate.body_limits import json_kind
 from app.api.gate.request_body import read_body, replay_body
+from app.api.root_path import route_path
 from app.db.idempotency import IdempotencyRepository, KeptAnswer
 from app.errors import AppError, Malformed
 from app.server.state import State
@@ -41,7 +43,9 @@ PARAMETER = {
     },
     "description": "A key of your choice for this request. A repeated request with the same key and payload does not "
     "run again within 24 hours: it gets the stored response, marked `Idempotent-Replayed: true`. 409 while the first "
-    "request runs, 422 for another payload. A request that failed runs again.",
+    "request runs, 422 for another payload. A request that failed runs again. When the tenant deletes a document, "
+    "file, collection or conversation, its stored responses are forgotten: a repeated request gets 409 "
+    "`answer-not-kept`, and so does one that had its effect just before the server stopped.",
 }
 """The header as an OpenAPI parameter."""
 
@@ -80,7 +84,7 @@ class Idempotency:
         async with Claim(state.idempotency, scope, key) as claim:
             scope["state"]["idempotency"] = claim
             try:
-                if not _is_multipart(scope):
+                if json_kind(scope) is not None:
                     body = await read_body(receive)
                     await claim.take(body)
                     receive = replay_body(body, receive)
@@ -101,10 +105,11 @@ class Claim:
     def __init__(self, requests: IdempotencyRepository, scope: Scope, key: str) -> None:
         self._requests = requests
         caller: Caller = scope["state"]["caller"]
+        self._tenant_id = caller.principal.tenant_id
         self._secret = caller.secret.encode("utf-8", "surrogatepass")
         self._query = scope["query_string"]
-        self._holds_secret = rule_for(scope["method"], scope["path"]).secret
-        self._id = self._digest(b"request", scope["path"].encode("utf-8", "surrogatepass"), key.encode())
+        self._holds_secret = rule_for(scope["method"], route_path(scope)).secret
+        self._id = self._digest(b"request", route_path(scope).encode("utf-8", "surrogatepass"), key.encode())
         self._held = False
 
     async def __aenter__(self) -> Self:
@@ -126,10 +131,13 @@ class Claim:
         """
         assert not self._held, "a request has one payload"
         fingerprint = self._digest(b"payload", self._query, *(hashlib.sha256(part).digest() for part in payload))
-        kept = await anyio.to_thread.run_sync(lambda: self._requests.claim(self._id, fingerprint=fingerprint))
+        kept = await anyio.to_thread.run_sync(
+            lambda: self._requests.claim(self._id, tenant_id=self._tenant_id, fingerprint=fingerprint)
+        )
         if kept is not None:
             raise Replay(kept)
         self._held = True
+        self._requests.enter(self._id)
 
     def recording(self, send: Send) -> Send:
         """Wrap `send` to store a successful response, before its last byte is sent."""
@@ -195,7 +203,3 @@ def _key_of(scope: Scope) -> str | None:
     if len(given) > 1 or not _KEY.fullmatch(key):
         raise Malformed(f"{HEADER} must be one string of 1 to 255 visible ASCII characters.")
     return key
-
-
-def _is_multipart(scope: Scope) -> bool:
-    return Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")

@@ -12,6 +12,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from app.access.routes import is_public
+from app.api.root_path import route_path
 from app.telemetry.logs import logger
 from app.telemetry.stations import Instruments
 from app.types import Principal
@@ -51,7 +52,7 @@ class Observation:
         principal = self._scope["state"].get("principal")
         known = {"tenant": principal.tenant_id, "key_id": principal.key_id} if isinstance(principal, Principal) else {}
         said = {"problem": problem} if problem is not None else {}
-        log = logger().debug if is_public(self._scope["path"]) else logger().info
+        log = logger().debug if is_public(route_path(self._scope)) else logger().info
         log("request", method=self._method, route=route, status=status, ms=round(seconds * 1000, 1), **known, **said)
         self.work.span.rename(f"{self._method} {route}")
         self.work.span.note({"http.route": route, "http.response.status_code": status})

@@ -17,13 +17,17 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.authenticator import AccessRevoked, until_revoked
-from app.access.routes import AdmissionControl, Reach, is_public, refusal, rule_for
+from app.access.routes import AdmissionControl, is_public, presents_secret, refusal, rule_for
 from app.admission.failed_logins import FailedLogins
 from app.admission.sliding_windows import RateLimitState
 from app.api.errors import problem_of, problem_response
 from app.api.event_stream import ClientGone
+from app.api.gate.body_limits import body_limit, json_kind, readable_size
+from app.api.gate.json_size import bounded_json
 from app.api.gate.observation import Observation
 from app.api.gate.request_body import bounded, read_body, replay_body, until_disconnect
+from app.api.root_path import route_path
+from app.documents.originals import too_large_file
 from app.errors import Forbidden, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.server.state import State
@@ -61,11 +65,11 @@ def _left(limit_state: RateLimitState) -> str:
     return f'"{limit_state.name}";r={limit_state.remaining}{reset}'
 
 
-_JSON_LIMIT = 20 << 20  # bytes; multipart uploads have their own, larger limit
-_LOGIN_LIMIT = 1 << 20  # bytes, of requests without a key
 _DRAIN_SECONDS = 20.0
 _UNSENT = 0
 _UNAUTHENTICATED = 401
+_FAILED_SIGN_INS = frozenset({400, 401, 404, 408, 413, 422})  # one that cannot be read costs work like a wrong key
+_INVITATIONS = "/v1/invitations/"
 _TIMEOUT = "Request-Timeout"
 _CLIENT_CLOSED = 499  # nginx's name for a client that hung up before the answer
 
@@ -93,7 +97,8 @@ class RequestGate:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
                 headers.update(rate_limit_headers(_limit_states(scope)))
-                if status == _UNAUTHENTICATED and (address := _guessing_address(scope)) is not None:
+                failed = status in _FAILED_SIGN_INS if _signs_in(scope) else status == _UNAUTHENTICATED
+                if failed and (address := _guessing_address(scope)) is not None:
                     state.limits.admission.failed_logins.failed(address)
             try:
                 # The server's buffer is bounded: `send` waits while a slow client leaves it full.
@@ -102,17 +107,33 @@ class RequestGate:
             except TimeoutError:
                 raise ClientGone from None
 
+        unread = True
+
+        async def received() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = message["type"] == "http.request" and message.get("more_body", False)
+            return message
+
         try:
             with station("authenticate"):
                 await _authorize(scope, state)
+            limit = body_limit(scope, file_bytes=state.settings.max_upload_mb << 20)
             allowed = until_revoked(send_named, state.access.authenticator, scope)
-            await self._admit(scope, bounded(receive, limit=_limit(scope, state)), allowed, state)
+            body = bounded(received, limit=limit)
+            if (kind := json_kind(scope)) is not None:
+                body = bounded_json(body, kind=kind)
+            await self._admit(scope, body, allowed, state)
         except (ClientGone, ClientDisconnect, AccessRevoked):
             status = _CLIENT_CLOSED
         except Exception as error:
             if status != _UNSENT:
                 raise  # the status line is sent; the connection is all that can still be closed
-            await _refuse(scope, receive, send_named, error, request_id, openid=state.access.openid is not None)
+            if unread and isinstance(error, TooLarge) and "expect" not in Headers(scope=scope):
+                # A client that writes its whole body before it reads would see a reset instead of the response.
+                with anyio.move_on_after(_DRAIN_SECONDS):
+                    await _drain(received)
+            await _refuse(scope, received, send_named, error, request_id, openid=state.access.openid is not None)
         finally:
             observation.end(status)
 
@@ -120,7 +141,7 @@ class RequestGate:
         """Pass a request on once admission control admits it."""
         context, admission = scope["state"], state.limits.admission
         context["deadline"] = context["arrived"] + _seconds(scope, state)
-        control = rule_for(scope["method"], scope["path"]).admission
+        control = rule_for(scope["method"], route_path(scope)).admission
         if control is AdmissionControl.NONE:
             await self._app(scope, receive, send)
             return
@@ -144,13 +165,16 @@ class RequestGate:
 
 async def _authorize(scope: Scope, state: State) -> None:
     headers = Headers(scope=scope)
-    path, method = scope["path"], scope["method"]
+    path, method = route_path(scope), scope["method"]
     address, failed_logins = _guessing_address(scope), state.limits.admission.failed_logins
     if address is not None:
         scope["state"]["limit_states"] = partial(_login_states, failed_logins, address)
-        failed_logins.check(address, headers.get("authorization", ""))
+        failed_logins.check(address, _credentials(scope))
         del scope["state"]["limit_states"]
-    if not is_public(path, method):
+    if is_public(path, method):
+        if client := scope.get("client"):  # clients of a Unix socket have no address
+            state.limits.admission.public_rate.count(str(client[0]))
+    else:
         caller = await state.access.authenticator.caller(headers, method)
         scope["state"].update(principal=caller.principal, caller=caller)
         if address is not None:
@@ -158,20 +182,16 @@ async def _authorize(scope: Scope, state: State) -> None:
         if (reason := refusal(caller.principal, method, path)) is not None:
             raise Forbidden(reason)
     declared = headers.get("content-length", "")
-    limit = _limit(scope, state)
+    limit = body_limit(scope, file_bytes=state.settings.max_upload_mb << 20)
     if declared.isdigit() and int(declared) > limit:
-        raise TooLarge(f"The request body is larger than the limit of {limit >> 20} MiB.")
+        raise _too_large(scope, limit=limit, file_bytes=state.settings.max_upload_mb << 20)
 
 
-def _limit(scope: Scope, state: State) -> int:
-    """The largest allowed body in bytes: of a multipart upload the file limit and 1 MiB of framing, of JSON less."""
-    rule = rule_for(scope["method"], scope["path"])
-    if rule.reach is Reach.PUBLIC:
-        return _LOGIN_LIMIT
-    multipart = Headers(scope=scope).get("content-type", "").startswith("multipart/form-data")
-    if multipart and rule.admission in {AdmissionControl.RATE_LIMITS, AdmissionControl.NONE}:
-        return (state.settings.max_upload_mb << 20) + (1 << 20)
-    return _JSON_LIMIT
+def _too_large(scope: Scope, *, limit: int, file_bytes: int) -> TooLarge:
+    """The error for a body above `limit`; of an upload it names the limit of the file, not of the form around it."""
+    if json_kind(scope) is None and limit > file_bytes:
+        return too_large_file(file_bytes)
+    return TooLarge(f"The request body is larger than the limit of {readable_size(limit)}.")
 
 
 def _seconds(scope: Scope, state: State) -> float:
@@ -208,21 +228,27 @@ def _guessing_address(scope: Scope) -> str | None:
 
     The cookie of an ended session is not a guess: browsers go on sending it. Clients of a Unix socket have no address.
     """
-    signs_in = scope["path"] == "/v1/session" and scope["method"] == "POST"
-    sends_key = "authorization" in Headers(scope=scope) and not is_public(scope["path"], scope["method"])
+    sends_key = "authorization" in Headers(scope=scope) and not is_public(route_path(scope), scope["method"])
     client = scope.get("client")
-    return str(client[0]) if client and (signs_in or sends_key) else None
+    return str(client[0]) if client and (_signs_in(scope) or sends_key) else None
+
+
+def _signs_in(scope: Scope) -> bool:
+    return presents_secret(route_path(scope), scope["method"])
+
+
+def _credentials(scope: Scope) -> str:
+    """The credentials that may be exempt from the limit of failures: those that the request is judged by."""
+    if route_path(scope).startswith(_INVITATIONS):
+        return ""  # a good key in the header is no cover for guesses in the body
+    return Headers(scope=scope).get("authorization", "")
 
 
 async def _refuse(
     scope: Scope, receive: Receive, send: Send, error: Exception, request_id: str, *, openid: bool
 ) -> None:
     status, body, headers = problem_of(error, request_id, openid=openid)
-    if isinstance(error, TooLarge) and "expect" not in Headers(scope=scope):
-        # A client that writes its whole body before it reads would see a reset instead of the response.
-        with anyio.move_on_after(_DRAIN_SECONDS):
-            await _drain(receive)
-    response = problem_response(status, body, headers, path=scope["path"])
+    response = problem_response(status, body, headers, path=route_path(scope))
     await response(scope, receive, send)
 
 

@@ -2,10 +2,11 @@
 
 import base64
 import hashlib
-import re
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.root_path import route_path
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
@@ -21,7 +22,6 @@ _PAGE = (
     "font-src 'self'; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
-_INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _TWO_YEARS = 63_072_000  # seconds: the minimum for browsers' HSTS preload lists is one year
 
 
@@ -48,7 +48,7 @@ class SecurityHeaders:
                     return
                 headers.setdefault("Content-Security-Policy", _NOTHING)
             elif started is not None and message["type"] == "http.response.body":
-                policy = _page_policy(scope["path"], message.get("body", b""))
+                policy = _page_policy(route_path(scope), message.get("body", b""))
                 MutableHeaders(scope=started).setdefault("Content-Security-Policy", policy)
                 await send(started)
                 started = None
@@ -60,7 +60,7 @@ class SecurityHeaders:
 def _mark(headers: MutableHeaders, scope: Scope) -> None:
     for name, value in _ALWAYS.items():
         headers.setdefault(name, value)
-    if scope["path"].startswith("/v1/"):
+    if route_path(scope).startswith("/v1/"):
         headers.setdefault("Cache-Control", "no-store")  # responses hold private documents (RFC 9111, section 5.2.2.5)
     if scope["scheme"] == "https":
         headers.setdefault("Strict-Transport-Security", f"max-age={_TWO_YEARS}")
@@ -77,6 +77,7 @@ def _page_policy(path: str, start: bytes) -> str:
     """
     if path != "/docs":
         return _PAGE.format(hashes="", inline="")
-    digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(start))
+    scripts = (rest.partition(b"</script>") for rest in start.split(b"<script>")[1:])
+    digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script, closing, _ in scripts if closing)
     hashes = "".join(f" 'sha256-{digest}'" for digest in digests)
     return _PAGE.format(hashes=hashes, inline=" 'unsafe-inline'")

@@ -6,7 +6,7 @@ import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from app.answering.text_embedding import Embedded, TextEmbedding, text_of
+from app.answering.text_embedding import MAX_TOKENS, Embedded, TextEmbedding, text_of, too_many_tokens
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, UsageDep
 from app.api.event_stream import unless_disconnected
 from app.api.openai.models import NAME
@@ -70,6 +70,8 @@ def _texts(body: EmbeddingRequest, embedder: Embedder) -> list[str]:
     if ids:
         return [text_of(ids, embedder, place=0)]
     items = [item for item in given if not isinstance(item, int)]
+    if (total := sum(len(item) for item in items if not isinstance(item, str))) > MAX_TOKENS:
+        raise too_many_tokens(total)
     return [item if isinstance(item, str) else text_of(item, embedder, place=place) for place, item in enumerate(items)]
 
 

@@ -8,6 +8,7 @@ from fastapi.responses import FileResponse
 
 from app.api.dependencies import CorpusDep, PrincipalDep, SettingsDep
 from app.api.openai.schemas.files import FileBody, FileDeleted
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ListBody, problems
 from app.api.upload import received_form
 from app.db.openai_files import UnattachedFile
@@ -26,6 +27,7 @@ _FORM = {
                 "schema": {
                     "type": "object",
                     "required": ["file", "purpose"],
+                    "additionalProperties": False,
                     "properties": {
                         "file": {"type": "string", "format": "binary", "description": "The file."},
                         "purpose": {
@@ -84,13 +86,13 @@ def list_files(
 
 
 @router.get("/v1/files/{file_id}", summary="Read a file", responses=problems(404))
-def read_file_object(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileBody:
+def read_file_object(file_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> FileBody:
     """A file, also by the `file_id` of a citation."""
     return FileBody.of(corpus.openai_files.find(file_id, principal=principal))
 
 
 @router.delete("/v1/files/{file_id}", summary="Delete a file", responses=problems(404))
-def delete_file(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileDeleted:
+def delete_file(file_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> FileDeleted:
     """Delete the file, also from its vector store; no search finds it once this returns."""
     corpus.openai_files.delete(file_id, principal=principal)
     return FileDeleted(id=file_id)
@@ -102,13 +104,13 @@ def delete_file(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Fil
     response_class=FileResponse,
     responses={200: {"description": "The bytes as uploaded."}, **problems(404)},
 )
-def read_file_content(file_id: str, corpus: CorpusDep, principal: PrincipalDep) -> FileResponse:
+def read_file_content(file_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> FileResponse:
     """The original file, as an attachment."""
     file = corpus.openai_files.find(file_id, principal=principal)
     unattached = isinstance(file, UnattachedFile)
     version = KEPT if isinstance(file, UnattachedFile) else file.live_version or file.version
-    path = corpus.files.path(file_id, version)
-    if not path.is_file():
+    path = corpus.files.readable(file_id, version)
+    if path is None:
         raise NotFound("There is no such file.")
     return FileResponse(
         path,

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ResponseBody, problems
 from app.errors import NotFound
 from app.server.serving import Models, Serving
@@ -54,7 +55,7 @@ def list_models(corpus: CorpusDep, serving: ServingDep, models: ModelsDep, princ
 
 @router.get("/v1/models/{model:path}", summary="Read a model", responses=problems(404))
 def read_model(
-    model: str, corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep
+    model: Id, corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep
 ) -> ModelBody:
     """A model, with its language model and embedder."""
     if model == models.embedder.info.model:

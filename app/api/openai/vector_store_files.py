@@ -16,6 +16,7 @@ from app.api.openai.schemas.vector_store_files import (
 )
 from app.api.openai.schemas.vector_stores import TextContent
 from app.api.openai.vector_stores import PlaceDep, StoreDep, StoreFileDep
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ListBody, problems
 from app.db.openai_files import FileBatch, FileState
 from app.errors import NotFound
@@ -114,7 +115,7 @@ def create_batch(
 @router.get(
     "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}", summary="Read a file batch", responses=problems(404)
 )
-def read_batch(batch_id: str, store: StoreDep, response: Response, corpus: CorpusDep) -> BatchBody:
+def read_batch(batch_id: Id, store: StoreDep, response: Response, corpus: CorpusDep) -> BatchBody:
     """A file batch, with the status of its files."""
     return _body(corpus, corpus.openai_files.rows.batch(batch_id, collection_id=store.id), response)
 
@@ -125,7 +126,7 @@ def read_batch(batch_id: str, store: StoreDep, response: Response, corpus: Corpu
     responses=problems(404),
 )
 def cancel_batch(
-    batch_id: str, store: StoreDep, response: Response, corpus: CorpusDep, principal: PrincipalDep
+    batch_id: Id, store: StoreDep, response: Response, corpus: CorpusDep, principal: PrincipalDep
 ) -> BatchBody:
     """Cancel the ingestion of the remaining files; ingested files stay."""
     rows = corpus.openai_files.rows
@@ -139,7 +140,7 @@ def cancel_batch(
     responses=problems(404, 422),
 )
 def list_batch_files(
-    batch_id: str, store: StoreDep, corpus: CorpusDep, place: PlaceDep, status: StateFilter = None
+    batch_id: Id, store: StoreDep, corpus: CorpusDep, place: PlaceDep, status: StateFilter = None
 ) -> ListBody[StoreFileBody]:
     """The files of the batch that are still in the vector store."""
     rows = corpus.openai_files.rows

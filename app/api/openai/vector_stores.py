@@ -18,6 +18,7 @@ from app.api.openai.schemas.vector_stores import (
     VectorStorePatch,
     score_of,
 )
+from app.api.schemas.bounds import Id
 from app.api.schemas.search import SearchUsage
 from app.api.schemas.shape import ListBody, problems
 from app.db.paging import Place
@@ -31,12 +32,12 @@ from retrieval.filters import MAX_DEPTH
 from retrieval.types import Hit
 
 
-def store_in_path(vector_store_id: str, corpus: CorpusDep, principal: PrincipalDep) -> Collection:
+def store_in_path(vector_store_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> Collection:
     """The collection in a route's path."""
     return visible_collection(corpus, principal, vector_store_id)
 
 
-def file_in_path(file_id: str, store: "StoreDep", corpus: CorpusDep, principal: PrincipalDep) -> Document:
+def file_in_path(file_id: Id, store: "StoreDep", corpus: CorpusDep, principal: PrincipalDep) -> Document:
     """The document in a route's path, in the path's collection.
 
     Raises:

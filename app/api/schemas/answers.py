@@ -7,6 +7,7 @@ from pydantic import Field
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
 from app.answering.citation import Citation
 from app.answering.formats import Format
+from app.api.schemas.bounds import LARGEST_INTEGER, MOST_QUESTION, Described, Id
 from app.api.schemas.sampling import SamplingFields
 from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
@@ -24,12 +25,19 @@ LEAD = "The words at the beginning of the answer that answer the question, witho
 class AskRequest(SamplingFields, Scoped):
     """A question, and options for finding sources and generating the answer."""
 
-    question: str = Field(min_length=1, description="The question.", examples=["How did revenue develop?"])
-    conversation_id: str | None = Field(
+    question: str = Field(
+        min_length=1, max_length=MOST_QUESTION, description="The question.", examples=["How did revenue develop?"]
+    )
+    conversation_id: Id | None = Field(
         default=None,
         description="The conversation to ask in: the model sees its earlier turns, a follow-up question is rewritten "
         "to stand alone, and the answer is stored in it.",
         examples=[None],
+    )
+    standalone: bool = Field(
+        default=False,
+        description="Ask exactly this question: it is not rewritten, and the model sees no earlier turns of the "
+        "conversation. The answer is stored in it all the same.",
     )
     mode: SearchMode = Field(default=SearchMode.HYBRID, description="Search mode: `hybrid`, `dense` or `lexical`.")
     rerank: bool | None = Field(default=None, description=RERANK)
@@ -37,6 +45,7 @@ class AskRequest(SamplingFields, Scoped):
     max_context_tokens: int | None = Field(
         default=None,
         ge=1,
+        le=LARGEST_INTEGER,
         description="Maximum number of source tokens in the prompt; default: the server's setting (3000).",
     )
     max_output_tokens: int | None = Field(
@@ -71,7 +80,7 @@ class AskRequest(SamplingFields, Scoped):
         default="markdown",
         description="`text` is prose without Markdown; `json` is one JSON document without footnote markers.",
     )
-    json_schema: dict[str, object] | None = Field(
+    json_schema: Described | None = Field(
         default=None,
         description="JSON Schema of a JSON answer; null is `{answer, sources}` with source numbers. When `answered` is "
         "false, your schema is not used and `answer` is a sentence. A keyword that cannot be enforced is a 422 that "
@@ -117,6 +126,9 @@ class CitationBody(ResponseBody):
     answers: float | None = Field(
         description="The probability in [0, 1] that the passage answers the question; null where nothing estimated it.",
         examples=[0.97],
+    )
+    section: str | None = Field(
+        description="The innermost heading above the passage; null where there is none.", examples=["3 Leave"]
     )
     origin: Literal["model", "attributed"] = Field(
         description="Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage."

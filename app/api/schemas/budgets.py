@@ -1,10 +1,10 @@
 """Bodies of budgets and their alerts. Amounts of money are decimal strings in the installation's currency."""
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.errors import InvalidRequest
@@ -25,13 +25,27 @@ _WEBHOOK = (
 )
 
 
+def _number(value: object) -> object:
+    """The value if it is no text: a text that is too long for an amount must not become a number of tokens."""
+    if isinstance(value, str):
+        raise ValueError("a number of tokens is no text")
+    return value
+
+
+_Tokens = Annotated[
+    int, BeforeValidator(_number), WithJsonSchema({"type": "integer", "minimum": 0, "maximum": _MOST_TOKENS})
+]
+_Amount = _Tokens | Annotated[str, Field(max_length=100)]  # `amount_of` checks both by the budget's unit
+_Percent = Annotated[int, Field(ge=1, le=_MOST_PERCENT)]
+
+
 class Terms(RequestBody):
     """The terms of a budget, without its scope."""
 
     unit: Literal["tokens", "cost"] = Field(
         default="tokens", description="tokens: input and output tokens; cost: their price at the time of settlement."
     )
-    limit: int | str = Field(description=_LIMIT, examples=[1_000_000, "25.50"])
+    limit: _Amount = Field(description=_LIMIT, examples=[1_000_000, "25.50"])
     period: Literal["minute", "day", "month", "total"] = Field(
         description="The period after which the count starts again; total never ends."
     )
@@ -41,7 +55,7 @@ class Terms(RequestBody):
     enforcement: Literal["hard", "soft"] = Field(
         default="hard", description="hard refuses calls that might exceed the limit; soft only counts and alerts."
     )
-    thresholds: list[int] = Field(default=[], max_length=20, description=_THRESHOLDS, examples=[[80, 100]])
+    thresholds: list[_Percent] = Field(default=[], max_length=20, description=_THRESHOLDS, examples=[[80, 100]])
     webhook_url: str = Field(default="", max_length=2048, description=_WEBHOOK)
 
 
@@ -63,9 +77,9 @@ class NewBudget(Terms):
 class BudgetPatch(RequestBody):
     """Changes; omitted fields stay. Scope, unit, period and time zone cannot change: create another budget."""
 
-    limit: int | str | None = Field(default=None, description=_LIMIT)
+    limit: _Amount | None = Field(default=None, description=_LIMIT)
     enforcement: Literal["hard", "soft"] | None = Field(default=None, description="hard or soft.")
-    thresholds: list[int] | None = Field(default=None, max_length=20, description=_THRESHOLDS)
+    thresholds: list[_Percent] | None = Field(default=None, max_length=20, description=_THRESHOLDS)
     webhook_url: str | None = Field(default=None, max_length=2048, description=_WEBHOOK)
 
 
@@ -102,7 +116,7 @@ class OwnBudget(ResponseBody):
     currency: str | None = Field(
         description="Currency of a budget in money, ISO 4217 in lower case; null for a budget in tokens."
     )
-    limit: int | str = Field(description=_LIMIT)
+    limit: int | Annotated[str, Field(max_length=100)] = Field(description=_LIMIT)
     period: str = Field(description="minute, day, month or total.")
     tz: str = Field(description="IANA time zone of its days and months.")
     enforcement: str = Field(description="hard or soft.")
@@ -160,7 +174,7 @@ class AlertBody(ResponseBody):
     )
     unit: str = Field(description="tokens or cost.")
     used: int | str = Field(description="The use at that time; for a refusal including reservations.")
-    limit: int | str = Field(description="The limit at that time.")
+    limit: int | Annotated[str, Field(max_length=100)] = Field(description="The limit at that time.")
     series: int = Field(description="Number of the budget's count.")
     window_start: int = Field(description="When the period began, Unix seconds.")
     fired_at: int = Field(description="Unix seconds.")
@@ -207,14 +221,8 @@ def amount_of(limit: int | str, *, unit: str) -> int:
     return int(match[1]) * 10**12 + int((match[2] or "").ljust(12, "0"))
 
 
-def require_thresholds(thresholds: list[int]) -> tuple[int, ...]:
-    """The thresholds, sorted, without duplicates.
-
-    Raises:
-        InvalidRequest: One is not a percentage.
-    """
-    if any(not 1 <= percent <= _MOST_PERCENT for percent in thresholds):
-        raise InvalidRequest(f"A threshold is a percentage from 1 to {_MOST_PERCENT}.", param="thresholds")
+def sorted_thresholds(thresholds: list[int]) -> tuple[int, ...]:
+    """The thresholds, sorted, without duplicates."""
     return tuple(sorted(set(thresholds)))
 
 

@@ -1,9 +1,9 @@
 """Bodies of conversations."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from app.answering.conversations import AnswerRecord
 from app.api.schemas.answers import (
@@ -17,10 +17,40 @@ from app.api.schemas.answers import (
     SpanBody,
 )
 from app.api.schemas.feedback import OwnFeedbackBody
-from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
+from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, bounded_metadata, rfc3339
 from app.api.schemas.token_usage import UsageBody
+from app.db.asked_questions import InterruptedQuestion
+from app.db.conversation_search import ConversationHit
 from app.db.feedback import Feedback
 from app.types import Conversation, KeptTurn
+
+_MOST_FIELDS, _NAME_CHARS, _VALUE_CHARS = 16, 64, 512
+
+
+def _small(metadata: dict[str, Any]) -> dict[str, Any]:
+    for name, value in metadata.items():
+        if len(name) > _NAME_CHARS:
+            raise ValueError(f"a name has at most {_NAME_CHARS} characters")
+        if isinstance(value, list) and len(value) > _MOST_FIELDS:
+            raise ValueError(f"a list has at most {_MOST_FIELDS} values")
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str) and len(item) > _VALUE_CHARS:
+                raise ValueError(f"a string has at most {_VALUE_CHARS} characters")
+    return metadata
+
+
+_Metadata = Annotated[
+    dict[str, Any],
+    Field(max_length=_MOST_FIELDS),
+    AfterValidator(_small),
+    WithJsonSchema(
+        {
+            **bounded_metadata(fields=_MOST_FIELDS, chars=_VALUE_CHARS),
+            "propertyNames": {"type": "string", "maxLength": _NAME_CHARS},
+        }
+    ),
+]
+_METADATA = f"Your own fields, at most {_MOST_FIELDS}: names of {_NAME_CHARS} characters, strings of {_VALUE_CHARS}."
 
 
 class NewConversation(RequestBody):
@@ -33,20 +63,42 @@ class NewConversation(RequestBody):
         description="Title; default: the beginning of the first question.",
         examples=["The annual report"],
     )
-    metadata: Metadata = Field(default_factory=dict, description="Your own fields.")
+    metadata: _Metadata = Field(default_factory=dict, description=_METADATA)
 
 
 class ConversationPatch(RequestBody):
     """Changes to a conversation; null and omitted fields stay."""
 
     title: str | None = Field(default=None, min_length=1, max_length=200, description="New title.")
-    metadata: Metadata | None = Field(default=None, description="Replaces its metadata.", examples=[{"team": "a"}])
+    metadata: _Metadata | None = Field(
+        default=None, description=f"Replaces its metadata. {_METADATA}", examples=[{"team": "a"}]
+    )
+    pinned: bool | None = Field(default=None, description="Put it first in the list.", examples=[True])
+    folder: str | None = Field(
+        default=None,
+        max_length=60,
+        description="Put it into the folder of this name; an empty name takes it out.",
+        examples=["Contracts"],
+    )
     shared: bool | None = Field(
         default=None,
         description="Share it with the tenant: all users who have its id may read it, but not continue it. Keys "
         "limited to collections may not read it.",
         examples=[True],
     )
+
+
+class ConversationHitBody(ResponseBody):
+    """The place in a conversation that holds the text searched for."""
+
+    place: Literal["title", "question", "answer"] = Field(description="In its title, a question or an answer.")
+    request_id: str | None = Field(description="The turn's request; null for a title.", examples=["req_01k9"])
+    snippet: str = Field(description="The words around it, in one line.", examples=["… the notice period is 30 days …"])
+
+    @classmethod
+    def of(cls, hit: ConversationHit) -> "ConversationHitBody":
+        """The body for a hit."""
+        return cls(place=hit.place, request_id=hit.request_id, snippet=hit.snippet)
 
 
 class ConversationBody(ResponseBody):
@@ -57,17 +109,24 @@ class ConversationBody(ResponseBody):
     title: str | None = Field(description="Title; null while it has neither a title nor a turn.")
     metadata: Metadata = Field(description="Your own fields.")
     user_id: str = Field(description="The user who owns it.", examples=["user_1"])
+    user_name: str = Field(description="The user's display name; its id when none was set.", examples=["Ada Lovelace"])
     turns: int = Field(description="Number of turns.", examples=[3])
     shared: bool = Field(description="Whether all users of the tenant who have its id may read it.", examples=[False])
+    pinned: bool = Field(description="Whether it is first in the list.", examples=[False])
+    folder: str | None = Field(description="The folder it is in; null without one.", examples=["Contracts"])
+    unanswered: int = Field(description="Questions that are being answered or were interrupted.", examples=[0])
     created_at: str = Field(description="RFC 3339 UTC.", examples=["2026-11-21T10:00:00.000Z"])
     updated_at: str = Field(
         description="When its last turn ended, RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"]
     )
+    hit: ConversationHitBody | None = Field(
+        default=None, description="Where the list's `q` was found; null without a search."
+    )
 
     @classmethod
-    def of(cls, conversation: Conversation) -> "ConversationBody":
-        """The body for a conversation."""
-        return cls(**_fields(conversation))
+    def of(cls, conversation: Conversation, hit: ConversationHit | None = None) -> "ConversationBody":
+        """The body for a conversation, and where a search found its text."""
+        return cls(**_fields(conversation), hit=None if hit is None else ConversationHitBody.of(hit))
 
 
 class MakingBody(ResponseBody):
@@ -143,18 +202,51 @@ class TurnBody(ResponseBody):
         )
 
 
+class InterruptedBody(ResponseBody):
+    """A question whose answer was lost when the server stopped without warning."""
+
+    request_id: str = Field(description="The request's id.", examples=["req_01k9"])
+    question: str = Field(description="The question as it was asked.", examples=["And in 2024?"])
+    created_at: str = Field(description="When it was asked, RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
+
+    @classmethod
+    def of(cls, question: InterruptedQuestion) -> "InterruptedBody":
+        """The body for an interrupted question."""
+        return cls(request_id=question.request_id, question=question.question, created_at=rfc3339(question.created_at))
+
+
 class WholeConversationBody(ConversationBody):
     """A conversation with its turns."""
 
     data: list[TurnBody] = Field(description="Its turns, oldest first.")
+    interrupted: list[InterruptedBody] = Field(
+        description="Questions without an answer, because the server stopped while it was written, oldest first. One "
+        "goes when the same question is answered in this conversation."
+    )
+    deleted_documents: list[str] = Field(
+        description="The ids of documents that its turns cite and that are deleted: their passages are kept with the "
+        "turns, and cannot be looked up any more."
+    )
 
     @classmethod
     def with_turns(
-        cls, conversation: Conversation, turns: tuple[KeptTurn, ...], feedback: Mapping[str, Feedback]
+        cls,
+        conversation: Conversation,
+        turns: tuple[KeptTurn, ...],
+        feedback: Mapping[str, Feedback],
+        interrupted: tuple[InterruptedQuestion, ...],
+        *,
+        deleted_documents: Sequence[str] = (),
     ) -> "WholeConversationBody":
         """The body for a conversation, its turns, as they were at one moment, and the caller's feedback by request."""
         fields = {**_fields(conversation), "turns": len(turns)}
-        return cls(**fields, data=[TurnBody.of(turn, feedback.get(turn.request_id)) for turn in turns])
+        data = [TurnBody.of(turn, feedback.get(turn.request_id)) for turn in turns]
+        return cls(
+            **fields,
+            data=data,
+            interrupted=[InterruptedBody.of(question) for question in interrupted],
+            deleted_documents=list(deleted_documents),
+        )
 
 
 class ConversationDeletedBody(ResponseBody):
@@ -170,8 +262,12 @@ def _fields(conversation: Conversation) -> dict[str, Any]:
         "title": conversation.title,
         "metadata": dict(conversation.metadata),
         "user_id": conversation.user_id,
+        "user_name": conversation.user_name or conversation.user_id,
         "turns": conversation.turns,
         "shared": conversation.shared,
+        "pinned": conversation.pinned,
+        "folder": conversation.folder,
+        "unanswered": conversation.unanswered,
         "created_at": rfc3339(conversation.created_at),
         "updated_at": rfc3339(conversation.updated_at),
     }

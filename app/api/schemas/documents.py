@@ -4,7 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field, SecretStr
 
-from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, rfc3339
+from app.api.schemas.bounds import Described, Id
+from app.api.schemas.shape import Metadata, NewMetadata, RequestBody, ResponseBody, rfc3339
 from app.api.schemas.uploads import PROTECTED
 from app.documents.archives import Skipped
 from app.types import Deleted, Document, DocumentStatus, DocumentVersion
@@ -19,16 +20,16 @@ class RetryRequest(RequestBody):
 class MetadataPatch(RequestBody):
     """Metadata to set."""
 
-    metadata: Metadata = Field(description="Replaces the document's metadata.", examples=[{"year": 2025}])
+    metadata: NewMetadata = Field(description="Replaces the document's metadata.", examples=[{"year": 2025}])
 
 
 class DeleteByFilter(RequestBody):
     """The documents to delete."""
 
-    filter: dict[str, object] = Field(
+    filter: Described = Field(
         min_length=1, description="A metadata filter, as in search.", examples=[{"year": {"$lt": 2020}}]
     )
-    collection_id: str | None = Field(default=None, description="Only in this collection.")
+    collection_id: Id | None = Field(default=None, description="Only in this collection.")
 
 
 class Progress(ResponseBody):

@@ -59,6 +59,7 @@ class FeedbackBody(OwnFeedbackBody):
 class ListedFeedbackBody(FeedbackBody):
     """A user's feedback on an answer, with the question and its conversation."""
 
+    user_name: str = Field(description="The user's display name; its id when none was set.", examples=["Ada Lovelace"])
     conversation_id: str | None = Field(
         description="The conversation that stores the answer; null when it was asked outside of one.",
         examples=["conv_01k9"],
@@ -72,6 +73,7 @@ class ListedFeedbackBody(FeedbackBody):
         """The body for feedback in the list."""
         return cls(
             **FeedbackBody.of(feedback).model_dump(),
+            user_name=feedback.user_name or feedback.user_id,
             conversation_id=feedback.conversation_id,
             question=feedback.question,
         )

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
+from app.api.schemas.bounds import Ids
 from app.api.schemas.budgets import BudgetBody, Terms
 from app.api.schemas.shape import RequestBody, ResponseBody, rfc3339
 from app.db.keys import LONGEST_OVERLAP_S
@@ -36,8 +37,8 @@ class NewKey(Expiry):
         max_length=200,
         description="The user that its usage is recorded for; default: the name.",
     )
-    collections: list[str] | None = Field(
-        default=None, max_length=1000, description="Ids of the collections that the key is limited to; null: all."
+    collections: Ids | None = Field(
+        default=None, description="Ids of the collections that the key is limited to; null: all."
     )
     budget: Terms | None = Field(
         default=None, description="A budget for this key, created with it; create more by POST /v1/admin/budgets."
@@ -49,9 +50,7 @@ class KeyPatch(Expiry):
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="A new name.")
     role: Role | None = Field(default=None, description="A new role.")
-    collections: list[str] | None = Field(
-        default=None, max_length=1000, description="New limit to collections; null removes it."
-    )
+    collections: Ids | None = Field(default=None, description="New limit to collections; null removes it.")
 
 
 class Rotation(RequestBody):
@@ -68,6 +67,7 @@ class KeyBody(ResponseBody):
     name: str = Field(description="Its name.")
     role: Role = Field(description="Its role.")
     user_id: str = Field(description="The user that its usage is recorded for.")
+    user_name: str = Field(description="The user's display name; its id when none was set.")
     prefix: str = Field(description="The first characters of the secret.", examples=["fn_a1b2c3"])
     collections: list[str] | None = Field(description="Collections that it is limited to; null: all.")
     created_at: str = Field(description="RFC 3339 UTC.")
@@ -76,11 +76,33 @@ class KeyBody(ResponseBody):
     rotated_at: str | None = Field(description="When its secret was last rotated, RFC 3339 UTC; null: never.")
     rotated_from: str | None = Field(description="The first characters of the previous secret; null without one.")
     previous_expires_at: str | None = Field(description="When the previous secret expires, RFC 3339 UTC.")
+    last_used_at: str | None = Field(description="When it was last used, to the minute, RFC 3339 UTC; null: never.")
 
     @classmethod
     def of(cls, key: ApiKey) -> "KeyBody":
         """The body for a key."""
         return cls(**_fields(key))
+
+
+class KeySpend(ResponseBody):
+    """The use of a key since the current month began, in the reporting zone."""
+
+    since: str = Field(description="The beginning of the month, RFC 3339 UTC.")
+    input_tokens: int = Field(description="Tokens read by models.")
+    output_tokens: int = Field(description="Tokens generated.")
+    cost: str | None = Field(description="Their cost, a decimal string; null when no model had a price.")
+    currency: str = Field(description="ISO 4217, in lower case.")
+
+
+class ListedKeyBody(KeyBody):
+    """An API key with its use in the current month."""
+
+    month: KeySpend = Field(description="Its use in the current month.")
+
+    @classmethod
+    def with_spend(cls, key: ApiKey, month: KeySpend) -> "ListedKeyBody":
+        """The body for a key and its use."""
+        return cls(**_fields(key), month=month)
 
 
 class NewKeyBody(KeyBody):
@@ -101,6 +123,7 @@ def _fields(key: ApiKey) -> dict[str, object]:
         "name": key.name,
         "role": key.role,
         "user_id": key.user_id,
+        "user_name": key.user_name or key.user_id,
         "prefix": key.prefix,
         "collections": list(key.collections) if key.collections is not None else None,
         "created_at": rfc3339(key.created_at),
@@ -109,6 +132,7 @@ def _fields(key: ApiKey) -> dict[str, object]:
         "rotated_at": _moment(key.rotated_at),
         "rotated_from": key.previous_prefix,
         "previous_expires_at": _moment(key.previous_expires_at),
+        "last_used_at": _moment(key.last_used_at),
     }
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.api.schemas.token_usage import Money
 from app.usage.ledger.prices import Price, per_million
@@ -81,7 +82,7 @@ class NewRerating(RequestBody):
 
     start_time: int = Field(ge=0, le=LATEST_S, description="Start of the settlement times, Unix seconds, inclusive.")
     end_time: int = Field(ge=0, le=LATEST_S, description="End of the settlement times, Unix seconds, exclusive.")
-    models: list[str] | None = Field(default=None, max_length=100, description="Only these models; null: all.")
+    models: list[Id] | None = Field(default=None, max_length=100, description="Only these models; null: all.")
     tenant_id: str | None = Field(default=None, max_length=200, description="The tenant; null: the caller's.")
     reason: str = Field(min_length=1, max_length=500, description="Reason, stored with every adjustment.")
     dry_run: bool = Field(default=True, strict=True, description="Only report what would change; nothing is written.")

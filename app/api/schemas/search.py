@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from app.api.schemas.bounds import MOST_QUESTION, Described, DocumentIds, Ids
 from app.api.schemas.shape import RequestBody, ResponseBody
 from retrieval.types import Hit, SearchMode, Span
 
@@ -18,17 +19,22 @@ RERANK = "Rerank the best hits with a cross-encoder; null: when the server has o
 class Scoped(RequestBody):
     """The documents to search."""
 
-    collection_ids: list[str] | None = Field(
-        default=None, max_length=1000, description="Only these collections; null: every collection of the key."
+    collection_ids: Ids | None = Field(
+        default=None, description="Only these collections; null: every collection of the key."
     )
-    document_ids: list[str] | None = Field(default=None, max_length=10_000, description="Only these documents.")
-    filter: dict[str, object] | None = Field(default=None, description=FILTER, examples=[{"year": {"$gte": 2024}}])
+    document_ids: DocumentIds | None = Field(default=None, description="Only these documents.")
+    filter: Described | None = Field(default=None, description=FILTER, examples=[{"year": {"$gte": 2024}}])
 
 
 class SearchRequest(Scoped):
     """A query and search options."""
 
-    query: str = Field(min_length=1, description="Search words or a question.", examples=["revenue growth 2025"])
+    query: str = Field(
+        min_length=1,
+        max_length=MOST_QUESTION,
+        description="Search words or a question.",
+        examples=["revenue growth 2025"],
+    )
     top_k: int = Field(default=8, ge=1, le=200, description="Maximum number of hits.")
     mode: SearchMode = Field(
         default=SearchMode.HYBRID, description="`dense` searches by meaning, `lexical` by words, `hybrid` by both."

@@ -22,6 +22,7 @@ class SessionBody(ResponseBody):
     object: Literal["session"] = Field(default="session", description="Always `session`.")
     tenant_id: str = Field(description="The tenant.", examples=["default"])
     user_id: str = Field(description="The user.", examples=["ada"])
+    user_name: str = Field(description="The user's display name; its id when none was set.", examples=["Ada Lovelace"])
     role: Role = Field(description="The role of the user.")
     operator: bool = Field(description="Whether this is an administrator of the whole installation.")
     collections: list[str] | None = Field(description="Collections that the session is limited to; null: all.")
@@ -34,12 +35,22 @@ class SessionBody(ResponseBody):
     @classmethod
     def of(cls, session: Session, secret: str) -> "SessionBody":
         """The body for a session; the token is made from its secret."""
-        return cls(**_fields(session.principal), expires_at=rfc3339(session.expires_at), csrf_token=csrf_token(secret))
+        fields = _fields(session.principal, session.user_name)
+        return cls(**fields, expires_at=rfc3339(session.expires_at), csrf_token=csrf_token(secret))
 
     @classmethod
-    def of_key(cls, principal: Principal) -> "SessionBody":
+    def of_key(cls, principal: Principal, *, user_name: str) -> "SessionBody":
         """The body for a request with a key."""
-        return cls(**_fields(principal), expires_at=None, csrf_token=None)
+        return cls(**_fields(principal, user_name), expires_at=None, csrf_token=None)
+
+
+class SessionState(ResponseBody):
+    """The sign-in state of the browser."""
+
+    object: Literal["session.state"] = Field(default="session.state", description="Always `session.state`.")
+    signed_in: bool = Field(description="Whether the request's cookie is that of a session.")
+    session: SessionBody | None = Field(description="The session, as `GET /v1/session` returns it; null without one.")
+    openid: bool = Field(description="Whether users sign in through an OpenID provider.")
 
 
 class SignedOut(ResponseBody):
@@ -50,10 +61,11 @@ class SignedOut(ResponseBody):
     openid: bool = Field(description="Whether users sign in through an OpenID provider.")
 
 
-def _fields(principal: Principal) -> dict[str, object]:
+def _fields(principal: Principal, user_name: str) -> dict[str, object]:
     return {
         "tenant_id": principal.tenant_id,
         "user_id": principal.user_id,
+        "user_name": user_name or principal.user_id,
         "role": principal.role,
         "operator": principal.is_operator,
         "collections": list(principal.collections) if principal.collections is not None else None,

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
+from app.api.schemas.bounds import MOST_FIELDS, MOST_METADATA
 from app.api.schemas.json_kinds import refuse_other_kinds
+from app.api.schemas.unknown_fields import refuse_many_unknown
 from app.db.paging import Listed
 
 Item = TypeVar("Item")
@@ -20,7 +22,8 @@ class RequestBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def of_their_kinds(cls, values: Any) -> Any:
-        """The values, after a check that each has the JSON type that the schema documents."""
+        """The values, after a check that each has the JSON type that the schema documents, and few are unknown."""
+        refuse_many_unknown(values, cls)
         refuse_other_kinds(values, cls)
         return values
 
@@ -96,12 +99,30 @@ Metadata = Annotated[
 """Custom fields of a document or collection: scalars and lists of scalars, usable in filters."""
 
 
+def bounded_metadata(*, fields: int, chars: int) -> dict[str, Any]:
+    """The JSON schema of metadata in a request: the most fields, items of a list, and characters of a string."""
+    scalar = {**_SCALAR, "maxLength": chars}
+    values = {"anyOf": [scalar, {"type": "array", "items": scalar, "maxItems": fields}]}
+    return {"type": "object", "maxProperties": fields, "additionalProperties": values}
+
+
+NewMetadata = Annotated[
+    dict[str, Any],
+    Field(max_length=MOST_FIELDS),
+    WithJsonSchema(bounded_metadata(fields=MOST_FIELDS, chars=MOST_METADATA)),
+]
+"""Custom fields in a request; `checked_metadata` checks the values and the size of all together."""
+
+
 def rfc3339(seconds: float) -> str:
     """Unix seconds as RFC 3339 UTC."""
     return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-PROBLEM_SCHEMA = "#/components/schemas/Problem"
+SCHEMA_REFERENCE = "#/components/schemas/{model}"
+"""The reference to a body's schema in the OpenAPI document."""
+
+PROBLEM_SCHEMA = SCHEMA_REFERENCE.format(model="Problem")
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"application/problem+json": {"schema": {"$ref": PROBLEM_SCHEMA}}}}
     for status, text in {
@@ -109,6 +130,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         401: "The API key or session is missing or not valid; `openid`: users sign in through an OpenID provider.",
         403: "The key's role or collections do not allow this.",
         404: "It does not exist, or not for this key.",
+        406: "None of the formats that `Accept` allows is served.",
         408: "The body came too slowly.",
         409: "The request conflicts with the current state.",
         413: "The body is larger than the limit.",

@@ -18,6 +18,7 @@ class NewTenant(RequestBody):
 
     id: str | None = Field(
         default=None,
+        max_length=63,
         pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$",
         description="Permanent id: lower-case letters, digits, - and _; null: the server chooses one.",
         examples=["acme"],
@@ -69,6 +70,7 @@ class NewUser(RequestBody):
 
     id: str | None = Field(
         default=None,
+        max_length=200,
         pattern=r"^[^\s/][^/]{0,199}$",
         description="Permanent id, without a slash; null: the server chooses one.",
         examples=["ada"],

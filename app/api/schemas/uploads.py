@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field, SecretStr, model_validator
 
-from app.api.schemas.shape import Metadata, RequestBody
+from app.api.schemas.bounds import MOST_DOCUMENT, Id
+from app.api.schemas.shape import NewMetadata, RequestBody
 
 OnDuplicate = Literal["skip", "replace", "version", "error"]
 
@@ -26,13 +27,13 @@ PROTECTED = (
 class UploadFields(RequestBody):
     """The fields of every upload."""
 
-    collection_id: str | None = Field(
+    collection_id: Id | None = Field(
         default=None, description="The collection to put it into; default: the `default` collection."
     )
     external_id: str | None = Field(
         default=None, min_length=1, max_length=512, description="Your own id, unique in the collection."
     )
-    metadata: Metadata = Field(default_factory=dict, description="Your own fields, usable in filters.")
+    metadata: NewMetadata = Field(default_factory=dict, description="Your own fields, usable in filters.")
     on_duplicate: OnDuplicate | None = Field(default=None, description=ON_DUPLICATE)
     wait: float = Field(default=0, ge=0, le=30, description="Seconds to wait for indexing before answering.")
 
@@ -40,7 +41,12 @@ class UploadFields(RequestBody):
 class TextDocument(UploadFields):
     """A document given as text instead of a file."""
 
-    text: str = Field(min_length=1, description="The document's text.", examples=["Revenue rose 12 % in 2025."])
+    text: str = Field(
+        min_length=1,
+        max_length=MOST_DOCUMENT,
+        description="The document's text.",
+        examples=["Revenue rose 12 % in 2025."],
+    )
     filename: str = Field(
         min_length=1, max_length=1024, description="Its name; `.md` makes it Markdown.", examples=["notes.md"]
     )

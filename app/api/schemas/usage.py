@@ -7,6 +7,7 @@ from pydantic import Field
 from app.api.schemas.budgets import OwnBudget
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.api.schemas.token_usage import Money
+from app.usage.rollups.buckets import LATEST
 
 
 class ReportComponents(ResponseBody):
@@ -167,8 +168,8 @@ class DocumentsPage(ResponseBody):
 class RebuildBody(RequestBody):
     """The rollups to rebuild."""
 
-    start_time: int = Field(description="Unix seconds, inclusive.")
-    end_time: int = Field(description="Unix seconds, exclusive; at most 31 days later.")
+    start_time: int = Field(ge=0, le=LATEST, description="Unix seconds, inclusive.")
+    end_time: int = Field(ge=0, le=LATEST, description="Unix seconds, exclusive; at most 31 days later.")
     tenant_id: str | None = Field(default=None, max_length=200, description="The tenant; null: the caller's.")
 
 

@@ -1,4 +1,4 @@
-"""The tables of access: sessions, OpenID identities, limits and the audit log. Times are Unix seconds."""
+"""The tables of access: sessions, OpenID identities, invitations, limits and the audit log. Times are Unix seconds."""
 
 import sqlalchemy as sa
 
@@ -35,6 +35,39 @@ user_identity = sa.Table(
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
 )
 
+# Links that let one person in, once. `for_user_id` is set where the person is a user already.
+invitation = sa.Table(
+    "invitation",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, sa.ForeignKey("tenant.id"), nullable=False),
+    sa.Column("token_sha256", sa.Text, nullable=False, unique=True),
+    sa.Column("for_user_id", sa.Text),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("email", sa.Text, nullable=False, server_default=sa.text("''")),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("collections", sa.JSON(none_as_null=True)),  # NULL: no limit
+    sa.Column("budget", sa.JSON(none_as_null=True)),  # the terms of a budget of the new key
+    sa.Column("mail", sa.Text, nullable=False, server_default=sa.text("'off'")),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("created_by_key", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double, nullable=False),
+    sa.Column("revoked_at", sa.Double),
+    sa.Column("accepted_at", sa.Double),
+    sa.Column("user_id", sa.Text),  # who accepted it, with the key
+    sa.Column("key_id", sa.Text, sa.ForeignKey("api_key.id")),
+    sa.ForeignKeyConstraint(
+        ["tenant_id", "for_user_id"], ["app_user.tenant_id", "app_user.id"], name="fk_invitation_for_user_id"
+    ),
+    sa.ForeignKeyConstraint(
+        ["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"], name="fk_invitation_user_id"
+    ),
+    sa.CheckConstraint(ROLE_CHECK, name="role"),
+    sa.CheckConstraint("mail IN ('off', 'sent', 'failed')", name="mail"),
+    sa.CheckConstraint("(accepted_at IS NULL) = (user_id IS NULL)", name="accepted_by_somebody"),
+    sa.Index(None, "tenant_id", "created_at", "id"),
+)
 
 quota_override = sa.Table(
     "quota_override",

@@ -64,6 +64,7 @@ api_key = sa.Table(
     sa.Column("previous_prefix", sa.Text),
     sa.Column("previous_sha256", sa.Text),
     sa.Column("previous_expires_at", sa.Double),
+    sa.Column("last_used_at", sa.Double),  # to the minute
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
     sa.CheckConstraint(ROLE_CHECK, name="role"),
     sa.Index(None, "tenant_id", "created_at"),
@@ -133,6 +134,7 @@ document_version = sa.Table(
     sa.Column("text", sa.Text),  # NULL until indexed
     sa.Column("pages", _Json),  # [[number, start_char, end_char], …]
     sa.Column("blocks", _Json),  # [[kind, start_char, end_char, page, [heading, …]], …]
+    sa.Column("suggestions", _Json),  # [[question, start_char, end_char, answer], …]; NULL until they are made
 )
 
 chunk = sa.Table(
@@ -263,8 +265,11 @@ conversation = sa.Table(
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Column("updated_at", sa.Double, nullable=False),
     sa.Column("shared", sa.Boolean, nullable=False, server_default=sa.false()),  # the whole tenant may read it
+    sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()),  # first in the list
+    sa.Column("folder", sa.Text),  # NULL: in none
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
-    sa.Index(None, "tenant_id", "created_at", "id"),
+    sa.Index(None, "tenant_id", "user_id"),
+    sa.Index(None, "tenant_id", "pinned", "created_at", "id"),
 )
 
 conversation_turn = sa.Table(
@@ -282,17 +287,32 @@ conversation_turn = sa.Table(
     sa.Column("making", _Json),  # NULL in turns from before revision 0018
 )
 
+# Gone when the answer ends: a row of another process is of a question that was interrupted.
+asked_question = sa.Table(
+    "asked_question",
+    metadata,
+    sa.Column("request_id", sa.Text, primary_key=True),
+    sa.Column("conversation_id", sa.Text, sa.ForeignKey("conversation.id"), nullable=False, index=True),
+    sa.Column("boot_id", sa.Text, nullable=False),  # the process that answers it
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+)
+
 # Neither an API key's secret nor a client's own key can be read from `id` and `fingerprint` (api/gate/idempotency.py).
 idempotent_request = sa.Table(
     "idempotent_request",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False, server_default=sa.text("''")),  # '' before revision 0021
     sa.Column("fingerprint", sa.Text, nullable=False),
     sa.Column("boot_id", sa.Text, nullable=False),  # the process that works on it
     sa.Column("created_at", sa.Double, nullable=False, index=True),
     sa.Column("status", sa.Integer),  # HTTP status of the answer; NULL while there is none
     sa.Column("media_type", sa.Text),
-    sa.Column("body", sa.LargeBinary),  # NULL where the answer holds a secret and was not kept
+    sa.Column("body", sa.LargeBinary),  # NULL where the answer holds a secret, or is forgotten
+    # the tenant deleted something since the claim: the answer may hold its text, and is not kept
+    sa.Column("forgotten", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Index("ix_idempotent_request_tenant_id", "tenant_id", "forgotten"),
 )
 
 

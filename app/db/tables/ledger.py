@@ -41,6 +41,7 @@ api_request = sa.Table(
         sqlite_where=sa.text("idem_key <> ''"),
         postgresql_where=sa.text("idem_key <> ''"),
     ),
+    sa.Index(None, "tenant_id", "accepted_at"),
 )
 
 # One per model call. `input_tokens` includes the cached ones, as OpenAI counts.
@@ -135,4 +136,37 @@ answer_citation = sa.Table(
     sa.Column("cited_at", sa.BigInteger, nullable=False),  # Unix microseconds
     sa.CheckConstraint("num_citations > 0", name="num_citations"),
     sa.Index(None, "tenant_id", "cited_at"),
+    sa.Index(None, "tenant_id", "document_id", "cited_at"),
+)
+
+# How each question ended, written when its answer is complete; requests from before revision 0026 have no row. It holds
+# no text, and outlives conversations as the ledger does.
+answer_outcome = sa.Table(
+    "answer_outcome",
+    metadata,
+    sa.Column("request_id", sa.Text, primary_key=True),
+    sa.Column("tenant_id", sa.Text, nullable=False),
+    _label("user_id"),
+    sa.Column("endpoint", sa.Text, nullable=False),
+    sa.Column("result", sa.Text, nullable=False),
+    _label("reason"),
+    sa.Column("confirmed", sa.Boolean),  # NULL: nothing was to be cited
+    sa.Column("total_us", sa.BigInteger),
+    sa.Column("ended_at", sa.BigInteger, nullable=False),  # Unix microseconds
+    sa.CheckConstraint("result IN ('answered', 'unsure', 'refused', 'failed', 'cancelled')", name="result"),
+    sa.CheckConstraint("total_us >= 0", name="total_us"),
+    sa.Index(None, "tenant_id", "ended_at"),
+)
+
+# The weekly summaries of a tenant that are sent to a webhook, one row for each week.
+weekly_summary = sa.Table(
+    "weekly_summary",
+    metadata,
+    sa.Column("tenant_id", sa.Text, primary_key=True),
+    sa.Column("week_start", sa.BigInteger, primary_key=True),  # Unix seconds
+    sa.Column("delivery", sa.Text, nullable=False, server_default=sa.text("'waiting'")),
+    sa.Column("attempts", sa.BigInteger, nullable=False, server_default=sa.text("0")),
+    sa.Column("next_attempt_at", sa.BigInteger, nullable=False),
+    sa.Column("delivered_at", sa.BigInteger),
+    sa.CheckConstraint("delivery IN ('waiting', 'delivered', 'failed')", name="delivery"),
 )

@@ -26,6 +26,7 @@ from app.tuning.adapter.run import joined
 from app.tuning.evidence_reader.groups import Grouper
 from app.tuning.evidence_reader.mixture import RULES, Source, order, shares, sources
 from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start
+from retrieval.span_model import READER_FILES
 
 STATE, TRAINED = "state.pt", "trained.safetensors"
 _RECENT = 50  # steps averaged by a line of progress
@@ -128,7 +129,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     """Train, show progress, and write the trained weights."""
     chosen = _parsed(arguments)
     console = joined(chosen.threads)
-    recipe = Recipe(passes=chosen.passes, groups=chosen.groups)
+    recipe = Recipe(passes=chosen.passes, groups=chosen.groups, seed=chosen.seed)
     chosen.out.mkdir(parents=True, exist_ok=True)
     base = Path(resolve(DEFAULT_EMBEDDER, models_dir=load_settings().models_dir))
     found = sources(chosen.data, names=chosen.sets)
@@ -138,9 +139,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
         console.print(f"{source.name}: {len(source.questions)} questions, {share:.1%}")
     half = _multiplies_half() and not chosen.float32
     console.print(f"{len(asked)} groups, {steps} steps, {'bfloat16' if half else 'float32'}, {chosen.threads} threads")
-    trainer = Trainer(
-        start(base, recipe, reader=chosen.reader), recipe, steps=steps, half=half, fingerprint=fingerprint(found, asked)
-    )
+    model = start(base, recipe, reader=chosen.reader, half=half)
+    trainer = Trainer(model, recipe, steps=steps, half=half, fingerprint=fingerprint(found, asked))
     state = chosen.out / STATE
     if state.exists():
         trainer.load_state(state)
@@ -214,12 +214,18 @@ def _parsed(arguments: Iterable[str] | None) -> argparse.Namespace:
         "--reader", type=Path, help="folder of the span reader to go on from; else a new one is trained"
     )
     parser.add_argument("--groups", type=int, default=Recipe().groups, help="groups a step")
+    parser.add_argument(
+        "--seed", type=int, default=Recipe().seed, help="another one asks other questions first: for going on"
+    )
     parser.add_argument("--sets", nargs="+", default=list(RULES), help="train on these alone")
     parser.add_argument("--minutes", type=float, default=10.0, help="between two states saved")
     parser.add_argument("--until", type=int, default=-1, help="stop at this step of the same schedule")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--float32", action="store_true", help="also where the processor multiplies bfloat16")
-    return parser.parse_args(None if arguments is None else list(arguments))
+    chosen = parser.parse_args(None if arguments is None else list(arguments))
+    if chosen.reader is not None and not (chosen.reader / READER_FILES[0]).is_file():
+        parser.error(f"{chosen.reader} is no folder of a reader: train one first with `make reader`")
+    return chosen
 
 
 if __name__ == "__main__":

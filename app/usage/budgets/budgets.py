@@ -181,19 +181,20 @@ class Budgets:
         )
         if self._on_refusal is not None:
             self._on_refusal(crossing)
-        reset_at = None if claim.edges.end is None else claim.edges.end // 1_000_000
+        end = claim.edges.end
         message = "A budget has no room for this request."
         if amount is None:
-            reset_at, message = None, "The model has no price, so a budget in money refuses the call."
+            end, message = None, "The model has no price, so a budget in money refuses the call."
         elif amount > row.limit_value:
-            reset_at, message = None, "This request alone could use more than the whole limit of a budget."
+            end, message = None, "This request alone could use more than the whole limit of a budget."
         raise BudgetExceeded(
             budget_id=row.budget_id,
             unit=row.unit,
             limit=row.limit_value,
             used=used,
             reserved=reserved,
-            reset_at=reset_at,
+            reset_at=None if end is None else end // 1_000_000,
+            wait_s=None if end is None else (end - at) / 1_000_000,
             message=message,
         )
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from app.db.audit import AuditLog
+from app.db.idempotency import note_effect
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_window
@@ -112,6 +113,7 @@ class BudgetRepository:
             )
         )
         self._record(connection, principal, "budget.create", budget_id, {"after": _shown(values)}, request_id)
+        note_effect(connection)
         return self._get(connection, budget_id, principal.tenant_id)
 
     def get(self, budget_id: str, *, tenant_id: str) -> Budget:
@@ -195,6 +197,7 @@ class BudgetRepository:
             detail = {"series": before.series, "used": before.settled, "reserved": before.reserved}
             self._record(connection, principal, "budget.reset", budget_id, detail, request_id)
             self._retry_jobs(connection, principal.tenant_id)
+            note_effect(connection)
             return self._get(connection, budget_id, principal.tenant_id)
 
     def delete(self, principal: Principal, budget_id: str, *, request_id: str = "") -> None:

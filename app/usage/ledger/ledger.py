@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from app.db.dialect import lock_tables
 from app.db.session import Database
-from app.db.tables.ledger import answer_citation, usage_event
+from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
 from app.telemetry.stations import station
@@ -253,6 +253,13 @@ class Ledger:
         with self._database.read() as connection:
             return bill_of(connection, request_id, currency=self._currency)
 
+    def first_second(self, tenant_id: str) -> int | None:
+        """When the first call of a tenant was accepted, in Unix seconds; None where it made none."""
+        first = sa.select(sa.func.min(usage_event.c.accepted_at)).where(usage_event.c.tenant_id == tenant_id)
+        with self._database.read() as connection:
+            moment = connection.execute(first).scalar_one()
+        return None if moment is None else int(moment) // 1_000_000
+
     def moment(self) -> int:
         """A time in Unix microseconds before which the ledger no longer changes, for consistent exports.
 
@@ -262,13 +269,15 @@ class Ledger:
             StoreUnavailable: Those transactions take too long.
         """
         with self._database.write() as connection:  # on SQLite, this alone waits for other writers
-            lock_tables(connection, usage_event, answer_citation, mode="EXCLUSIVE", timeout_ms=_MOMENT_MS)
+            tables = usage_event, answer_citation, answer_outcome
+            lock_tables(connection, *tables, mode="EXCLUSIVE", timeout_ms=_MOMENT_MS)
             return self._now()
 
     def _close(self, connection: sa.Connection, row: sa.Row[Any], **values: Any) -> None:
         """Settle an open row with the changed columns `values`, and call the observers."""
         counts = {name: values.get(name, getattr(row, name)) for name in _COUNTS}
-        operation, now = Operation(row.operation), self._now()
+        # a call that another process accepted by a clock that was ahead is not settled before it was accepted
+        operation, now = Operation(row.operation), max(self._now(), row.accepted_at)
         cost = cost_pico(
             rates_of(connection, json.loads(row.price_ids)),
             operation,

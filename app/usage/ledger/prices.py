@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from app.db.audit import AuditLog
 from app.db.dialect import lock_tables
+from app.db.idempotency import note_effect
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.prices import price
@@ -153,6 +154,7 @@ class PriceRepository:
                 "ended": ended,
             }
             self._audit.record_in(connection, principal, "price.added", added.price_id, detail, request_id=request_id)
+            note_effect(connection)
         return added
 
     def list(

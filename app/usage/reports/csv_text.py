@@ -3,7 +3,7 @@
 from collections.abc import Collection, Generator, Iterable, Sequence
 from typing import TypeAlias
 
-Cell: TypeAlias = str | int | None
+Cell: TypeAlias = str | int | float | None
 
 LINE_END = "\r\n"
 

@@ -1,4 +1,4 @@
-"""A user's own usage today, this month and in total, read from rollups."""
+"""A user's own usage today, this month and in total, and this month's of each key, read from rollups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,3 +63,18 @@ def own_usage(
         if row[0] >= month:
             periods["month"].add(row[1], some)
     return periods
+
+
+def month_by_key(
+    connection: sa.Connection, *, tenant_id: str, zone: ZoneInfo, as_of: int
+) -> tuple[int, dict[str, Totals]]:
+    """The beginning of this month (Unix seconds), and the usage since then by key id; as in `own_usage`."""
+    month = month_start(as_of * 1_000_000, zone)
+    key_id = MONTHS.dimensions["api_key_id"]
+    query = (
+        sa.select(key_id, *MONTHS.sums)
+        .where(MONTHS.rows.c.tz == zone.key, MONTHS.tenant_id == tenant_id, MONTHS.at == month)
+        .group_by(key_id)
+    )
+    found = {row[0]: Totals._make(map(int, row[1:])) for row in connection.execute(query)}
+    return month // 1_000_000, found

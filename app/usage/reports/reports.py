@@ -16,9 +16,9 @@ from app.errors import InvalidRequest
 from app.types import Operation
 from app.usage.reports.costs_report import COST_DIMENSIONS, cost_results
 from app.usage.reports.documents_report import DocumentsQuery, document_results
-from app.usage.reports.own_usage import own_usage
+from app.usage.reports.own_usage import month_by_key, own_usage
 from app.usage.rollups.buckets import LIMITS, BucketPage, bucket_page, page_token
-from app.usage.rollups.sums import DIMENSIONS, Only, Totals, decimal, in_order, totals
+from app.usage.rollups.sums import DIMENSIONS, NOTHING, Only, Totals, decimal, in_order, totals
 from app.usage.rollups.zones import zone_named
 
 COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
@@ -72,6 +72,24 @@ class ReportQuery:
             "operation": operations,
         }
         return {name: values for name, values in chosen.items() if values is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMonth:
+    """The usage by key id since the month began at `since`, Unix seconds; keys without usage are not in it."""
+
+    since: int
+    totals: Mapping[str, Totals]
+    currency: str
+
+    def of(self, key_id: str) -> Totals:
+        """The usage of a key."""
+        return self.totals.get(key_id, NOTHING)
+
+    def cost(self, key_id: str) -> str | None:
+        """The cost of a key's usage as a decimal; None where no model had a price."""
+        found = self.of(key_id)
+        return decimal(found.cost_pico) if found.priced else None
 
 
 class UsageReports:
@@ -172,6 +190,13 @@ class UsageReports:
                 "cost": self._cost(period.of(tuple(Operation))),
             }
         return {"object": "usage", "user_id": user_id, **shown, "as_of": as_of, "tz": self._zone.key}
+
+    def month_by_key(self, *, tenant_id: str) -> KeyMonth:
+        """The usage of each key of a tenant since this month began, in the reporting zone."""
+        as_of = int(self._clock())
+        with self._database.read() as connection:
+            since, totals_by_key = month_by_key(connection, tenant_id=tenant_id, zone=self._zone, as_of=as_of)
+        return KeyMonth(since=since, totals=totals_by_key, currency=self._currency)
 
     def _usage(
         self,

@@ -11,6 +11,7 @@ Page: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = Mapping[str, Any]
 
 _TIMES = ("start_time", "end_time", "start_local")
+_MOMENTS = frozenset({"start_time", "end_time", "created_at", "asked_at", "last_asked_at", "last_cited_at"})
 _DIMENSIONS = ("tenant_id", "project_id", "user_id", "api_key_id", "model", "operation", "status")
 _NUMBERS = ("num_model_requests", "num_aborted", "num_recovered", "num_unpriced")
 _TOKENS = (
@@ -112,7 +113,7 @@ def _flat(row: Row) -> Iterator[tuple[str, Cell]]:
                 yield from ((f"component_{part}", count) for part, count in value.items())
             case bool():
                 yield name, "true" if value else "false"
-            case int() if name in {"start_time", "end_time"}:
+            case int() if name in _MOMENTS:
                 yield name, rfc3339_seconds(value)
             case _ if name != "object":
                 yield name, value

@@ -2,8 +2,11 @@ import { lazy, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { AskScreen } from "./ask/AskScreen";
+import { DropAnywhere } from "./documents/DropAnywhere";
 import { UploadProvider } from "./documents/UploadProvider";
-import { SignIn } from "./session/SignIn";
+import { PaletteKey } from "./palette/PaletteKey";
+import { FirstKey, JoinOrStay, SignInOrJoin } from "./session/Invitation";
+import { SwitchOrStay } from "./session/OfferedKey";
 import { SessionProvider, useCurrentSession, useSession, useSignOut } from "./session/session";
 import { t } from "./strings";
 import { FailureBoundary } from "./ui/FailureBoundary";
@@ -28,13 +31,16 @@ export function App() {
       </main>
     );
   }
-  if (session.data === null) return <SignIn />;
+  if (session.data === null) return <SignInOrJoin />;
   return (
     <SessionProvider session={session.data}>
       <NoticeProvider>
         <UploadProvider>
           <Router hook={useHashLocation}>
             <Shell />
+            <SwitchOrStay session={session.data} />
+            <JoinOrStay session={session.data} />
+            <FirstKey session={session.data} />
           </Router>
         </UploadProvider>
       </NoticeProvider>
@@ -62,15 +68,17 @@ function Shell() {
           {session.role === "admin" && <NavLink to="/admin" label={t.nav.admin} />}
         </nav>
         <div className="who">
-          <span className="quiet small" title={session.tenant_id}>
-            {session.user_id}
+          <span className="quiet small" title={t.nav.who(session.user_id, session.tenant_id)}>
+            {session.user_name}
           </span>
+          <PaletteKey />
           <ThemeButton />
           <button type="button" className="plain" onClick={() => void signOut()}>
             {t.nav.signOut}
           </button>
         </div>
       </header>
+      <DropAnywhere />
       <main id="content" tabIndex={-1}>
         <FailureBoundary place={location}>
           <Suspense fallback={<p className="centred quiet">{t.loading}</p>}>

@@ -3,6 +3,8 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { Problem } from "./api/http";
+import { watchInvitations } from "./session/invited";
+import { watchAddress } from "./session/offered";
 import { applyTheme } from "./ui/theme";
 import "./theme.css";
 import "./layout.css";
@@ -26,6 +28,8 @@ const queries: QueryClient = new QueryClient({
 });
 
 applyTheme();
+watchAddress();
+watchInvitations();
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has a root");

@@ -29,6 +29,9 @@ SECRETS = {
     ("POST", "/v1/admin/keys"),
     ("POST", "/v1/admin/keys/{key_id}/rotate"),
     ("POST", "/v1/admin/tenants/{tenant_id}/keys"),
+    ("POST", "/v1/admin/invitations"),
+    ("POST", "/v1/admin/users/{user_id}/sign-in-link"),
+    ("POST", "/v1/invitations/accept"),
 }
 OPENAI = ("/v1/chat/completions", "/v1/embeddings", "/v1/files", "/v1/models", "/v1/vector_stores")
 

@@ -96,6 +96,26 @@ def test_signing_in_with_a_bad_key_is_401_without_a_cookie(client, body):
     assert "Set-Cookie" not in response.headers
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
+@pytest.mark.parametrize("guess", [KEY, "fn_guess"])
+def test_a_good_key_in_the_header_is_no_cover_for_guesses_in_the_body(client, scheme, guess):
+    headers = {"Authorization": f"{scheme} {KEY}"}
+    assert client.get("/v1/session", headers=headers).status_code == 200
+
+    refused = client.post("/v1/session", json={"key": guess}, headers=headers)
+
+    assert refused.status_code == 422
+    assert refused.json()["param"] == "key"
+    assert "Set-Cookie" not in refused.headers
+    assert client.post("/v1/session", headers=headers).status_code == 201
+
+
+def test_a_proxys_own_password_does_not_keep_anybody_from_signing_in(client):
+    headers = {"Authorization": "Basic dXNlcjpwYXNz"}
+
+    assert client.post("/v1/session", json={"key": KEY}, headers=headers).status_code == 201
+
+
 def test_another_site_signs_nobody_in(client):
     response = client.post("/v1/session", json={"key": KEY}, headers={"Sec-Fetch-Site": "cross-site"})
 

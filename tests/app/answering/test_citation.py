@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.citation import CONFIRMED, Citation, Pages
+from app.answering.citation import CONFIRMED, Citation, Layout, Pages
 from app.answering.verification.support import THRESHOLD
-from ingestion.types import Page
+from ingestion.types import Block, BlockKind, Page
 from retrieval.types import Span
 from tests.app.answering.sources import REPORT, source
 
 PRESENTED = source(REPORT, number=3, start=50, pages=(4, 6))
-TABLE = {("doc_1", 1): (Page(4, 0, 60), Page(5, 60, 90), Page(6, 90, 400))}
+TABLE = {("doc_1", 1): Layout((Page(4, 0, 60), Page(5, 60, 90), Page(6, 90, 400)))}
 
 
 def cite(passage: Span, *, support: float = 1.0, pages: Pages = TABLE) -> Citation:
@@ -38,7 +38,7 @@ def test_it_quotes_the_characters_it_points_at_and_is_verified_from_the_threshol
         (Span(55, 95), TABLE, (4, 6)),
         (Span(60, 90), {}, (4, 6)),
         (Span(60, 90), {("doc_1", 2): TABLE["doc_1", 1]}, (4, 6)),
-        (Span(60, 90), {("doc_1", 1): (Page(4, 0, 60),)}, (4, 6)),
+        (Span(60, 90), {("doc_1", 1): Layout((Page(4, 0, 60),))}, (4, 6)),
     ],
     ids=["first", "across", "a whole page", "all", "no table", "another version's", "beyond the table"],
 )
@@ -65,3 +65,49 @@ def test_it_is_verified_where_the_passage_supports_it_and_the_question_is_almost
     assert again.answers == judged
     assert again.verified == (support >= THRESHOLD and (judged is None or judged >= CONFIRMED))
     assert again.judged(answers) == found
+
+
+def block(kind: BlockKind, start: int, end: int, *path: str) -> Block:
+    return Block(kind, start, end, None, path)
+
+
+HANDBOOK = Layout.of(
+    (),
+    [
+        block(BlockKind.PARAGRAPH, 0, 52),
+        block(BlockKind.HEADING, 52, 60),
+        block(BlockKind.HEADING, 60, 70, "Handbook"),
+        block(BlockKind.PARAGRAPH, 70, 90, "Handbook", "3 Leave"),
+        block(BlockKind.TABLE_ROW, 90, 95, "Handbook", "3 Leave"),
+        block(BlockKind.HEADING, 95, 99, "Handbook"),
+        block(BlockKind.PARAGRAPH, 99, 120, "Handbook", "4 Pay"),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("passage", "section"),
+    [
+        (Span(50, 52), None),
+        (Span(52, 60), "Handbook"),
+        (Span(60, 65), "3 Leave"),
+        (Span(70, 95), "3 Leave"),
+        (Span(99, 101), "4 Pay"),
+    ],
+)
+def test_a_passage_of_a_format_without_pages_is_under_the_heading_above_it(passage, section):
+    assert cite(passage, pages={("doc_1", 1): HANDBOOK}).section == section
+
+
+def test_without_a_layout_the_section_is_the_chunks():
+    named = Citation.of(
+        source(REPORT, heading="Dividends"),
+        Span(0, 5),
+        marker=Span(0, 3),
+        support=1.0,
+        origin="model",
+        pages={},
+    )
+
+    assert named.section == "Dividends"
+    assert cite(Span(50, 60), pages={}).section is None

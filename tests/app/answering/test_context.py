@@ -162,9 +162,13 @@ def test_quotes_are_selected_where_there_are_sources_and_somebody_uses_them(
 @pytest.mark.parametrize(
     ("text", "abstention", "line"),
     [
-        (QUESTION.text, 1.0, "Possible answer: forty ships [1]"),
+        (QUESTION.text, 1.0, 'Possible answer: """ forty ships [1] """'),
         (QUESTION.text, 1e-12, None),
-        ("Tell me about the ships that came in May of year 0.", 1e-12, "Possible answer: In May of year 0 forty ships"),
+        (
+            "Tell me about the ships that came in May of year 0.",
+            1e-12,
+            'Possible answer: """ In May of year 0 forty ships',
+        ),
     ],
 )
 def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(

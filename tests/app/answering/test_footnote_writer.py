@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.answering.citation import Layout
 from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Verifier
@@ -128,7 +129,7 @@ def test_sentences_of_scripts_without_spaces_are_told_apart():
 
 def test_a_passage_of_a_chunk_that_crosses_pages_is_cited_with_its_own_page():
     whole = source(CONTENT, pages=(4, 5))
-    pages = {("doc_1", 1): (Page(4, 0, SPLIT), Page(5, SPLIT, len(CONTENT)))}
+    pages = {("doc_1", 1): Layout((Page(4, 0, SPLIT), Page(5, SPLIT, len(CONTENT))))}
 
     first, second = write(
         "The board proposed a dividend of 30 cents. The plant in Oslo closed on 4 May.", (whole,), pages=pages

@@ -10,6 +10,7 @@ from tests.retrieval.fakes import ranked
 ENGLISH = "The plant in Oslo was closed in May, and the staff of the plant moved to another town."
 GERMAN = "Das Werk in Oslo wurde im Mai geschlossen, und die Belegschaft zog in eine andere Stadt."
 UNCLEAR = "4,310 | 27 | ACME"
+TABLE = "State | Seats | Event\nCeará | 22 | eleições\nGoiás | 17 | eleições\nBahia | 39 | ACME"
 
 
 @pytest.mark.parametrize("code", sorted(set(LANGUAGES) - {"en"}))
@@ -36,6 +37,11 @@ def test_an_english_question_is_told_the_language_of_the_passages() -> None:
 )
 def test_nothing_is_said_where_the_languages_are_equal_mixed_or_unclear(question: str, texts: tuple[str, ...]) -> None:
     assert other_language(question, ranked(*texts)) == ""
+
+
+def test_nothing_is_said_about_the_language_of_a_table() -> None:
+    assert language_of(TABLE) not in (None, "en"), "its few letters look like another language"
+    assert other_language("How many seats has the state of Goiás?", ranked(TABLE)) == ""
 
 
 def test_only_the_best_few_are_read() -> None:

@@ -171,7 +171,7 @@ async def test_numbers_lead_to_the_right_passages_in_the_planned_order(answerer:
 
     for source, (start, stop) in zip(prepared.context.sources, prepared.prompt.sources, strict=True):
         name = source.hit.chunk.document_id
-        header = f'[{source.number}] {name}.txt\n"""\n'
+        header = f"[{source.number}] {name}.txt\n"
         assert tokenizer.decode(prepared.prompt.ids[start:stop]) == f"{TEXTS[name]}\n"
         assert tokenizer.decode(prepared.prompt.ids[start - tokenizer.count(header) : start]) == header
         writer = FootnoteWriter(prepared.context.sources)

@@ -67,7 +67,7 @@ def test_the_prompt_reads_as_the_template_with_every_part_in_its_place(question,
 
     assert frame == [-1 - place for place in range(len(history) + 3)]
     assert text.endswith(f"Question: {question}")
-    assert "Sources:\n\n[1] report.pdf\n" in text
+    assert 'Sources:\n\n"""\n[1] report.pdf\n' in text
     assert text.index("[1] report.pdf\n") < text.index("[2] report.pdf\n")
 
 
@@ -118,7 +118,7 @@ def test_highlights_are_read_behind_the_question_and_billed_to_their_document():
     prompt = build_prompt(tokenizer, question=QUESTION, context=CONTEXT, highlights=again)
     text = tokenizer.decode(prompt.ids)
 
-    assert text.endswith(again[0].line)
+    assert text.endswith(f'Sentences to look at again:\n"""\n{again[0].line}"""\n')
     assert text.index(f"Question: {QUESTION}") < text.rindex(again[0].line)
     assert prompt.components.context == CONTEXT.tokens + len(again[0].line)
     assert sum(share.tokens for share in prompt.shares(CONTEXT)) == prompt.components.context
@@ -170,7 +170,7 @@ def test_the_head_is_what_stands_before_the_first_source() -> None:
     prompt = build_prompt(tokenizer, question="What?", context=CONTEXT)
     empty = build_prompt(tokenizer, question="Else?", context=Context((), (), 0))
 
-    assert prompt.head == empty.head == prompt.ids[: prompt.sources[0][0] - len(SOURCES[0].header + '"""\n')]
+    assert prompt.head == empty.head == prompt.ids[: prompt.sources[0][0] - len('"""\n' + SOURCES[0].header)]
     with pytest.raises(AssertionError):
         _ = build_prompt(tokenizer, question="Hi", context=Context((), (), 0), grounded=False).head
 
@@ -182,8 +182,8 @@ def test_a_summarys_prompt_is_its_parts_and_names_whose_text_it_shows(question, 
     parts = prompt.components
 
     assert parts.total == len(prompt.ids)
-    assert (parts.context, parts.question, parts.history) == (len(passage), len(question), 0)
+    assert (parts.context, parts.question, parts.history) == (len(quoted(passage)), len(question), 0)
     ((start, stop),) = prompt.sources
-    assert tokenizer.decode(prompt.ids[start:stop]) == passage
+    assert tokenizer.decode(prompt.ids[start:stop]) == quoted(passage)
     assert {segment.document_id for segment in prompt.segments if segment.body} == {"doc_1"}
     assert [token for token in prompt.ids if token < 0] == [-1, -2, -3]

@@ -11,6 +11,7 @@ from app.answering.question_kind import (
     kind_asked,
     kind_checked,
 )
+from tests.patterns.growth import limited
 
 
 @pytest.mark.parametrize(
@@ -123,3 +124,11 @@ def test_it_knows_which_questions_have_several_answers(question: str, several: b
 )
 def test_it_knows_what_is_compared(question: str, sides: tuple[str, str] | None) -> None:
     assert compared(question) == sides
+
+
+@pytest.mark.parametrize("opening", ["can you please ", "please ", "and so ", "would you ", "can you, "])
+def test_a_question_that_repeats_its_opening_is_read_in_linear_time(opening: str) -> None:
+    """With two ways to read "can you please" the time doubled each time: 30 of them took minutes."""
+    with limited(2):
+        assert not asks_for_several(opening * 2_000 + "x?")
+        assert asks_for_several(opening * 2_000 + "list them")

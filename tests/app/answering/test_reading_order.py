@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.answering.context import reading_order
+from app.answering.prompt import shown
 from retrieval.compress import compress
 from retrieval.types import Context, Hit
 from tests.app.answering.test_prompt import CharacterTokenizer
@@ -38,7 +39,7 @@ def ask(cache: Cache, *names: str) -> Context:
     context = compress(hits(*names), query="what", budget=10_000, count_tokens=TOKENIZER.count, order=order)
     prompt = [*HEAD]
     for source in context.sources:
-        prompt += [*TOKENIZER.encode(source.header), *TOKENIZER.encode(source.body)]
+        prompt += shown(TOKENIZER, header=source.header, body=source.body)
     cache.read.append([*prompt, *TOKENIZER.encode("Question: what")])
     return context
 

@@ -20,6 +20,7 @@ from app.server.state import State
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Observer
 from generation.types import FinishReason, GenerationRequest, ModelInfo
+from retrieval.errors import RetrievalError
 from retrieval.search import Search
 from retrieval.types import Scope, SearchMode, SearchResult
 from tests.app.answering.answerers import make_answerer
@@ -40,6 +41,9 @@ SECOND = "How large were they?"
 
 
 STANDALONE = "How large were the ships of the Northern Line?"
+
+
+BROKEN = "What broke the search?"
 
 
 class TalkingEngine(IdleEngine):
@@ -72,6 +76,8 @@ class RecordingSearch:
 
     def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
         self.questions.append(question)
+        if question == BROKEN:
+            raise RetrievalError("Broken.")
         return SearchResult(tuple(HITS), embedding_tokens=3)
 
 
@@ -98,7 +104,10 @@ class Served:
             ledger=ledger,
             limits=Limits(max_context_tokens=900, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
             conversations=Conversations(
-                repository or state.history.conversations, count_tokens=tokenizer.count, history_tokens=history_tokens
+                repository or state.history.conversations,
+                count_tokens=tokenizer.count,
+                history_tokens=history_tokens,
+                asked=state.history.asked,
             ),
             rewriter=rewriter if model else None,
             replies=CatalogueReplies(CatalogueRepository(state.database)),

@@ -6,158 +6,18 @@ from contextlib import nullcontext
 import pytest
 from fastapi.testclient import TestClient
 
-from app.access.cookie import COOKIE, CSRF_HEADER, csrf_token
 from app.access.routes import Reach, is_public, rule_for
 from app.api.application import create_app
 from app.ids import new_id
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
-from app.types import Principal, Role, Settlement, UsageStatus
+from app.types import Role, Settlement, UsageStatus
+from tests.app.api.access_table import MATRIX, OPERATOR, PUBLIC
 from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.credentials import key_of, session_of
 from tests.app.usage.samples import reservation
 
-# (method, path template): the least role that may call it.
-MATRIX = {
-    ("POST", "/v1/documents"): Role.MEMBER,
-    ("GET", "/v1/documents"): Role.READER,
-    ("POST", "/v1/documents/delete"): Role.MEMBER,
-    ("GET", "/v1/documents/{document_id}"): Role.READER,
-    ("PUT", "/v1/documents/{document_id}"): Role.MEMBER,
-    ("PATCH", "/v1/documents/{document_id}"): Role.MEMBER,
-    ("DELETE", "/v1/documents/{document_id}"): Role.MEMBER,
-    ("POST", "/v1/documents/{document_id}/retry"): Role.MEMBER,
-    ("GET", "/v1/documents/{document_id}/versions"): Role.READER,
-    ("GET", "/v1/documents/{document_id}/events"): Role.READER,
-    ("GET", "/v1/documents/{document_id}/content"): Role.READER,
-    ("GET", "/v1/documents/{document_id}/pages/{number}"): Role.READER,
-    ("GET", "/v1/documents/{document_id}/chunks"): Role.READER,
-    ("GET", "/v1/documents/{document_id}/boxes"): Role.READER,
-    ("GET", "/v1/documents/{document_id}/file"): Role.READER,
-    ("GET", "/v1/jobs"): Role.READER,
-    ("GET", "/v1/jobs/{job_id}"): Role.READER,
-    ("POST", "/v1/jobs/{job_id}/cancel"): Role.MEMBER,
-    ("POST", "/v1/collections"): Role.MEMBER,
-    ("GET", "/v1/collections"): Role.READER,
-    ("GET", "/v1/collections/{collection_id}"): Role.READER,
-    ("PATCH", "/v1/collections/{collection_id}"): Role.MEMBER,
-    ("DELETE", "/v1/collections/{collection_id}"): Role.MEMBER,
-    ("POST", "/v1/collections/{collection_id}/reindex"): Role.MEMBER,
-    ("POST", "/v1/conversations"): Role.READER,
-    ("GET", "/v1/conversations"): Role.READER,
-    ("GET", "/v1/conversations/{conversation_id}"): Role.READER,
-    ("PATCH", "/v1/conversations/{conversation_id}"): Role.READER,
-    ("DELETE", "/v1/conversations/{conversation_id}"): Role.READER,
-    ("POST", "/v1/search"): Role.READER,
-    ("POST", "/v1/ask"): Role.READER,
-    ("POST", "/v1/requests/{id}/cancel"): Role.READER,
-    ("POST", "/v1/requests/{id}/feedback"): Role.READER,
-    ("DELETE", "/v1/requests/{id}/feedback"): Role.READER,
-    ("POST", "/v1/chat/completions"): Role.READER,
-    ("POST", "/v1/embeddings"): Role.READER,
-    ("POST", "/v1/files"): Role.MEMBER,
-    ("GET", "/v1/files"): Role.READER,
-    ("GET", "/v1/files/{file_id}"): Role.READER,
-    ("GET", "/v1/files/{file_id}/content"): Role.READER,
-    ("DELETE", "/v1/files/{file_id}"): Role.MEMBER,
-    ("POST", "/v1/vector_stores"): Role.MEMBER,
-    ("GET", "/v1/vector_stores"): Role.READER,
-    ("GET", "/v1/vector_stores/{vector_store_id}"): Role.READER,
-    ("POST", "/v1/vector_stores/{vector_store_id}"): Role.MEMBER,
-    ("DELETE", "/v1/vector_stores/{vector_store_id}"): Role.MEMBER,
-    ("POST", "/v1/vector_stores/{vector_store_id}/search"): Role.READER,
-    ("POST", "/v1/vector_stores/{vector_store_id}/files"): Role.MEMBER,
-    ("GET", "/v1/vector_stores/{vector_store_id}/files"): Role.READER,
-    ("GET", "/v1/vector_stores/{vector_store_id}/files/{file_id}"): Role.READER,
-    ("POST", "/v1/vector_stores/{vector_store_id}/files/{file_id}"): Role.MEMBER,
-    ("DELETE", "/v1/vector_stores/{vector_store_id}/files/{file_id}"): Role.MEMBER,
-    ("GET", "/v1/vector_stores/{vector_store_id}/files/{file_id}/content"): Role.READER,
-    ("POST", "/v1/vector_stores/{vector_store_id}/file_batches"): Role.MEMBER,
-    ("GET", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}"): Role.READER,
-    ("POST", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel"): Role.MEMBER,
-    ("GET", "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/files"): Role.READER,
-    ("GET", "/v1/models"): Role.READER,
-    ("GET", "/v1/models/{model}"): Role.READER,
-    ("POST", "/v1/tokens/count"): Role.READER,
-    ("GET", "/v1/usage"): Role.READER,
-    ("GET", "/v1/admin/usage/completions"): Role.ADMIN,
-    ("GET", "/v1/admin/usage/events"): Role.ADMIN,
-    ("GET", "/v1/admin/usage/events/{event_id}"): Role.ADMIN,
-    ("GET", "/v1/admin/audit"): Role.ADMIN,
-    ("GET", "/v1/admin/feedback"): Role.ADMIN,
-    ("GET", "/v1/admin/usage/embeddings"): Role.ADMIN,
-    ("GET", "/v1/admin/usage/rerank"): Role.ADMIN,
-    ("GET", "/v1/admin/usage/judge"): Role.ADMIN,
-    ("GET", "/v1/admin/usage/documents"): Role.ADMIN,
-    ("GET", "/v1/admin/costs"): Role.ADMIN,
-    ("POST", "/v1/admin/usage/rebuild"): Role.ADMIN,
-    ("POST", "/v1/admin/prices"): Role.ADMIN,
-    ("GET", "/v1/admin/prices"): Role.ADMIN,
-    ("POST", "/v1/admin/prices/rerate"): Role.ADMIN,
-    ("POST", "/v1/admin/keys"): Role.ADMIN,
-    ("GET", "/v1/admin/keys"): Role.ADMIN,
-    ("GET", "/v1/admin/keys/{key_id}"): Role.ADMIN,
-    ("PATCH", "/v1/admin/keys/{key_id}"): Role.ADMIN,
-    ("DELETE", "/v1/admin/keys/{key_id}"): Role.ADMIN,
-    ("POST", "/v1/admin/keys/{key_id}/rotate"): Role.ADMIN,
-    ("POST", "/v1/admin/users"): Role.ADMIN,
-    ("GET", "/v1/admin/users"): Role.ADMIN,
-    ("GET", "/v1/admin/users/{user_id}"): Role.ADMIN,
-    ("PATCH", "/v1/admin/users/{user_id}"): Role.ADMIN,
-    ("DELETE", "/v1/admin/users/{user_id}"): Role.ADMIN,
-    ("POST", "/v1/admin/tenants"): Role.ADMIN,
-    ("GET", "/v1/admin/tenants"): Role.ADMIN,
-    ("GET", "/v1/admin/tenants/{tenant_id}"): Role.ADMIN,
-    ("PATCH", "/v1/admin/tenants/{tenant_id}"): Role.ADMIN,
-    ("POST", "/v1/admin/tenants/{tenant_id}/keys"): Role.ADMIN,
-    ("GET", "/v1/session"): Role.READER,
-    ("DELETE", "/v1/session"): Role.READER,
-    ("POST", "/v1/admin/reconcile"): Role.ADMIN,
-    ("POST", "/v1/admin/budgets"): Role.ADMIN,
-    ("GET", "/v1/admin/budgets"): Role.ADMIN,
-    ("GET", "/v1/admin/budgets/{budget_id}"): Role.ADMIN,
-    ("PATCH", "/v1/admin/budgets/{budget_id}"): Role.ADMIN,
-    ("DELETE", "/v1/admin/budgets/{budget_id}"): Role.ADMIN,
-    ("GET", "/v1/admin/budgets/{budget_id}/windows"): Role.ADMIN,
-    ("POST", "/v1/admin/budgets/{budget_id}/reset"): Role.ADMIN,
-    ("GET", "/v1/admin/limits"): Role.ADMIN,
-    ("GET", "/v1/admin/limits/keys/{key_id}"): Role.ADMIN,
-    ("PUT", "/v1/admin/limits/keys/{key_id}"): Role.ADMIN,
-    ("DELETE", "/v1/admin/limits/keys/{key_id}"): Role.ADMIN,
-    ("GET", "/v1/admin/limits/tenants/{tenant_id}"): Role.ADMIN,
-    ("PUT", "/v1/admin/limits/tenants/{tenant_id}"): Role.ADMIN,
-    ("DELETE", "/v1/admin/limits/tenants/{tenant_id}"): Role.ADMIN,
-    ("GET", "/v1/admin/alerts"): Role.ADMIN,
-    ("GET", "/v1/admin/usage/reconciliation"): Role.ADMIN,
-    ("GET", "/v1/admin/generations"): Role.ADMIN,
-    ("POST", "/v1/admin/generations/{generation_id}/confirm"): Role.ADMIN,
-    ("POST", "/v1/admin/generations/{generation_id}/rollback"): Role.ADMIN,
-}
-PUBLIC = {
-    ("GET", "/healthz"),
-    ("GET", "/readyz"),
-    ("GET", "/metrics"),
-    ("POST", "/v1/session"),
-    ("GET", "/v1/session/oidc/login"),
-    ("GET", "/v1/session/oidc/callback"),
-}
-# What concerns every tenant: administrators of other tenants than the first may not.
-OPERATOR = {
-    ("PUT", "/v1/admin/limits/tenants/{tenant_id}"),
-    ("DELETE", "/v1/admin/limits/tenants/{tenant_id}"),
-    ("POST", "/v1/admin/tenants"),
-    ("GET", "/v1/admin/tenants"),
-    ("GET", "/v1/admin/tenants/{tenant_id}"),
-    ("PATCH", "/v1/admin/tenants/{tenant_id}"),
-    ("POST", "/v1/admin/tenants/{tenant_id}/keys"),
-    ("POST", "/v1/admin/prices"),
-    ("POST", "/v1/admin/prices/rerate"),
-    ("POST", "/v1/admin/reconcile"),
-    ("POST", "/v1/admin/usage/rebuild"),
-    ("GET", "/v1/admin/usage/reconciliation"),
-    ("POST", "/v1/admin/generations/{generation_id}/confirm"),
-    ("POST", "/v1/admin/generations/{generation_id}/rollback"),
-}
 BODIES = {
     "/v1/collections": {"name": "made"},
     "/v1/collections/{collection_id}": {"name": "renamed"},
@@ -181,6 +41,9 @@ BODIES = {
     "/v1/admin/keys/{key_id}/rotate": {"overlap_s": 0},
     "/v1/admin/users": {"id": "new"},
     "/v1/admin/users/{user_id}": {"name": "renamed"},
+    "/v1/admin/users/{user_id}/sign-in-link": {"role": "reader"},
+    "/v1/admin/invitations": {"name": "Secret."},
+    "/v1/admin/models/test-server": {"url": "http://127.0.0.1/v1"},
     "/v1/admin/tenants": {"id": "made", "name": "Made"},
     "/v1/admin/tenants/{tenant_id}": {"name": "Renamed"},
     "/v1/admin/tenants/{tenant_id}/keys": {},
@@ -194,8 +57,13 @@ BODIES = {
     "/v1/admin/limits/tenants/{tenant_id}": {"requests_per_minute": 1000},
     "/v1/admin/keys/{key_id}": {"name": "renamed"},
 }
-REPORTS = {"/v1/admin/costs", *(f"/v1/admin/usage/{of}" for of in ("completions", "embeddings", "rerank", "documents"))}
-PARAMS = {"/v1/documents/{document_id}/boxes": {"start": "0", "end": "1"}}
+REPORTS = {
+    "/v1/admin/costs",
+    "/v1/admin/overview",
+    *(f"/v1/admin/overview/{of}" for of in ("unanswered", "expensive", "people")),
+    *(f"/v1/admin/usage/{of}" for of in ("completions", "embeddings", "rerank", "documents")),
+}
+PARAMS = {f"/v1/documents/{{document_id}}/{of}": {"start": "0", "end": "1", "q": "x"} for of in ("boxes", "find")}
 OPENAI_IDS = {"vector_store_id", "file_id", "batch_id"}
 IDS = {
     "document_id",
@@ -206,20 +74,12 @@ IDS = {
     "budget_id",
     "event_id",
     "user_id",
+    "invitation_id",
     "vector_store_id",
     "file_id",
     "batch_id",
 } | OPENAI_IDS
 RANKS = [Role.READER, Role.MEMBER, Role.ADMIN]
-
-
-def key_of(
-    state: State, role: Role, *, tenant: str = "default", collections: tuple[str, ...] | None = None
-) -> dict[str, str]:
-    _, secret = state.access.keys.create(
-        tenant_id=tenant, user_id=f"{tenant}-{role}", name=role, role=role, collections=collections, expires_at=None
-    )
-    return {"Authorization": f"Bearer {secret}"}
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +108,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
     key = client.post("/v1/admin/keys", json={"name": "victim"}).json()
     client.post("/v1/admin/users", json={"id": mark, "name": "Secret."})
     client.post("/v1/admin/tenants", json={"id": mark, "name": "Secret."})
+    invitation = client.post("/v1/admin/invitations", json={"name": "Secret."}).json()
     conversation = client.post("/v1/conversations", json={"title": "Secret."}).json()
     files = {"file_ids": [document["id"]]}
     batch = client.post(f"/v1/vector_stores/{collection['id']}/file_batches", json=files).json()
@@ -263,6 +124,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
         "budget_id": budget["id"],
         "event_id": f"{mark}:1",
         "user_id": mark,
+        "invitation_id": invitation["id"],
         "tenant_id": mark,
         "id": "req_1",
         "generation_id": "1",
@@ -286,14 +148,6 @@ def call(client: TestClient, method: str, template: str, ids: dict[str, str], he
     if "Authorization" not in headers:
         del request.headers["Authorization"]
     return client.send(request)
-
-
-def session_of(state: State, role: Role, *, tenant: str = "default") -> dict[str, str]:
-    """The headers of our own page, signed in."""
-    user_id = f"{tenant}-{role}"
-    key, _ = state.access.keys.create(tenant_id=tenant, user_id=user_id, name=role, role=role)
-    _, secret = state.access.sessions.open(Principal(tenant, user_id, key.id, role), with_key=True)
-    return {"Cookie": f"{COOKIE}={secret}", CSRF_HEADER: csrf_token(secret), "Sec-Fetch-Site": "same-origin"}
 
 
 def test_the_matrix_names_every_route_and_no_other(client):

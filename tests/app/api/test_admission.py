@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.admission.address_rate import AddressRate
 from app.admission.admission import Admission
 from app.admission.failed_logins import FailedLogins
 from app.admission.fair_queue import FairQueue
@@ -22,7 +23,7 @@ from app.server.state import State
 from app.types import Operation, Role
 from generation.engine import LocalEngine
 from tests.app.api.caller import QUESTION, Caller, slow_engine
-from tests.app.api.test_access_matrix import key_of
+from tests.app.api.credentials import key_of
 from tests.app.api.unhurried import Finding, Service, served
 from tests.app.server.stations import state_with
 from tests.generation.fakes import Gate, wait_until
@@ -46,6 +47,7 @@ def admitting(
         quotas=quotas,
         rates=Rates(quotas),
         failed_logins=FailedLogins(3),
+        public_rate=AddressRate(6000, name="public-requests"),
         generation_slots=FairQueue(seats, waiting=waiting),
         preparation_slots=FairQueue(turns, waiting=waiting),
     )
@@ -376,4 +378,17 @@ def test_c11_a_history_without_end_is_refused(numbers):
     message = {"role": "user", "content": "x"}
     body = {"model": "footnote", "messages": [message] * 20_000, "max_tokens": 2}
 
-    assert numbers.post("/v1/chat/completions", json=body).status_code in {400, 422}
+    assert numbers.post("/v1/chat/completions", json=body).status_code == 413
+    body["messages"] = [message] * 1_001
+    assert numbers.post("/v1/chat/completions", json=body).status_code == 422
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_body_that_is_too_large_is_refused_at_once_when_all_of_it_was_read(numbers, declared):
+    body = b" " * (1 << 20) + b"{}"
+    began = time.monotonic()
+
+    refused = numbers.post("/v1/search", content=body if declared else iter([body]))
+
+    assert refused.status_code == 413
+    assert time.monotonic() - began < 10, "it waited for a body that had ended"

@@ -20,7 +20,7 @@ from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.api.application import create_app
-from app.db.answer_citations import AnswerCitationRepository
+from app.db.answer_citations import AnswerCitationRepository, AnswerOutcome
 from app.errors import StoreUnavailable
 from app.server.state import State
 from app.types import Principal, Role
@@ -32,8 +32,8 @@ from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.conversing import TalkingEngine
+from tests.app.api.credentials import key_of
 from tests.app.api.openai.test_response_format import FixedSearch
-from tests.app.api.test_access_matrix import key_of
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import HashingEmbedder, ranked
 
@@ -110,7 +110,9 @@ class Unwritable:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def record(self, request_id: str, *, tenant_id: str, citations: Mapping[str, int]) -> None:
+    def record(
+        self, request_id: str, *, tenant_id: str, citations: Mapping[str, int], outcome: AnswerOutcome | None = None
+    ) -> None:
         raise self._error
 
 
@@ -120,7 +122,9 @@ class Slow:
     def __init__(self) -> None:
         self.begun, self.open, self.kept = threading.Event(), threading.Event(), threading.Event()
 
-    def record(self, request_id: str, *, tenant_id: str, citations: Mapping[str, int]) -> None:
+    def record(
+        self, request_id: str, *, tenant_id: str, citations: Mapping[str, int], outcome: AnswerOutcome | None = None
+    ) -> None:
         self.begun.set()
         assert self.open.wait(20)
         self.kept.set()

@@ -3,7 +3,7 @@
 import pytest
 
 from app.types import Role
-from tests.app.api.test_access_matrix import key_of
+from tests.app.api.credentials import key_of
 from tests.app.server.embedder_swaps import GatedEmbedder, served
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.api.schemas.conversations import MakingBody
 from app.server.state import State
-from app.types import Operation, Turn, UsageStatus
+from app.types import Operation, Principal, Role, Turn, UsageStatus
 from generation.types import FinishReason
 from tests.app.api.conversing import ANSWER, FIRST, SECOND, STANDALONE, Served, TalkingEngine, serve
 
@@ -41,6 +41,44 @@ def test_a_follow_up_reads_the_documents_that_the_last_answer_cited(serve: Calla
     assert len(cited) == 1 < len(first["sources"]["presented"])
     assert second["sources"]["presented"] == list(cited)
     assert other["sources"]["presented"] == first["sources"]["presented"]
+
+
+def test_a_question_asked_standing_alone_is_neither_rewritten_nor_explained_and_is_kept(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve()
+    conversation = served.begin()
+    served.ask(FIRST, conversation)
+    alone = served.ask(SECOND, conversation, standalone=True)
+
+    assert served.search.questions == [FIRST, SECOND]
+    assert alone["standalone_question"] is None
+    assert alone["usage"]["history_tokens"] == 0 if "history_tokens" in alone["usage"] else True
+    assert len(alone["sources"]["presented"]) > 1, "the documents of the last answer are not preferred"
+    assert [turn["question"] for turn in served.turns(conversation)] == [FIRST, SECOND]
+
+
+def test_a_conversation_names_the_documents_it_cites_that_are_deleted(client, state) -> None:
+    kept = client.post("/v1/documents", json={"text": "Ships were blue.", "filename": "kept.txt"}).json()["id"]
+    principal = Principal(tenant_id="default", user_id="admin", key_id="k", role=Role.ADMIN)
+    conversation = state.history.conversations.create(principal)
+    cited = [{"document_id": one} for one in ("doc_gone", kept, "doc_gone", "doc_other")]
+    turn = Turn(
+        request_id="req_1",
+        question="Q?",
+        standalone=None,
+        answer="A",
+        answered=True,
+        citations=tuple(cited),
+        making=None,
+    )
+    assert state.history.conversations.append(conversation.id, turn)
+
+    body = client.get(f"/v1/conversations/{conversation.id}").json()
+    assert body["deleted_documents"] == ["doc_gone", "doc_other"]
+    client.delete(f"/v1/documents/{kept}")
+    body = client.get(f"/v1/conversations/{conversation.id}").json()
+    assert body["deleted_documents"] == ["doc_gone", kept, "doc_other"]
 
 
 def test_without_a_conversation_nothing_is_kept_and_nothing_rewritten(serve: Callable[..., Served]) -> None:
@@ -190,3 +228,16 @@ def test_a_rewriting_that_will_not_do_leaves_the_rules(serve: Callable[..., Serv
     assert sum(row.input_tokens + row.output_tokens for row in spent) == sum(
         entry["tokens"] for entry in answer["usage"]["auxiliary"] if entry["purpose"] == "rewrite"
     )
+
+
+def test_small_talk_in_a_conversation_is_not_shown_to_the_model(serve: Callable[..., Served]) -> None:
+    engine = TalkingEngine()
+    served = serve(engine, model=True)
+    conversation = served.begin()
+    served.ask(FIRST, conversation)
+    calls = len(engine.requests)
+    reply = served.ask("What can you do?", conversation)
+
+    assert len(engine.requests) == calls
+    assert (reply["usage"]["total_tokens"], reply["usage"]["auxiliary"]) == (0, [])
+    assert [turn["question"] for turn in served.turns(conversation)] == [FIRST, "What can you do?"]

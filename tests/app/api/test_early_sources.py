@@ -106,6 +106,8 @@ def test_the_sources_are_sent_while_the_reader_has_not_read_a_batch(serve) -> No
         whole = served.http.post("/v1/ask", json={"question": QUESTION}).json()
 
     assert [name for name, _ in early] == ["sources"]
+    passages = early[0][1].pop("passages")
+    assert [one["chunk_id"] for one in passages] == whole["sources"]["presented"]
     assert early[0][1] == {**whole["sources"], "cited": []}
     names = [name for name, _ in caller.events]
     citations = ["citation"] * len(whole["citations"])

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from app.api.event_stream import ClientGone, EventStream, sse, unless_disconnected, with_terminal_error
 from app.api.gate.request_gate import RequestGate
+from app.api.root_path import RootPath
 
 SCOPE: dict[str, Any] = {"type": "http", "asgi": {"spec_version": "2.4"}}
 
@@ -184,7 +185,7 @@ async def test_c2_a_reader_who_takes_nothing_is_given_up_and_its_source_closed_w
         "app": FastAPI(),
     }
     scope["app"].state.footnote = patient
-    await asyncio.wait_for(RequestGate(app)(scope, Connection().receive, send), timeout=5)
+    await asyncio.wait_for(RootPath(RequestGate(app))(scope, Connection().receive, send), timeout=5)
 
     assert closed == [1]
     assert len(made) <= 6, "a bounded buffer"

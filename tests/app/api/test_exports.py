@@ -178,3 +178,21 @@ def test_a_file_that_cannot_be_finished_is_cut_and_does_not_look_whole():
 def test_a_file_that_fails_before_its_first_piece_is_a_problem_and_no_file():
     with pytest.raises(RuntimeError):
         ExportStream(pieces_of([], threading.Event(), fail_at=0), "csv", subject="x", start=0, end=1)
+
+
+@pytest.mark.parametrize("width", ["15m", "1h", "1d", "1mo"])
+@pytest.mark.parametrize("used", [True, False])
+def test_the_years_before_the_first_call_are_not_paged_through(client, request, width, used):
+    """From 1970 on there are two million quarters of an hour."""
+    if used:
+        request.getfixturevalue("settled")
+    path, end = "/v1/admin/usage/completions", int(time.time()) + 1
+    began = time.monotonic()
+    lines = [
+        client.get(path, params={"start_time": start, "end_time": end, "bucket_width": width}, headers=NDJSON).text
+        for start in (0, end - 100 * 86_400)
+    ]
+
+    assert time.monotonic() - began < 30
+    assert lines[0] == lines[1]
+    assert len(lines[0].splitlines()) == int(used)

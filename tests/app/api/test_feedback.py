@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from app.server.state import State
 from app.types import Role
 from tests.app.api.conversing import FIRST, SECOND, Served, TalkingEngine
-from tests.app.api.test_access_matrix import key_of, session_of
+from tests.app.api.credentials import key_of, session_of
 
 BAD = {"score": -1, "comment": "It names the wrong line."}
 NOBODY = "/v1/requests/req_nowhere/feedback"
@@ -53,7 +53,7 @@ def test_what_is_said_is_told_back_and_replaced_by_what_is_said_again(served: Se
     }
     assert again.json() == {**body, "score": 0.5, "comment": None, "updated_at": again.json()["updated_at"]}
     (listed,) = served.client.get("/v1/admin/feedback").json()["data"]
-    assert listed == {**again.json(), "conversation_id": None, "question": None}
+    assert listed == {**again.json(), "conversation_id": None, "question": None, "user_name": "admin"}
 
 
 def test_a_conversation_turn_shows_the_callers_own_feedback_only(served: Served, state: State) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from app.types import Role
-from tests.app.api.test_access_matrix import key_of
+from tests.app.api.credentials import key_of
 
 NONE = {"requests_per_minute": None, "tokens_per_minute": None, "concurrent_requests": None}
 

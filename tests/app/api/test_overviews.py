@@ -28,8 +28,8 @@ from tests.app.answering.overview.outlined import index
 from tests.app.answering.overview.test_overviews import MEMO, PLAN, THIS
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.conversing import TalkingEngine
+from tests.app.api.credentials import key_of
 from tests.app.api.openai.test_response_format import FixedSearch
-from tests.app.api.test_access_matrix import key_of
 from tests.app.db.samples import Library
 from tests.app.server.stations import LIMITS, state_with, stations
 from tests.generation.fakes import LetterTokenizer

@@ -105,7 +105,7 @@ def test_the_model_reads_last_what_may_be_the_answer(serve) -> None:
     prompt = service.prompt()
     behind = prompt[prompt.rindex(QUESTION) :]
     assert behind.index("[2] The harbour master logged forty ships in May.") < behind.index(
-        "Possible answer: forty ships [2]"
+        'Possible answer: """ forty ships [2] """'
     )
     assert body["abstention"]["stage"] is None
 
@@ -190,7 +190,7 @@ def test_where_no_few_words_answer_the_model_is_pointed_at_sentences(serve, ques
     body = service.ask(question)
 
     behind = service.prompt()[service.prompt().rindex("Possible answer:") :]
-    assert behind.startswith("Possible answer: The harbour master logged forty ships in May. [2]")
+    assert behind.startswith('Possible answer: """ The harbour master logged forty ships in May. [2]')
     assert body["answered"]
     rows = [(row[0], row[3]) for row in service.rows(body["id"])]
     auxiliary = {found["purpose"]: found["tokens"] for found in body["usage"]["auxiliary"]}

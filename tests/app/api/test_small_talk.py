@@ -9,7 +9,7 @@ import pytest
 from app.server.state import State
 from app.types import Role
 from tests.app.api.conversing import FIRST, SECOND, STANDALONE, Served, serve
-from tests.app.api.test_access_matrix import key_of
+from tests.app.api.credentials import key_of
 from tests.app.db.samples import Library
 
 __all__ = ["serve"]

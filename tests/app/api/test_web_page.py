@@ -31,6 +31,26 @@ def test_every_asset_of_the_page_is_served_and_cached_as_immutable(client: TestC
             assert "immutable" in answer.headers["cache-control"]
 
 
+@pytest.mark.parametrize("ending", ["js", "css"])
+def test_assets_that_shrink_are_sent_compressed_to_whoever_takes_that(client: TestClient, ending: str) -> None:
+    name = next(
+        name for name in re.findall(r'(?:src|href)="\./([^"]+)"', client.get("/").text) if name.endswith(ending)
+    )
+    whole = (_BUILT / name).read_bytes()
+    packed = client.get(f"/{name}", headers={"Accept-Encoding": "br, gzip;q=0.8"})
+    plain = client.get(f"/{name}", headers={"Accept-Encoding": "gzip;q=0"})
+    part = client.get(f"/{name}", headers={"Accept-Encoding": "gzip", "Range": "bytes=0-9"})
+
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < len(whole)
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+    assert packed.headers["content-type"] == plain.headers["content-type"]
+    assert "immutable" in packed.headers["cache-control"]
+    assert packed.content == plain.content == whole
+    assert "content-encoding" not in plain.headers
+    assert (part.status_code, part.content) == (206, whole[:10])
+
+
 def test_the_built_page_loads_nothing_from_other_hosts() -> None:
     """Addresses in libraries' messages and namespaces are not asked for; what a page loads begins at these places."""
     page = (_BUILT / "index.html").read_text(encoding="utf-8")

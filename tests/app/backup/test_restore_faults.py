@@ -53,6 +53,7 @@ SUMMARISED = Summary({}, 0, 0, (), ()).encode()
         ({MANIFEST: manifest_of(format=FORMAT + 1), SUMMARY: SUMMARISED}, "newer Footnote"),
         ({MANIFEST: b"{}", SUMMARY: SUMMARISED}, "manifest cannot be read"),
         ({MANIFEST: manifest_of()}, "no summary"),
+        ({MANIFEST: manifest_of(), "files/doc_1/1": b"x", SUMMARY: SUMMARISED}, "originals that its summary counts"),
         ({SUMMARY: SUMMARISED}, "does not begin with a manifest"),
         ({MANIFEST: manifest_of(), "files/../../escaped/1": b"x", SUMMARY: SUMMARISED}, "members of another kind"),
         ({MANIFEST: manifest_of(), "/etc/passwd": b"x", SUMMARY: SUMMARISED}, "members of another kind"),
@@ -195,7 +196,19 @@ def test_a_crash_between_any_two_renames_leaves_the_old_or_the_new_at_the_next_s
 
 
 @pytest.mark.parametrize(
-    "name", ["files/../1", "files/a/0", "files/a/01", "files/a/1/2", "files//1", "files/a.b/1", "a/1"]
+    "name",
+    [
+        "files/../1",
+        "files/a/-1",
+        "files/a/00",
+        "files/a/01",
+        "files/a/1\n",
+        "files/a/\u0661",
+        "files/a/1/2",
+        "files//1",
+        "files/a.b/1",
+        "a/1",
+    ],
 )
 def test_no_name_leads_out_of_the_folder_of_originals(name):
     assert original_of(name) is None

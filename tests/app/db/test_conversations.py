@@ -47,6 +47,19 @@ def test_a_new_conversation_has_no_turns_and_can_be_read(conversations: Conversa
     assert conversations.turns(made.id, principal=ANN) == ()
 
 
+def test_a_user_may_have_so_many_conversations_and_others_are_not_counted(database: Database) -> None:
+    conversations = ConversationRepository(database, most=2)
+    first = conversations.create(ANN)
+    for principal in (LIMITED, BEN, BEN, RIVAL, RIVAL):
+        conversations.create(principal)
+
+    for principal in (ANN, LIMITED, BEN, RIVAL):
+        with pytest.raises(Conflict, match="You have 2 conversations, the most that a user may have"):
+            conversations.create(principal)
+    conversations.delete(first.id, principal=ANN)
+    conversations.create(LIMITED)
+
+
 def test_turns_come_back_as_they_were_told_and_in_order(conversations: ConversationRepository) -> None:
     made = conversations.create(ANN)
     for number in range(1, 5):

@@ -100,6 +100,31 @@ def test_listening_to_everybody_without_tls_is_found():
     assert "no-tls" in codes(report)
 
 
+def test_a_data_dir_that_others_may_enter_is_found_and_left_as_it_is(settings):
+    settings.data_dir.mkdir()
+    (settings.data_dir / "footnote.db").touch(0o644)
+    (settings.data_dir / "files").mkdir(0o700)
+    settings.data_dir.chmod(0o755)
+    report = Report()
+
+    look_at_exposure(report, settings)
+
+    (finding,) = [finding for finding in report.findings if finding.code == "data-dir-open"]
+    assert finding.level is Level.WARNING
+    assert finding.sentence == "Other users of this machine may enter the data dir and read footnote.db in it."
+    assert settings.data_dir.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_data_dir_of_its_owner_alone_is_no_finding(settings):
+    settings.data_dir.mkdir(0o700)
+    (settings.data_dir / "footnote.db").touch(0o644)  # nobody else reaches it
+    report = Report()
+
+    look_at_exposure(report, settings)
+
+    assert "data-dir-open" not in codes(report)
+
+
 @pytest.mark.parametrize(
     ("ready", "date", "code"),
     [

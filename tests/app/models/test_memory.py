@@ -9,6 +9,7 @@ import pytest
 from app.errors import SetupError
 from app.models.memory import sequence_memory
 from app.settings import Settings
+from generation.host_memory import HostMemory
 
 LLAMA = {
     "model_type": "llama",
@@ -52,16 +53,17 @@ def test_format_and_window_are_the_settings(folder: Path, given: dict[str, Any],
     assert sequence_memory(settings(folder, **given)).sequence_bytes == sequence_mib * MIB
 
 
-@pytest.mark.parametrize(("cuda", "asked"), [(True, "cuda"), (False, "cpu")])
-def test_without_a_setting_half_of_what_is_free_on_the_device_is_taken(folder: Path, cuda: bool, asked: str) -> None:
-    free = {asked: 800 * MIB}
-
+@pytest.mark.parametrize(("cuda", "room_mib"), [(True, 400), (False, 500)])
+def test_without_a_setting_the_device_decides(folder: Path, cuda: bool, room_mib: int) -> None:
     memory = sequence_memory(
-        settings(folder, device="auto"), has_cuda=lambda: cuda, free_bytes=lambda device: free[device]
+        settings(folder, device="auto"),
+        has_cuda=lambda: cuda,
+        free_on_cuda=lambda: 800 * MIB,
+        host=HostMemory(total=4000 * MIB, available=3000 * MIB),
     )
 
-    assert (memory.room_bytes, memory.sequences) == (400 * MIB, 2)
-    assert "half of the memory that is free now (400.0 MiB)" in str(memory)
+    assert (memory.room_bytes, memory.sequences) == (room_mib * MIB, 2)
+    assert f"the {room_mib}.0 MiB that the cache takes here" in str(memory)
 
 
 def test_a_cache_too_small_for_one_sequence_says_how_far_the_window_shrinks(folder: Path) -> None:

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex
@@ -19,6 +21,7 @@ from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
 from ingestion.pipeline import Pipeline
+from ingestion.ports import Extractor
 from retrieval.ports import Embedder, Reranker, SpanReader
 from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
@@ -47,6 +50,8 @@ def stations(
     quote_unverified: bool = False,
     limits: Limits = LIMITS,
     passwords: Passwords | None = None,
+    extractor: Extractor | None = None,
+    remembers: bool = False,
 ) -> Models:
     """The models the composition root would build around `engine`; nothing is started.
 
@@ -63,6 +68,8 @@ def stations(
         quote_unverified: Whether quotes follow a generated answer of which nothing is verified.
         limits: Of every answer.
         passwords: Where the worker finds what protected files are opened with; none come to it by default.
+        extractor: Reads files; in the calling process by default.
+        remembers: Whether answers are stored in their conversations, and the documents that they cite.
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
     chunks, ledger = ChunkRepository(state.database), state.usage.ledger
@@ -76,7 +83,9 @@ def stations(
     worker = Worker(
         jobs=state.corpus.jobs,
         files=state.corpus.files,
-        pipeline=Pipeline(LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station),
+        pipeline=Pipeline(
+            extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station
+        ),
         embedder=embedder,
         index=index,
         lexical=lexical,
@@ -98,6 +107,10 @@ def stations(
         quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger) if selects else None,
         quotes=quotes,
         quote_unverified=quote_unverified,
+        conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500)
+        if remembers
+        else None,
+        citations=AnswerCitationRepository(state.database, clock=ledger.seconds) if remembers else None,
     )
     return Models(
         embedder=embedder,

@@ -1,7 +1,5 @@
-"""The addresses a server is reached at: directly by TLS, and below a path that a proxy strips."""
+"""The addresses a server is reached at: directly by TLS, and below the path of a proxy."""
 
-import datetime
-import ipaddress
 import ssl
 import threading
 import time
@@ -11,16 +9,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from app.api.application import create_app
 from app.server.drain import Drain
 from app.server.http_server import Server, configuration
 from app.settings import Settings
 from tests.app.evaluation.application import application
+from tests.app.server.certificate import certificate_for_loopback
 from tests.server import ADMIN_KEY
 
 
@@ -44,32 +39,8 @@ def _served(folder: Path, settings: Settings) -> Iterator[int]:
             thread.join(30)
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that signs itself, and its key, as PEM files."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    certificate_file, key_file = folder / "cert.pem", folder / "key.pem"
-    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return certificate_file, key_file
-
-
 def test_a_certificate_and_its_key_are_all_that_tls_needs(tmp_path: Path) -> None:
-    certificate, key = _certificate(tmp_path)
+    certificate, key = certificate_for_loopback(tmp_path)
     settings = Settings(port=0, tls_cert=certificate, tls_key=key, _env_file=None)
     trusted = ssl.create_default_context(cafile=str(certificate))
     with (
@@ -97,6 +68,10 @@ def test_below_a_path_the_api_describes_itself_there(tmp_path: Path) -> None:
         assert proxied.get("/v1/documents").status_code == 401
         listed = proxied.get("/v1/documents", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
         assert listed.status_code == 200
+        for kept in ("/footnote/healthz", "/%66ootnote/healthz", "/footnote%2Fhealthz"):
+            assert proxied.get(kept).status_code == 200, "a proxy that keeps the path is as good"
+        assert proxied.get("/footnote/footnote/healthz").status_code == 401, "one prefix is taken off, and no more"
+        assert proxied.request("OPTIONS", "/", extensions={"target": b"*"}).status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ COUNTED = EngineStats(
     used_blocks=11,
     cached_blocks=12,
     block_tokens=16,
+    block_bytes=4096,
+    given_back_bytes=8192,
     first_token_s=Histogram((0.05, 0.5, math.inf), (2, 3, 1), 7.25),
     inter_token_s=Histogram((0.01, math.inf), (0, 9), 0.5),
 )
@@ -86,6 +88,8 @@ def test_every_count_of_the_engine_is_on_the_page() -> None:
         "preemptions_total": 4,
         "restarts_total": 5,
         "block_tokens": 16,
+        "block_bytes": 4096,
+        "given_back_bytes_total": 8192,
         "blocks{state=free}": 10,
         "blocks{state=used}": 11,
         "blocks{state=cached}": 12,

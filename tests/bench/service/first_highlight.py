@@ -38,6 +38,7 @@ def first_highlight(url: str, document: Path, question: str, *, picture: Path | 
             found[f"{name}_s"], began = round(now - began, 2), now
 
         page.goto(f"{url}/#key={ADMIN_KEY}")
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_label("Add files").wait_for(state="attached")
         step("first_screen")
         page.get_by_label("Add files").set_input_files(document)

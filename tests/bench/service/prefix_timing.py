@@ -14,6 +14,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +116,7 @@ class Tenant:
         raise AssertionError("the documents are not indexed")
 
     def ask(self, number: int) -> dict[str, float] | None:
-        """Milliseconds until the first token: by the client's clock and the server's own, and cached tokens.
+        """Milliseconds to the first token by the client's clock and the server's; prompt tokens; cached ones of them.
 
         None where nothing was generated: a question that is refused before the engine measures nothing.
         """
@@ -135,6 +136,7 @@ class Tenant:
         return {
             "client_ms": took,
             "first_token_ms": float(answer["timings_ms"]["first_token"]),
+            "prompt_tokens": float(answer["usage"]["prompt_tokens"]),
             "cached_tokens": float(answer["usage"]["prompt_tokens_details"]["cached_tokens"]),
         }
 
@@ -149,7 +151,7 @@ class Tenant:
 
 def ask_trials(victim: Tenant, attacker: Tenant, count: int, draw: random.Random) -> dict[str, Trials]:
     """Trials with two fresh documents each, by what was measured; fewer than `count` where one was refused."""
-    found: dict[str, Trials] = {name: Trials() for name in ("client_ms", "first_token_ms", "cached_tokens")}
+    found: defaultdict[str, Trials] = defaultdict(Trials)
     for tenant in (victim, attacker):
         tenant.ask(0)  # everybody's own instructions are cached from here on
     for trial in range(count):
@@ -170,7 +172,7 @@ def ask_trials(victim: Tenant, attacker: Tenant, count: int, draw: random.Random
 
 def search_trials(victim: Tenant, attacker: Tenant, count: int, draw: random.Random) -> dict[str, Trials]:
     """Trials with two fresh questions each, by what was measured."""
-    found: dict[str, Trials] = {name: Trials() for name in ("client_ms", "embedding_tokens")}
+    found: defaultdict[str, Trials] = defaultdict(Trials)
     for trial in range(count):
         # told apart by nothing but who asked
         asked = {kind: f"{ship(trial)[1]} {draw.getrandbits(40):010x}" for kind in ("seen", "unseen")}
@@ -182,9 +184,9 @@ def search_trials(victim: Tenant, attacker: Tenant, count: int, draw: random.Ran
     return found
 
 
-def _note(found: dict[str, Trials], kind: str, figures: dict[str, float]) -> None:
-    for name, trials in found.items():
-        getattr(trials, kind).append(figures[name])
+def _note(found: defaultdict[str, Trials], kind: str, figures: dict[str, float]) -> None:
+    for name, figure in figures.items():
+        getattr(found[name], kind).append(figure)
 
 
 def main() -> None:

@@ -112,7 +112,7 @@ class Owners(dict[str, Owner]):
 _DRAWS = 40  # before all are looked through
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)  # hypothesis writes it out with each example that fails
 class Tenancies:
     """The application, its callers, who owns which id and which canary, and which ids each tenant has `written` down.
 

@@ -5,37 +5,43 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from app.api.schemas.bounds import LARGEST_INTEGER, MOST_FIELDS, MOST_TEXT, Described, DocumentIds, Id, Ids
 from app.api.schemas.sampling import SamplingFields
 from app.api.schemas.search import FILTER
 from app.api.schemas.shape import RequestBody
 from app.api.schemas.unsupported import refuse_content, refuse_message, refuse_parameters
 from generation.types import SamplingParams
 
+_Label = Annotated[str, StringConstraints(max_length=512)]
+_Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
+_Stop = Annotated[str, StringConstraints(max_length=1024)]
+_Unused = Annotated[dict[str, Any], Field(max_length=MOST_FIELDS)]
+
 
 class TextPart(RequestBody):
     """A text part of a message."""
 
     type: Literal["text"] = Field(description="Only `text` is supported.")
-    text: str = Field(description="The text.")
+    text: _Text = Field(description="The text.")
 
 
 class RefusalPart(RequestBody):
     """A refusal part of an assistant's message."""
 
     type: Literal["refusal"] = Field(description="Always `refusal`.")
-    refusal: str = Field(description="The text of the refusal.")
+    refusal: _Text = Field(description="The text of the refusal.")
 
 
 class ChatMessage(RequestBody):
     """A message of the conversation; a completion's message can be sent back."""
 
     role: Literal["system", "developer", "user", "assistant"] = Field(description="Role of the author.")
-    content: str | list[TextPart | RefusalPart] | None = Field(
+    content: _Text | Annotated[list[TextPart | RefusalPart], Field(max_length=1000, fail_fast=True)] | None = Field(
         default=None, description="The text; null only with a `refusal`.", examples=["How did revenue develop?"]
     )
-    name: str | None = Field(default=None, description="Accepted; not used.")
-    refusal: str | None = Field(default=None, description="Text of an assistant's refusal, when `content` is null.")
-    annotations: list[dict[str, Any]] | None = Field(
+    name: _Label | None = Field(default=None, description="Accepted; not used.")
+    refusal: _Text | None = Field(default=None, description="Text of an assistant's refusal, when `content` is null.")
+    annotations: Annotated[list[_Unused], Field(max_length=1000, fail_fast=True)] | None = Field(
         default=None,
         description="Accepted, so that a completion's message can be sent back; not used.",
     )
@@ -78,12 +84,12 @@ class StreamOptions(RequestBody):
 class FootnoteOptions(RequestBody):
     """Footnote's own options."""
 
-    collection_ids: list[str] | None = Field(default=None, max_length=1000, description="Only these collections.")
-    document_ids: list[str] | None = Field(default=None, max_length=10_000, description="Only these documents.")
-    filter: dict[str, object] | None = Field(default=None, description=FILTER)
+    collection_ids: Ids | None = Field(default=None, description="Only these collections.")
+    document_ids: DocumentIds | None = Field(default=None, description="Only these documents.")
+    filter: Described | None = Field(default=None, description=FILTER)
     top_k: int = Field(default=8, ge=1, le=200, description="Number of chunks to retrieve.")
     max_context_tokens: int | None = Field(
-        default=None, ge=1, description="Maximum number of source tokens in the prompt."
+        default=None, ge=1, le=LARGEST_INTEGER, description="Maximum number of source tokens in the prompt."
     )
 
 
@@ -102,9 +108,11 @@ class JsonObjectFormat(RequestBody):
 class NamedSchema(RequestBody):
     """A JSON Schema with a name."""
 
-    name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$", description="Accepted; not used.", examples=["revenue"])
+    name: str = Field(
+        max_length=64, pattern=r"^[a-zA-Z0-9_-]{1,64}$", description="Accepted; not used.", examples=["revenue"]
+    )
     description: str | None = Field(default=None, max_length=10_000, description="Accepted; not used.")
-    json_schema: dict[str, object] = Field(
+    json_schema: Described = Field(
         alias="schema",
         description="JSON Schema of the answer. A keyword that cannot be enforced is a 422 that names it.",
         examples=[{"type": "object", "properties": {"revenue": {"type": "number"}}, "required": ["revenue"]}],
@@ -120,7 +128,6 @@ class JsonSchemaFormat(RequestBody):
 
 
 ResponseFormat = Annotated[TextFormat | JsonObjectFormat | JsonSchemaFormat, Field(discriminator="type")]
-_Label = Annotated[str, StringConstraints(max_length=512)]
 _TokenId = Annotated[int, Field(ge=0, lt=2**31)]
 _Bias = Annotated[float, Field(ge=-100, le=100)]
 
@@ -128,10 +135,11 @@ _Bias = Annotated[float, Field(ge=-100, le=100)]
 class ChatCompletionRequest(SamplingFields):
     """OpenAI's chat completion request. An unsupported parameter is a 400 that names it, never ignored."""
 
-    model: str = Field(description="`footnote`, or `footnote:NAME` to ask one collection.", examples=["footnote"])
+    model: Id = Field(description="`footnote`, or `footnote:NAME` to ask one collection.", examples=["footnote"])
     messages: list[ChatMessage] = Field(
         min_length=1,
         max_length=1000,
+        fail_fast=True,
         description="The last one is the question.",
         examples=[[{"role": "user", "content": "How did revenue develop?"}]],
     )
@@ -156,7 +164,7 @@ class ChatCompletionRequest(SamplingFields):
         description="Added to the logits of tokens, by the generator's token id.",
         json_schema_extra={"propertyNames": {"pattern": "^[0-9]{1,9}$"}},
     )
-    stop: str | Annotated[list[Annotated[str, StringConstraints(min_length=1)]], Field(max_length=4)] | None = Field(
+    stop: _Stop | Annotated[list[Annotated[_Stop, Field(min_length=1)]], Field(max_length=4)] | None = Field(
         default=None, description="Up to four strings that end the answer."
     )
     logprobs: bool | None = Field(
@@ -182,12 +190,12 @@ class ChatCompletionRequest(SamplingFields):
         description="`text`, `json_object` or `json_schema`. A JSON answer has no footnotes; when the documents do not "
         "contain an answer, `content` is null and `refusal` is set.",
     )
-    modalities: list[Literal["text"]] | None = Field(default=None, description="Only `text`.")
-    tools: list[dict[str, Any]] | None = Field(
+    modalities: list[Literal["text"]] | None = Field(default=None, max_length=1, description="Only `text`.")
+    tools: Annotated[list[_Unused], Field(max_length=1000, fail_fast=True)] | None = Field(
         default=None, description='Accepted and not used with `tool_choice: "none"`; 400 otherwise.'
     )
     tool_choice: Literal["none"] | None = Field(default=None, description="Only `none`.")
-    functions: list[dict[str, Any]] | None = Field(
+    functions: Annotated[list[_Unused], Field(max_length=1000, fail_fast=True)] | None = Field(
         default=None, description='Accepted and not used with `function_call: "none"`; 400 otherwise.'
     )
     function_call: Literal["none"] | None = Field(default=None, description="Only `none`.")
@@ -197,9 +205,9 @@ class ChatCompletionRequest(SamplingFields):
     metadata: Annotated[dict[_Label, _Label], Field(max_length=16)] | None = Field(
         default=None, description="Accepted; not stored."
     )
-    user: str | None = Field(default=None, description="Accepted; usage is recorded for the key.")
-    safety_identifier: str | None = Field(default=None, description="Accepted; usage is recorded for the key.")
-    prompt_cache_key: str | None = Field(
+    user: _Label | None = Field(default=None, description="Accepted; usage is recorded for the key.")
+    safety_identifier: _Label | None = Field(default=None, description="Accepted; usage is recorded for the key.")
+    prompt_cache_key: _Label | None = Field(
         default=None, description="Accepted; common prefixes of a tenant's prompts are always cached."
     )
     prompt_cache_retention: Literal["in_memory"] | None = Field(default=None, description="Only `in_memory`.")
@@ -209,6 +217,12 @@ class ChatCompletionRequest(SamplingFields):
     @classmethod
     def _unsupported(cls, data: object) -> object:
         return refuse_parameters(data) if isinstance(data, dict) else data
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if sum(len(message.text) for message in self.messages) > MOST_TEXT:
+            raise ValueError(f"the messages have more than {MOST_TEXT} characters together")
+        return self
 
     @model_validator(mode="after")
     def _asks_for_logprobs(self) -> Self:

@@ -2,12 +2,18 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
+from app.api.schemas.bounds import LARGEST_INTEGER, MOST_TEXT, Id
 from app.api.schemas.shape import RequestBody, ResponseBody
 
 MAX_INPUTS = 2048
-_TokenIds = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1)]
+MAX_IDS = 8192
+_TokenIds = Annotated[
+    list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1, max_length=MAX_IDS, fail_fast=True)
+]
+_Label = Annotated[str, StringConstraints(max_length=512)]
+_Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
 class EmbeddingOptions(RequestBody):
@@ -23,21 +29,23 @@ class EmbeddingRequest(RequestBody):
     """OpenAI's embedding request."""
 
     input: (
-        str
-        | Annotated[list[str], Field(min_length=1, max_length=MAX_INPUTS)]
+        _Text
+        | Annotated[list[_Text], Field(min_length=1, max_length=MAX_INPUTS, fail_fast=True)]
         | _TokenIds
-        | Annotated[list[_TokenIds], Field(min_length=1, max_length=MAX_INPUTS)]
+        | Annotated[list[_TokenIds], Field(min_length=1, max_length=MAX_INPUTS, fail_fast=True)]
     ) = Field(
         description="A text, or up to 2048 texts, none empty or longer than the model's input; a 400 names the one "
         "that is. Lists of token ids are tokens of the model; a 400 when no text has these tokens.",
         examples=["Revenue rose 12 % in 2025."],
     )
-    model: str = Field(description="The embedder's name, or `footnote`.", examples=["all-MiniLM-L6-v2"])
+    model: Id = Field(description="The embedder's name, or `footnote`.", examples=["all-MiniLM-L6-v2"])
     encoding_format: Literal["float", "base64"] | None = Field(
         default=None, description="`float`, the default, or `base64`: little-endian float32."
     )
-    dimensions: int | None = Field(default=None, ge=1, description="Only the model's own number of dimensions.")
-    user: str | None = Field(default=None, description="Accepted; usage is recorded for the key.")
+    dimensions: int | None = Field(
+        default=None, ge=1, le=LARGEST_INTEGER, description="Only the model's own number of dimensions."
+    )
+    user: _Label | None = Field(default=None, description="Accepted; usage is recorded for the key.")
     footnote: EmbeddingOptions = Field(default_factory=EmbeddingOptions, description="Footnote's own options.")
 
 
@@ -63,5 +71,5 @@ class EmbeddingList(ResponseBody):
 
     object: Literal["list"] = Field(default="list", description="Always `list`.")
     data: list[EmbeddingBody] = Field(description="One vector per input.")
-    model: str = Field(description="The embedder's name.", examples=["all-MiniLM-L6-v2"])
+    model: Id = Field(description="The embedder's name.", examples=["all-MiniLM-L6-v2"])
     usage: EmbeddingUsage = Field(description="Token usage.")

@@ -10,6 +10,7 @@ from app.api.openai.schemas.vector_stores import (
     Attributes,
     AutoChunking,
     FileCounts,
+    FileIds,
     TextContent,
     WithChunking,
     attributes_of,
@@ -37,10 +38,8 @@ class StoreFilePatch(RequestBody):
 class NewBatch(WithChunking):
     """Files to add to a vector store together: `file_ids`, or `files` with individual attributes."""
 
-    file_ids: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=500)] | None = Field(
-        default=None, description="The files' ids."
-    )
-    files: Annotated[list[NewStoreFile], Field(max_length=500)] | None = Field(
+    file_ids: FileIds | None = Field(default=None, description="The files' ids.")
+    files: Annotated[list[NewStoreFile], Field(max_length=500, fail_fast=True)] | None = Field(
         default=None, description="The files, each with its own attributes."
     )
     attributes: Attributes | None = Field(default=None, description=f"{ATTRIBUTES} For all `file_ids`.")

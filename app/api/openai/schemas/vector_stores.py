@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from app.api.schemas.bounds import MOST_QUESTION, Described, Id
 from app.api.schemas.search import SearchUsage
 from app.api.schemas.shape import NamedBody, RequestBody, ResponseBody
 from app.api.schemas.unsupported import unsupported
@@ -13,7 +14,10 @@ from retrieval.types import Hit, Metadata
 
 _Key = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 _Text = Annotated[str, StringConstraints(max_length=512)]
-Attributes = Annotated[dict[_Key, _Text | bool | float], Field(max_length=16)]
+_Number = Annotated[float, Field(ge=-(2**63), lt=2**63)]
+Attributes = Annotated[dict[_Key, _Text | bool | _Number], Field(max_length=16)]
+_Query = Annotated[str, Field(min_length=1, max_length=MOST_QUESTION)]
+FileIds = Annotated[list[Id], Field(max_length=500, fail_fast=True)]
 _Labels = Annotated[dict[_Key, _Text], Field(max_length=16)]
 
 ATTRIBUTES = "Your own fields, at most 16: strings, numbers and booleans. They are the document's metadata."
@@ -50,9 +54,7 @@ class NewVectorStore(WithChunking):
         default=None, max_length=512, description="Stored as the metadata field `description`."
     )
     metadata: _Labels | None = Field(default=None, description="Your own fields, at most 16.")
-    file_ids: Annotated[list[str], Field(max_length=500)] | None = Field(
-        default=None, description="Ids of files to add to it."
-    )
+    file_ids: FileIds | None = Field(default=None, description="Ids of files to add to it.")
     chunking_strategy: AutoChunking | None = Field(default=None, description=CHUNKING)
 
 
@@ -75,11 +77,10 @@ class RankingOptions(RequestBody):
 class StoreSearchRequest(RequestBody):
     """A search in a vector store."""
 
-    query: (
-        Annotated[str, Field(min_length=1)]
-        | Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1, max_length=8)]
-    ) = Field(description="Search words or a question, or up to 8 of them, whose best results are merged.")
-    filters: dict[str, Any] | None = Field(
+    query: _Query | Annotated[list[_Query], Field(min_length=1, max_length=8)] = Field(
+        description="Search words or a question, or up to 8 of them, whose best results are merged."
+    )
+    filters: Described | None = Field(
         default=None,
         description="Conditions on attributes: `{type, key, value}` with `eq ne gt gte lt lte in nin`, or "
         "`{type, filters}` with `and or`. Applied during the search.",

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { lazy, Suspense, useEffect, useRef } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { useSession } from "../session/session";
 import { t } from "../strings";
@@ -15,7 +15,10 @@ import { PricesSection } from "./PricesSection";
 import { TenantsSection } from "./TenantsSection";
 import { UsersSection } from "./UsersSection";
 
+const OverviewSection = lazy(() => import("../overview/OverviewSection"));
+
 const SECTIONS = {
+  overview: OverviewSection,
   keys: KeysSection,
   users: UsersSection,
   tenants: TenantsSection,
@@ -59,17 +62,19 @@ export default function AdminScreen() {
         ))}
       </nav>
       {limited && <p className="quiet">{t.admin.limited}</p>}
-      <Switch>
-        {names.map((name) => (
-          <Route key={name} path={`/admin/${name}`} component={SECTIONS[name]} />
-        ))}
-        <Route path="/admin">
-          <Redirect to="/admin/keys" replace />
-        </Route>
-        <Route>
-          <p className="quiet">{t.admin.notHere}</p>
-        </Route>
-      </Switch>
+      <Suspense fallback={<p className="quiet">{t.loading}</p>}>
+        <Switch>
+          {names.map((name) => (
+            <Route key={name} path={`/admin/${name}`} component={SECTIONS[name]} />
+          ))}
+          <Route path="/admin">
+            <Redirect to={limited ? "/admin/keys" : "/admin/overview"} replace />
+          </Route>
+          <Route>
+            <p className="quiet">{t.admin.notHere}</p>
+          </Route>
+        </Switch>
+      </Suspense>
     </div>
   );
 }

@@ -1,8 +1,10 @@
 import { useState } from "react";
-import type { AuditEvent } from "../api/types";
+import { useEvery } from "../api/every";
+import type { AuditEvent, Collection } from "../api/types";
 import { t } from "../strings";
 import { momentText } from "../ui/numbers";
-import { linesOf } from "./auditDetail";
+import { linesOf, withNames } from "./auditDetail";
+import { sentenceOf } from "./auditSentence";
 import { Field } from "./Form";
 import { useList } from "./lists";
 import { Section } from "./Section";
@@ -13,6 +15,8 @@ const WORDS = t.admin.audit;
 /** What administrators did. */
 export function AuditSection() {
   const [action, setAction] = useState("");
+  const collections = useEvery<Collection>("collections", "v1/collections");
+  const names = new Map(collections.map(({ id, name }) => [id, name]));
   const found = useList<AuditEvent>(["audit", action], "v1/admin/audit", { action });
   return (
     <Section title={t.admin.sections.audit} lead={WORDS.lead}>
@@ -34,19 +38,22 @@ export function AuditSection() {
         items={found.items}
         none={WORDS.none}
         keyOf={({ id }) => id}
-        columns={COLUMNS}
+        columns={columnsOf(names)}
       />
     </Section>
   );
 }
 
-const COLUMNS: Column<AuditEvent>[] = [
-  { header: WORDS.at, cell: ({ at }) => momentText(at) },
-  { header: WORDS.who, cell: ({ user_id }) => user_id },
-  { header: WORDS.what, cell: ({ action }) => WORDS.actions[action] ?? action },
-  { header: WORDS.target, cell: ({ target }) => <code>{target}</code> },
-  { header: WORDS.detail, cell: ({ detail }) => <Detail detail={detail} /> },
-];
+function columnsOf(names: ReadonlyMap<string, string>): Column<AuditEvent>[] {
+  return [
+    { header: WORDS.at, cell: ({ at }) => momentText(at) },
+    {
+      header: WORDS.what,
+      cell: (act) => <span title={`${act.user_id}: ${act.action} ${act.target}`}>{sentenceOf(act)}</span>,
+    },
+    { header: WORDS.detail, cell: ({ detail }) => <Detail detail={withNames(detail, names)} /> },
+  ];
+}
 
 /** What changed, a line a member. */
 function Detail({ detail }: { detail: AuditEvent["detail"] }) {

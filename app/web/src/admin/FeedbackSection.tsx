@@ -45,7 +45,7 @@ export function FeedbackSection() {
 
 const COLUMNS: Column<ListedFeedback>[] = [
   { header: WORDS.at, cell: ({ created_at }) => momentText(created_at) },
-  { header: WORDS.who, cell: ({ user_id }) => user_id },
+  { header: WORDS.who, cell: ({ user_id, user_name }) => <span title={user_id}>{user_name}</span> },
   { header: WORDS.verdict, cell: ({ score }) => <Badge score={score} /> },
   { header: WORDS.comment, cell: ({ comment }) => (comment === null ? "–" : <span className="said">{comment}</span>) },
   { header: WORDS.answer, cell: (said) => <Answer said={said} /> },

@@ -2,17 +2,19 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useEvery } from "../api/every";
 import { request } from "../api/http";
-import type { Collection, Key, KeyWithSecret } from "../api/types";
+import type { Collection, Key, KeyWithSecret, ListedKey } from "../api/types";
 import { t } from "../strings";
+import { moneyText, unitsOf } from "../ui/money";
 import { useNotices } from "../ui/notices";
-import { momentText } from "../ui/numbers";
+import { countText, momentText } from "../ui/numbers";
+import { SecretDialog } from "../ui/SecretDialog";
 import { stateOf } from "./expiry";
 import { Confirm } from "./Form";
 import { KeyForm } from "./KeyForm";
 import { useList } from "./lists";
+import { Reach } from "./Reach";
 import { RotateForm } from "./RotateForm";
 import { RowButton } from "./RowButton";
-import { SecretDialog } from "./SecretDialog";
 import { Section } from "./Section";
 import { type Column, List } from "./Table";
 
@@ -27,7 +29,7 @@ export function KeysSection() {
   const [open, setOpen] = useState<Open>(null);
   const [fresh, setFresh] = useState<KeyWithSecret | null>(null);
   const [ended, setEnded] = useState(false);
-  const found = useList<Key>(["keys", "list"], "v1/admin/keys", { limit: 200 });
+  const found = useList<ListedKey>(["keys", "list"], "v1/admin/keys", { limit: 200 });
   const collections = useEvery<Collection>("collections", "v1/collections");
   const now = Date.now();
   const items = found.items.filter((key) => ended || ["working", "ending"].includes(stateOf(key, now)));
@@ -114,32 +116,38 @@ export function KeysSection() {
           onClose={() => setOpen(null)}
         />
       )}
-      {fresh !== null && <SecretDialog name={fresh.name} secret={fresh.secret} onClose={() => setFresh(null)} />}
+      {fresh !== null && (
+        <SecretDialog title={t.admin.secret.title(fresh.name)} secret={fresh.secret} onClose={() => setFresh(null)} />
+      )}
     </Section>
   );
 }
 
-function columnsOf(collections: readonly Collection[], now: number): Column<Key>[] {
+function columnsOf(collections: readonly Collection[], now: number): Column<ListedKey>[] {
   return [
-    { header: WORDS.name, cell: (key) => key.name },
-    { header: WORDS.prefix, cell: (key) => <code>{key.prefix}…</code> },
+    { header: WORDS.name, cell: (key) => <Name of={key} /> },
     { header: WORDS.role, cell: (key) => t.admin.roles[key.role] },
-    { header: WORDS.user, cell: (key) => key.user_id },
+    { header: WORDS.user, cell: (key) => <span title={key.user_id}>{key.user_name}</span> },
     { header: WORDS.reach, cell: (key) => <Reach ids={key.collections} collections={collections} /> },
     { header: WORDS.state, cell: (key) => <State held={key} now={now} /> },
-    { header: WORDS.added, cell: (key) => momentText(key.created_at) },
+    { header: WORDS.used, cell: (key) => (key.last_used_at === null ? t.admin.never : momentText(key.last_used_at)) },
+    { header: WORDS.spent, number: true, cell: (key) => spentText(key) },
   ];
 }
 
-function Reach({ ids, collections }: { ids: string[] | null; collections: readonly Collection[] }) {
-  if (ids === null) return t.admin.everything;
-  if (ids.length === 0) return WORDS.nothing;
-  const names = ids.map((id) => collections.find((one) => one.id === id)?.name ?? id);
-  return names.length <= 3 ? (
-    names.join(", ")
-  ) : (
-    <span title={names.join(", ")}>{WORDS.some(String(names.length))}</span>
+function Name({ of: { name, prefix, created_at } }: { of: ListedKey }) {
+  return (
+    <span title={WORDS.made(momentText(created_at))}>
+      {name} <code className="key-begins quiet">{prefix}…</code>
+    </span>
   );
+}
+
+/** What a key cost since the month began; its tokens where nothing has a price. */
+function spentText({ month }: ListedKey): string {
+  if (month.cost !== null) return moneyText(unitsOf(month.cost), month.currency);
+  const tokens = month.input_tokens + month.output_tokens;
+  return tokens === 0 ? "–" : WORDS.tokens(countText(tokens));
 }
 
 function State({ held, now }: { held: Key; now: number }) {

@@ -1,10 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { request } from "../api/http";
 import type { Model } from "../api/types";
+import { useSession } from "../session/session";
 import { t } from "../strings";
 import { countText } from "../ui/numbers";
 import { ProblemNote } from "../ui/ProblemNote";
 import { Generations } from "./Generations";
+import { ModelChoice } from "./ModelChoice";
 import { Reindexings } from "./Reindexings";
 import { Section } from "./Section";
 
@@ -12,6 +14,7 @@ const WORDS = t.admin.models;
 
 /** Which models answer and find, the indexes they made, and reading documents again. */
 export function ModelsSection() {
+  const session = useSession();
   const models = useQuery({
     queryKey: ["models"],
     queryFn: ({ signal }) => request<{ data: Model[] }>("v1/models", { signal }),
@@ -47,6 +50,7 @@ export function ModelsSection() {
           )}
         </dl>
       </Section>
+      {session.operator && <ModelChoice />}
       <Generations />
       <Reindexings />
     </>

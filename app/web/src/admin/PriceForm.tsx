@@ -1,40 +1,57 @@
 import { useQuery } from "@tanstack/react-query";
-import { useId, useState } from "react";
+import { useId, useRef, useState } from "react";
 import { request } from "../api/http";
 import type { Model, Price } from "../api/types";
 import { t } from "../strings";
-import { Choice } from "./Choice";
 import { Field, FormDialog } from "./Form";
 import { Wrong } from "./fields";
+import { METERS, type Meter } from "./priceTables";
 
 const WORDS = t.admin.prices;
-const FIELDS = ["model", "meter", "price_per_million", "effective_from", "source"] as const;
-const METERS = ["input", "cached_input", "output", "embedding"] as const;
-type Meter = (typeof METERS)[number];
+const FIELDS = ["model", ...METERS, "effective_from", "source"] as const;
+const NOTHING: Record<Meter, string> = { input: "", cached_input: "", output: "", embedding: "" };
 
-/** A price from a moment on. */
-export function PriceForm({ onDone, onClose }: { onDone: () => Promise<void>; onClose: () => void }) {
+interface PriceFormProps {
+  /** The one that was chosen, "" where none was. */
+  model: string;
+  onDone: () => Promise<void>;
+  onClose: () => void;
+}
+
+/** Prices of one model from a moment on, as price lists have them: per million tokens in and out. */
+export function PriceForm({ model: chosen, onDone, onClose }: PriceFormProps) {
   const list = useId();
   const models = useQuery({
     queryKey: ["models"],
     queryFn: ({ signal }) => request<{ data: Model[] }>("v1/models", { signal }),
   });
-  const [model, setModel] = useState("");
-  const [meter, setMeter] = useState<Meter>("input");
-  const [price, setPrice] = useState("");
+  const [model, setModel] = useState(chosen);
+  const [prices, setPrices] = useState(NOTHING);
   const [from, setFrom] = useState("");
   const [source, setSource] = useState("");
+  // What an earlier attempt has entered, of which a later price failed: no price is entered twice.
+  const entered = useRef(new Set<string>());
 
   async function submit() {
-    if (!/^\d+(\.\d{1,6})?$/.test(price.trim())) throw new Wrong("price_per_million", WORDS.wrongPrice);
-    const body = {
-      model: model.trim(),
-      meter,
-      price_per_million: price.trim(),
-      effective_from: from === "" ? null : new Date(from).getTime() / 1000,
-      source: source.trim(),
-    };
-    await request<Price>("v1/admin/prices", { method: "POST", body });
+    const given = METERS.filter((meter) => prices[meter].trim() !== "");
+    const [first] = given;
+    if (first === undefined) throw new Wrong("input", WORDS.noPrice);
+    for (const meter of given) {
+      if (!/^\d+(\.\d{1,6})?$/.test(prices[meter].trim())) throw new Wrong(meter, WORDS.wrongPrice);
+    }
+    for (const meter of given) {
+      const body = {
+        model: model.trim(),
+        meter,
+        price_per_million: prices[meter].trim(),
+        effective_from: from === "" ? null : new Date(from).getTime() / 1000,
+        source: source.trim(),
+      };
+      const key = JSON.stringify(body);
+      if (entered.current.has(key)) continue;
+      await request<Price>("v1/admin/prices", { method: "POST", body });
+      entered.current.add(key);
+    }
     await onDone();
   }
 
@@ -59,28 +76,27 @@ export function PriceForm({ onDone, onClose }: { onDone: () => Promise<void>; on
               <option key={name} value={name} />
             ))}
           </datalist>
-          <Field label={WORDS.meter} error={errorOf("meter")}>
-            {(input) => (
-              <Choice
-                input={input}
-                value={meter}
-                options={METERS.map((value) => ({ value, label: WORDS.meters[value] ?? value }))}
-                onChange={setMeter}
-              />
-            )}
-          </Field>
-          <Field label={WORDS.price} hint={WORDS.priceHint} error={errorOf("price_per_million")}>
-            {(input) => (
-              <input
-                {...input}
-                required
-                inputMode="decimal"
-                maxLength={32}
-                value={price}
-                onChange={(event) => setPrice(event.target.value)}
-              />
-            )}
-          </Field>
+          <p className="quiet small">{WORDS.priceHint}</p>
+          <div className="pair">
+            {METERS.map((meter) => (
+              <Field
+                key={meter}
+                label={WORDS.perMillion[meter]}
+                hint={WORDS.perMillionHints[meter]}
+                error={errorOf(meter)}
+              >
+                {(input) => (
+                  <input
+                    {...input}
+                    inputMode="decimal"
+                    maxLength={32}
+                    value={prices[meter]}
+                    onChange={(event) => setPrices({ ...prices, [meter]: event.target.value })}
+                  />
+                )}
+              </Field>
+            ))}
+          </div>
           <Field label={WORDS.from} hint={WORDS.fromHint} error={errorOf("effective_from")}>
             {(input) => (
               <input {...input} type="datetime-local" value={from} onChange={(event) => setFrom(event.target.value)} />

@@ -7,10 +7,10 @@ import { t } from "../strings";
 import { useNotices } from "../ui/notices";
 import { momentText } from "../ui/numbers";
 import { wordsOf } from "../ui/ProblemNote";
+import { SecretDialog } from "../ui/SecretDialog";
 import { Confirm, Field, FormDialog } from "./Form";
 import { useList } from "./lists";
 import { RowButton } from "./RowButton";
-import { SecretDialog } from "./SecretDialog";
 import { Section } from "./Section";
 import { type Column, List } from "./Table";
 
@@ -100,7 +100,9 @@ export function TenantsSection() {
           onClose={() => setOpen(null)}
         />
       )}
-      {fresh !== null && <SecretDialog name={fresh.name} secret={fresh.secret} onClose={() => setFresh(null)} />}
+      {fresh !== null && (
+        <SecretDialog title={t.admin.secret.title(fresh.name)} secret={fresh.secret} onClose={() => setFresh(null)} />
+      )}
     </Section>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { momentText } from "../ui/numbers";
-import { linesOf } from "./auditDetail";
+import { linesOf, withNames } from "./auditDetail";
 
 test("what is inside is named with what it is in, and nothing is left out but nothing", () => {
   expect(
@@ -25,4 +25,11 @@ test("moments are moments, lists have commas, and false is said", () => {
     { name: "disabled", text: "false" },
     { name: "tokens to", text: "5" },
   ]);
+});
+
+test("ids are left out, also inside, and collections have names", () => {
+  const names = new Map([["col_1", "papers"]]);
+  expect(
+    withNames({ user_id: "u", after: { user_id: "u", role: "reader", collections: ["col_1", "col_2"] } }, names),
+  ).toEqual({ after: { role: "reader", collections: ["papers", "col_2"] } });
 });

@@ -14,6 +14,19 @@ export function linesOf(detail: Detail, prefix = ""): { name: string; text: stri
   });
 }
 
+/** A detail without ids, which the sentence of an entry has names for; collections are called by their names. */
+export function withNames(detail: Detail, collections: ReadonlyMap<string, string>): Detail {
+  return Object.fromEntries(
+    Object.entries(detail)
+      .filter(([name]) => !name.endsWith("_id"))
+      .map(([name, value]) => {
+        if (isDetail(value)) return [name, withNames(value, collections)];
+        if (name !== "collections" || !Array.isArray(value)) return [name, value];
+        return [name, value.map((id) => collections.get(String(id)) ?? id)];
+      }),
+  );
+}
+
 const MOMENT = /_(at|from|to|time|until)$/;
 
 function wordsOf(name: string, value: unknown, beside: Detail): string {

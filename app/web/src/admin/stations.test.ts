@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { sizeWords } from "../documents/words";
 import { t } from "../strings";
 import { stationsOf } from "./stations";
 
@@ -20,6 +21,18 @@ test("a server that works has only good stations", () => {
   });
   expect(found.map(({ state }) => state)).toEqual(["good", "good", "good", "good"]);
   expect(found[2]?.lines).toEqual([WORDS.waiting("2")]);
+});
+
+test("the engine says what its prompt cache takes and what it gave back", () => {
+  const cache = { bytes: 3 * 2 ** 20, limit_bytes: 2 ** 30, given_back_bytes: 0 };
+  const lines = (given_back_bytes: number) =>
+    stationsOf({
+      ready: true,
+      reasons: [],
+      checks: { engine: { ...engine, cache: { ...cache, given_back_bytes } } },
+    })[0]?.lines;
+  expect(lines(0)?.at(-1)).toBe(WORDS.cache(sizeWords(cache.bytes), sizeWords(cache.limit_bytes)));
+  expect(lines(5 * 2 ** 20)?.at(-1)).toBe(WORDS.givenBack(sizeWords(5 * 2 ** 20)));
 });
 
 test("what has stopped comes first, with its reason once", () => {

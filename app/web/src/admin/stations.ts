@@ -1,5 +1,6 @@
 /** What `/readyz` says, in words. */
 import type { Readiness } from "../api/types";
+import { sizeWords } from "../documents/words";
 import { t } from "../strings";
 import { countText, momentText } from "../ui/numbers";
 
@@ -33,7 +34,14 @@ export function stationsOf({ reasons, checks }: Readiness): Station[] {
   if (engine !== null) {
     const restarts = number(engine, "restarts");
     const lines = [WORDS.engine(countText(number(engine, "running")), countText(number(engine, "waiting")))];
-    add("engine", restarts > 0 ? [...lines, WORDS.restarts(countText(restarts))] : lines);
+    if (restarts > 0) lines.push(WORDS.restarts(countText(restarts)));
+    const cache = part(engine, "cache");
+    if (cache !== null && number(cache, "limit_bytes") > 0) {
+      lines.push(WORDS.cache(sizeWords(number(cache, "bytes")), sizeWords(number(cache, "limit_bytes"))));
+      const back = number(cache, "given_back_bytes");
+      if (back > 0) lines.push(WORDS.givenBack(sizeWords(back)));
+    }
+    add("engine", lines);
   }
   const index = part(checks, "index");
   if (index !== null) {

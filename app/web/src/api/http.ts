@@ -11,6 +11,8 @@ export class Problem extends Error {
     readonly requestId: string | null,
     /** The field of the request it is about. */
     readonly param: string | null = null,
+    /** All members of the problem document: those of its type, such as a budget's limit, are among them. */
+    readonly members: Readonly<Record<string, unknown>> = {},
   ) {
     super(detail || title);
     this.name = "Problem";
@@ -18,7 +20,7 @@ export class Problem extends Error {
 
   /** The last part of the problem's type, such as `budget-exceeded`. */
   get slug(): string {
-    return this.type.split("/").at(-1) ?? this.type;
+    return this.type.split(/[/:]/).at(-1) ?? this.type;
   }
 }
 
@@ -112,6 +114,7 @@ export async function problemOf(response: Response): Promise<Problem> {
     Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
     requestId,
     text(body.param) || null,
+    body,
   );
 }
 

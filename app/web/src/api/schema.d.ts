@@ -32,6 +32,23 @@ export interface components {
       threshold: number | null;
     };
     /**
+     * AcceptedInvitationBody
+     * @description An accepted invitation: the browser is signed in, and the person has a key.
+     */
+    AcceptedInvitationBody: {
+      /**
+       * Object
+       * @description Always `invitation.accepted`.
+       * @default invitation.accepted
+       * @constant
+       */
+      object: "invitation.accepted";
+      /** @description The session that the response's cookie signs in to. */
+      session: components["schemas"]["SessionBody"];
+      /** @description The person's key, to sign in with again; its secret is shown only once. */
+      key: components["schemas"]["NewKeyBody"];
+    };
+    /**
      * AlertBody
      * @description An alert: a threshold of a budget was passed.
      */
@@ -214,6 +231,12 @@ export interface components {
       };
     };
     /**
+     * AnswerResult
+     * @description The outcome of a question. `UNSURE` is an answer of the nearest passages, `REFUSED` one without any.
+     * @enum {string}
+     */
+    AnswerResult: "answered" | "unsure" | "refused" | "failed" | "cancelled";
+    /**
      * ArchiveBody
      * @description The documents that a zip archive was unpacked into, one per file, and the skipped files.
      */
@@ -292,6 +315,12 @@ export interface components {
        * @example null
        */
       conversation_id?: string | null;
+      /**
+       * Standalone
+       * @description Ask exactly this question: it is not rewritten, and the model sees no earlier turns of the conversation. The answer is stored in it all the same.
+       * @default false
+       */
+      standalone: boolean;
       /**
        * @description Search mode: `hybrid`, `dense` or `lexical`.
        * @default hybrid
@@ -393,6 +422,11 @@ export interface components {
        */
       user_id: string;
       /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       */
+      user_name: string;
+      /**
        * Api Key Id
        * @description The key that was used.
        */
@@ -414,6 +448,16 @@ export interface components {
        * @example key_01k9
        */
       target: string;
+      /**
+       * Target Name
+       * @description The object's name, or that of a budget's scope; null without one.
+       */
+      target_name: string | null;
+      /**
+       * Target User Name
+       * @description The display name of a key's user; null for other objects.
+       */
+      target_user_name: string | null;
       /**
        * Detail
        * @description The changes, without secrets.
@@ -1171,6 +1215,12 @@ export interface components {
        */
       answers: number | null;
       /**
+       * Section
+       * @description The innermost heading above the passage; null where there is none.
+       * @example 3 Leave
+       */
+      section: string | null;
+      /**
        * Origin
        * @description Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage.
        * @enum {string}
@@ -1438,6 +1488,12 @@ export interface components {
        */
       user_id: string;
       /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       * @example Ada Lovelace
+       */
+      user_name: string;
+      /**
        * Turns
        * @description Number of turns.
        * @example 3
@@ -1450,6 +1506,24 @@ export interface components {
        */
       shared: boolean;
       /**
+       * Pinned
+       * @description Whether it is first in the list.
+       * @example false
+       */
+      pinned: boolean;
+      /**
+       * Folder
+       * @description The folder it is in; null without one.
+       * @example Contracts
+       */
+      folder: string | null;
+      /**
+       * Unanswered
+       * @description Questions that are being answered or were interrupted.
+       * @example 0
+       */
+      unanswered: number;
+      /**
        * Created At
        * @description RFC 3339 UTC.
        * @example 2026-11-21T10:00:00.000Z
@@ -1461,6 +1535,8 @@ export interface components {
        * @example 2026-11-21T10:00:03.000Z
        */
       updated_at: string;
+      /** @description Where the list's `q` was found; null without a search. */
+      hit?: components["schemas"]["ConversationHitBody"] | null;
     };
     /**
      * ConversationDeletedBody
@@ -1482,6 +1558,30 @@ export interface components {
       deleted: true;
     };
     /**
+     * ConversationHitBody
+     * @description The place in a conversation that holds the text searched for.
+     */
+    ConversationHitBody: {
+      /**
+       * Place
+       * @description In its title, a question or an answer.
+       * @enum {string}
+       */
+      place: "title" | "question" | "answer";
+      /**
+       * Request Id
+       * @description The turn's request; null for a title.
+       * @example req_01k9
+       */
+      request_id: string | null;
+      /**
+       * Snippet
+       * @description The words around it, in one line.
+       * @example … the notice period is 30 days …
+       */
+      snippet: string;
+    };
+    /**
      * ConversationPatch
      * @description Changes to a conversation; null and omitted fields stay.
      */
@@ -1493,7 +1593,7 @@ export interface components {
       title?: string | null;
       /**
        * Metadata
-       * @description Replaces its metadata.
+       * @description Replaces its metadata. Your own fields, at most 16: names of 64 characters, strings of 512.
        * @example {
        *       "team": "a"
        *     }
@@ -1501,6 +1601,18 @@ export interface components {
       metadata?: {
         [key: string]: (string | number | boolean | null) | (string | number | boolean | null)[];
       } | null;
+      /**
+       * Pinned
+       * @description Put it first in the list.
+       * @example true
+       */
+      pinned?: boolean | null;
+      /**
+       * Folder
+       * @description Put it into the folder of this name; an empty name takes it out.
+       * @example Contracts
+       */
+      folder?: string | null;
       /**
        * Shared
        * @description Share it with the tenant: all users who have its id may read it, but not continue it. Keys limited to collections may not read it.
@@ -1607,6 +1719,97 @@ export interface components {
        * @example 98211
        */
       tokens: number;
+    };
+    /**
+     * CreatedInvitationBody
+     * @description An invitation with its link.
+     */
+    CreatedInvitationBody: {
+      /**
+       * Id
+       * @description The invitation's id.
+       * @example inv_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `invitation`.
+       * @default invitation
+       * @constant
+       */
+      object: "invitation";
+      /**
+       * Kind
+       * @description invitation: for a new person; sign_in: for a user that exists.
+       * @enum {string}
+       */
+      kind: "invitation" | "sign_in";
+      /**
+       * Name
+       * @description The person's display name.
+       */
+      name: string;
+      /**
+       * Email
+       * @description The address that it was to be mailed to; null without one.
+       */
+      email: string | null;
+      /** @description The role of the person's key. */
+      role: components["schemas"]["Role"];
+      /**
+       * Collections
+       * @description Collections that the key is limited to; null: all.
+       */
+      collections: string[] | null;
+      /**
+       * User Id
+       * @description The user who accepted it, or whom it is for; null for a new person.
+       */
+      user_id: string | null;
+      /**
+       * Invited By
+       * @description The user who created it.
+       */
+      invited_by: string;
+      /**
+       * Invited By Name
+       * @description Their display name; the id when none was set.
+       */
+      invited_by_name: string;
+      /**
+       * Status
+       * @description Whether it can still be used.
+       * @enum {string}
+       */
+      status: "open" | "accepted" | "expired" | "revoked";
+      /** @description sent: a mail server took the mail; failed: none did; off: no address was given, or no mail server is set. */
+      mail: components["schemas"]["Mail"];
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       */
+      created_at: string;
+      /**
+       * Expires At
+       * @description RFC 3339 UTC.
+       */
+      expires_at: string;
+      /**
+       * Accepted At
+       * @description RFC 3339 UTC; null while it is not accepted.
+       */
+      accepted_at: string | null;
+      /**
+       * Revoked At
+       * @description RFC 3339 UTC; null while it is not revoked.
+       */
+      revoked_at: string | null;
+      /**
+       * Link
+       * @description The link that lets the person in, once; it is shown only once.
+       * @example https://footnote.example.org/#/invitation/…
+       */
+      link: string;
     };
     /**
      * DeleteByFilter
@@ -1818,6 +2021,65 @@ export interface components {
        * @example The PDF holds no text.
        */
       detail: string;
+    };
+    /**
+     * DocumentOverviewBody
+     * @description The overview of a document's live version.
+     */
+    DocumentOverviewBody: {
+      /**
+       * Object
+       * @description Always `document.overview`.
+       * @default document.overview
+       * @constant
+       */
+      object: "document.overview";
+      /**
+       * Document Id
+       * @description The document.
+       * @example doc_01k9
+       */
+      document_id: string;
+      /**
+       * Version
+       * @description The live version, to which all offsets refer.
+       * @example 1
+       */
+      version: number;
+      /**
+       * Title
+       * @description The title found in it, else its file name.
+       * @example Strategic Plan 2022
+       */
+      title: string;
+      /**
+       * Kind
+       * @description The format, as the usual ending of its files.
+       * @example pdf
+       */
+      kind: string;
+      /**
+       * Pages
+       * @description Pages, slides or sheets; 0 where the format has none.
+       * @example 31
+       */
+      pages: number;
+      /**
+       * Summary
+       * @description Its opening or abstract, and its main headings, each quoted exactly.
+       */
+      summary: components["schemas"]["SummaryQuoteBody"][];
+      /**
+       * Questions
+       * @description At most three questions that it answers; each was asked, and its answer confirmed.
+       */
+      questions: components["schemas"]["SuggestedQuestionBody"][];
+      /**
+       * State
+       * @description `preparing`: more questions are being found, ask again in a second; `ready`: these are all, often none; `unavailable`: a budget has no room or a model failed, try in a minute.
+       * @enum {string}
+       */
+      state: "preparing" | "ready" | "unavailable";
     };
     /**
      * DocumentResult
@@ -2223,6 +2485,161 @@ export interface components {
       cost_per_token: components["schemas"]["Money"];
     };
     /**
+     * ExpensiveBody
+     * @description Questions, the most expensive first.
+     */
+    ExpensiveBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The questions.
+       */
+      data: components["schemas"]["ExpensiveQuestion"][];
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /**
+       * As Of
+       * @description When the list was generated, Unix seconds.
+       */
+      as_of: number;
+    };
+    /**
+     * ExpensivePart
+     * @description The calls of one operation and model.
+     */
+    ExpensivePart: {
+      /**
+       * Operation
+       * @description The operation.
+       * @example chat
+       */
+      operation: string;
+      /**
+       * Model
+       * @description The model.
+       */
+      model: string;
+      /**
+       * Num Model Requests
+       * @description Number of calls.
+       */
+      num_model_requests: number;
+      /**
+       * Input Tokens
+       * @description Input tokens.
+       */
+      input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Output tokens.
+       */
+      output_tokens: number;
+      /** @description Their cost; null when no call had a price. */
+      cost: components["schemas"]["Money"];
+    };
+    /**
+     * ExpensiveQuestion
+     * @description A question with its cost, the reason for it, and what lowers it.
+     */
+    ExpensiveQuestion: {
+      /**
+       * Object
+       * @description Always `overview.expensive_question`.
+       * @default overview.expensive_question
+       * @constant
+       */
+      object: "overview.expensive_question";
+      /**
+       * Request Id
+       * @description The request.
+       */
+      request_id: string;
+      /**
+       * Conversation Id
+       * @description Its conversation; null where it was asked outside of one.
+       */
+      conversation_id: string | null;
+      /**
+       * Question
+       * @description The question; null where its text is not kept.
+       */
+      question: string | null;
+      /**
+       * User Id
+       * @description The user who asked.
+       */
+      user_id: string;
+      /**
+       * Asked At
+       * @description When it was asked.
+       */
+      asked_at: number;
+      /** @description How it ended; null where that was not recorded. */
+      result: components["schemas"]["AnswerResult"] | null;
+      /** @description Its cost without adjustments; null when no call had a price. */
+      cost: components["schemas"]["Money"];
+      /**
+       * Input Tokens
+       * @description Input tokens of all its calls.
+       */
+      input_tokens: number;
+      /**
+       * Context Tokens
+       * @description Those of sources in prompts.
+       */
+      context_tokens: number;
+      /**
+       * History Tokens
+       * @description Those of earlier turns in prompts.
+       */
+      history_tokens: number;
+      /**
+       * Output Tokens
+       * @description Output tokens of all its calls.
+       */
+      output_tokens: number;
+      /**
+       * Num Model Requests
+       * @description Number of calls.
+       */
+      num_model_requests: number;
+      /**
+       * Parts
+       * @description Its calls by operation and model.
+       */
+      parts: components["schemas"]["ExpensivePart"][];
+      /**
+       * Documents
+       * @description The sources of its longest prompt by document.
+       */
+      documents: components["schemas"]["PresentedDocument"][];
+      /**
+       * Why
+       * @description The reason, in words and figures.
+       * @example 5,859 tokens of sources were read for an answer of 10 tokens.
+       */
+      why: string;
+      /**
+       * How To Lower
+       * @description Parameters and settings that make such a question cheaper.
+       */
+      how_to_lower: string;
+    };
+    /**
      * FeedbackBody
      * @description A user's feedback on an answer.
      */
@@ -2606,6 +3023,61 @@ export interface components {
      */
     GenerationStatus: "building" | "ready" | "active" | "previous" | "retired";
     /**
+     * GeneratorsBody
+     * @description The generators on this machine, its memory, and a larger generator that fits.
+     */
+    GeneratorsBody: {
+      /**
+       * Object
+       * @description Always `generators`.
+       * @default generators
+       * @constant
+       */
+      object: "generators";
+      /**
+       * In Use
+       * @description extractive, a model, or a remote server's model.
+       */
+      in_use: string;
+      /**
+       * Remote
+       * @description Whether a remote server generates.
+       */
+      remote: boolean;
+      /**
+       * Gpu
+       * @description Whether the memory is that of a GPU.
+       */
+      gpu: boolean;
+      /**
+       * Total Bytes
+       * @description Memory of the GPU or the machine.
+       */
+      total_bytes: number;
+      /**
+       * Available Bytes
+       * @description How much of it is available now.
+       */
+      available_bytes: number;
+      /**
+       * Installed
+       * @description Generators on this machine.
+       */
+      installed: components["schemas"]["InstalledGeneratorBody"][];
+      /**
+       * Larger
+       * @description The largest of a few known models that fits, by its Hugging Face id; null where none does. It was not measured with Footnote.
+       * @example Qwen/Qwen3-1.7B
+       */
+      larger: string | null;
+      /**
+       * Larger Parameters
+       * @description Its parameters, in billions.
+       * @example 1.7
+       */
+      larger_parameters: number | null;
+    };
+    /**
      * Health
      * @description The process is alive.
      */
@@ -2741,6 +3213,211 @@ export interface components {
        * @description Score of the reranker; reranked hits come first, ordered by it. Null when not reranked.
        */
       rerank: number | null;
+    };
+    /**
+     * InstalledGeneratorBody
+     * @description A generator on this machine.
+     */
+    InstalledGeneratorBody: {
+      /**
+       * Setting
+       * @description The value of FOOTNOTE_GENERATOR for it.
+       * @example SmolLM2-135M-Instruct
+       */
+      setting: string;
+      /**
+       * Bytes
+       * @description Size of its weights on disk.
+       * @example 269060552
+       */
+      bytes: number;
+      /**
+       * Needed Bytes
+       * @description Estimate of the memory it takes, its cache included.
+       */
+      needed_bytes: number;
+      /**
+       * Fits
+       * @description Whether that is available, with the memory of the generator in use.
+       */
+      fits: boolean;
+      /**
+       * In Use
+       * @description Whether it answers now.
+       */
+      in_use: boolean;
+      /**
+       * Default
+       * @description Whether it is the one that Footnote brings, which answers by quotes.
+       */
+      default: boolean;
+    };
+    /**
+     * InterruptedBody
+     * @description A question whose answer was lost when the server stopped without warning.
+     */
+    InterruptedBody: {
+      /**
+       * Request Id
+       * @description The request's id.
+       * @example req_01k9
+       */
+      request_id: string;
+      /**
+       * Question
+       * @description The question as it was asked.
+       * @example And in 2024?
+       */
+      question: string;
+      /**
+       * Created At
+       * @description When it was asked, RFC 3339 UTC.
+       * @example 2026-11-21T10:00:03.000Z
+       */
+      created_at: string;
+    };
+    /**
+     * InvitationBody
+     * @description An invitation, or a sign-in link for a user, without its token, which is shown only once.
+     */
+    InvitationBody: {
+      /**
+       * Id
+       * @description The invitation's id.
+       * @example inv_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `invitation`.
+       * @default invitation
+       * @constant
+       */
+      object: "invitation";
+      /**
+       * Kind
+       * @description invitation: for a new person; sign_in: for a user that exists.
+       * @enum {string}
+       */
+      kind: "invitation" | "sign_in";
+      /**
+       * Name
+       * @description The person's display name.
+       */
+      name: string;
+      /**
+       * Email
+       * @description The address that it was to be mailed to; null without one.
+       */
+      email: string | null;
+      /** @description The role of the person's key. */
+      role: components["schemas"]["Role"];
+      /**
+       * Collections
+       * @description Collections that the key is limited to; null: all.
+       */
+      collections: string[] | null;
+      /**
+       * User Id
+       * @description The user who accepted it, or whom it is for; null for a new person.
+       */
+      user_id: string | null;
+      /**
+       * Invited By
+       * @description The user who created it.
+       */
+      invited_by: string;
+      /**
+       * Invited By Name
+       * @description Their display name; the id when none was set.
+       */
+      invited_by_name: string;
+      /**
+       * Status
+       * @description Whether it can still be used.
+       * @enum {string}
+       */
+      status: "open" | "accepted" | "expired" | "revoked";
+      /** @description sent: a mail server took the mail; failed: none did; off: no address was given, or no mail server is set. */
+      mail: components["schemas"]["Mail"];
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       */
+      created_at: string;
+      /**
+       * Expires At
+       * @description RFC 3339 UTC.
+       */
+      expires_at: string;
+      /**
+       * Accepted At
+       * @description RFC 3339 UTC; null while it is not accepted.
+       */
+      accepted_at: string | null;
+      /**
+       * Revoked At
+       * @description RFC 3339 UTC; null while it is not revoked.
+       */
+      revoked_at: string | null;
+    };
+    /**
+     * InvitationPreview
+     * @description The purpose of a link, before it is used.
+     */
+    InvitationPreview: {
+      /**
+       * Object
+       * @description Always `invitation.preview`.
+       * @default invitation.preview
+       * @constant
+       */
+      object: "invitation.preview";
+      /**
+       * Kind
+       * @description invitation: for a new person; sign_in: for a user that exists.
+       * @enum {string}
+       */
+      kind: "invitation" | "sign_in";
+      /**
+       * Name
+       * @description The display name of the person it is for.
+       */
+      name: string;
+      /**
+       * Invited By Name
+       * @description The display name of the administrator who created it.
+       */
+      invited_by_name: string;
+      /**
+       * Tenant Name
+       * @description The name of the tenant; its id when none was set.
+       */
+      tenant_name: string;
+      /** @description The role that the person will have. */
+      role: components["schemas"]["Role"];
+      /**
+       * Collections
+       * @description Names of the collections they will see; null: all.
+       */
+      collections: string[] | null;
+      /**
+       * Expires At
+       * @description RFC 3339 UTC.
+       */
+      expires_at: string;
+    };
+    /**
+     * InvitationToken
+     * @description The token of a link.
+     */
+    InvitationToken: {
+      /**
+       * Token
+       * Format: password
+       * @description The part of the link after `#/invitation/`.
+       */
+      token: string;
     };
     /**
      * JobBody
@@ -2948,6 +3625,11 @@ export interface components {
        */
       user_id: string;
       /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       */
+      user_name: string;
+      /**
        * Prefix
        * @description The first characters of the secret.
        * @example fn_a1b2c3
@@ -2988,6 +3670,11 @@ export interface components {
        * @description When the previous secret expires, RFC 3339 UTC.
        */
       previous_expires_at: string | null;
+      /**
+       * Last Used At
+       * @description When it was last used, to the minute, RFC 3339 UTC; null: never.
+       */
+      last_used_at: string | null;
     };
     /**
      * KeyPatch
@@ -3017,6 +3704,37 @@ export interface components {
        * @description New limit to collections; null removes it.
        */
       collections?: string[] | null;
+    };
+    /**
+     * KeySpend
+     * @description The use of a key since the current month began, in the reporting zone.
+     */
+    KeySpend: {
+      /**
+       * Since
+       * @description The beginning of the month, RFC 3339 UTC.
+       */
+      since: string;
+      /**
+       * Input Tokens
+       * @description Tokens read by models.
+       */
+      input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Tokens generated.
+       */
+      output_tokens: number;
+      /**
+       * Cost
+       * @description Their cost, a decimal string; null when no model had a price.
+       */
+      cost: string | null;
+      /**
+       * Currency
+       * @description ISO 4217, in lower case.
+       */
+      currency: string;
     };
     /**
      * Kind
@@ -3377,6 +4095,12 @@ export interface components {
        */
       updated_at: string;
       /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       * @example Ada Lovelace
+       */
+      user_name: string;
+      /**
        * Conversation Id
        * @description The conversation that stores the answer; null when it was asked outside of one.
        * @example conv_01k9
@@ -3389,6 +4113,96 @@ export interface components {
        */
       question: string | null;
     };
+    /**
+     * ListedKeyBody
+     * @description An API key with its use in the current month.
+     */
+    ListedKeyBody: {
+      /**
+       * Id
+       * @description The key's id.
+       * @example key_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `api_key`.
+       * @default api_key
+       * @constant
+       */
+      object: "api_key";
+      /**
+       * Name
+       * @description Its name.
+       */
+      name: string;
+      /** @description Its role. */
+      role: components["schemas"]["Role"];
+      /**
+       * User Id
+       * @description The user that its usage is recorded for.
+       */
+      user_id: string;
+      /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       */
+      user_name: string;
+      /**
+       * Prefix
+       * @description The first characters of the secret.
+       * @example fn_a1b2c3
+       */
+      prefix: string;
+      /**
+       * Collections
+       * @description Collections that it is limited to; null: all.
+       */
+      collections: string[] | null;
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       */
+      created_at: string;
+      /**
+       * Expires At
+       * @description RFC 3339 UTC; null: never.
+       */
+      expires_at: string | null;
+      /**
+       * Revoked At
+       * @description RFC 3339 UTC; null while it is not revoked.
+       */
+      revoked_at: string | null;
+      /**
+       * Rotated At
+       * @description When its secret was last rotated, RFC 3339 UTC; null: never.
+       */
+      rotated_at: string | null;
+      /**
+       * Rotated From
+       * @description The first characters of the previous secret; null without one.
+       */
+      rotated_from: string | null;
+      /**
+       * Previous Expires At
+       * @description When the previous secret expires, RFC 3339 UTC.
+       */
+      previous_expires_at: string | null;
+      /**
+       * Last Used At
+       * @description When it was last used, to the minute, RFC 3339 UTC; null: never.
+       */
+      last_used_at: string | null;
+      /** @description Its use in the current month. */
+      month: components["schemas"]["KeySpend"];
+    };
+    /**
+     * Mail
+     * @description Whether an invitation was mailed: no mail was asked for or configured, a server took it, or none did.
+     * @enum {string}
+     */
+    Mail: "off" | "sent" | "failed";
     /**
      * MakingBody
      * @description How an answer was generated: fields of `AnswerBody` with their values at the time.
@@ -3748,6 +4562,32 @@ export interface components {
       strict?: boolean | null;
     };
     /**
+     * NearestPassage
+     * @description The nearest passage of one of the nearest documents.
+     */
+    NearestPassage: {
+      /**
+       * Document Id
+       * @description The document.
+       */
+      document_id: string;
+      /**
+       * Name
+       * @description Its file name.
+       */
+      name: string;
+      /**
+       * Heading
+       * @description The headings above the passage, as one line; may be empty.
+       */
+      heading: string;
+      /**
+       * Page
+       * @description The page that the passage begins on, if known.
+       */
+      page: number | null;
+    };
+    /**
      * NewBatch
      * @description Files to add to a vector store together: `file_ids`, or `files` with individual attributes.
      */
@@ -3870,7 +4710,7 @@ export interface components {
       title?: string | null;
       /**
        * Metadata
-       * @description Your own fields.
+       * @description Your own fields, at most 16: names of 64 characters, strings of 512.
        */
       metadata?: {
         [key: string]: (string | number | boolean | null) | (string | number | boolean | null)[];
@@ -3893,6 +4733,42 @@ export interface components {
        * @example It quotes last year's report.
        */
       comment?: string | null;
+    };
+    /**
+     * NewInvitationBody
+     * @description A person to invite.
+     */
+    NewInvitationBody: {
+      /**
+       * Email
+       * @description Address to mail the link to, where the server has a mail server; null: it is not mailed.
+       */
+      email?: string | null;
+      /**
+       * Name
+       * @description The person's display name.
+       * @example Ada Lovelace
+       */
+      name: string;
+      /**
+       * @description admin, member (documents and questions) or reader (questions).
+       * @default member
+       */
+      role: components["schemas"]["Role"];
+      /**
+       * Collections
+       * @description Ids of the collections that the person's key is limited to; null: all.
+       */
+      collections?: string[] | null;
+      /**
+       * Expires In
+       * @description Seconds until the link expires, at most 30 days.
+       * @default 604800
+       * @example 604800
+       */
+      expires_in: number;
+      /** @description A budget for the person's key, created with it. */
+      budget?: components["schemas"]["Terms"] | null;
     };
     /**
      * NewKey
@@ -3965,6 +4841,11 @@ export interface components {
        */
       user_id: string;
       /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       */
+      user_name: string;
+      /**
        * Prefix
        * @description The first characters of the secret.
        * @example fn_a1b2c3
@@ -4005,6 +4886,11 @@ export interface components {
        * @description When the previous secret expires, RFC 3339 UTC.
        */
       previous_expires_at: string | null;
+      /**
+       * Last Used At
+       * @description When it was last used, to the minute, RFC 3339 UTC; null: never.
+       */
+      last_used_at: string | null;
       /**
        * Secret
        * @description The secret; it is shown only once, store it now.
@@ -4123,6 +5009,31 @@ export interface components {
        * @description An API key, `fn_…`.
        */
       key: string;
+    };
+    /**
+     * NewSignInLink
+     * @description A one-time link for a person who lost access.
+     */
+    NewSignInLink: {
+      /**
+       * Email
+       * @description Address to mail the link to, where the server has a mail server; null: it is not mailed.
+       */
+      email?: string | null;
+      /** @description The role of the person's new key; null: that of their newest valid key. */
+      role?: components["schemas"]["Role"] | null;
+      /**
+       * Collections
+       * @description Limits the new key to collections; null: all; left out: as their newest valid key.
+       */
+      collections?: string[] | null;
+      /**
+       * Expires In
+       * @description Seconds until the link expires, at most 30 days.
+       * @default 86400
+       * @example 86400
+       */
+      expires_in: number;
     };
     /**
      * NewStoreFile
@@ -4247,6 +5158,76 @@ export interface components {
       chunking_strategy?: components["schemas"]["AutoChunking"] | null;
     };
     /**
+     * OccurrenceBody
+     * @description A place where the phrase stands.
+     */
+    OccurrenceBody: {
+      /**
+       * Start Char
+       * @description First character in the canonical text.
+       * @example 120
+       */
+      start_char: number;
+      /**
+       * End Char
+       * @description One past its last character.
+       * @example 127
+       */
+      end_char: number;
+      /**
+       * Page Start
+       * @description Its page, slide or sheet; null for formats without.
+       * @example 4
+       */
+      page_start: number | null;
+      /**
+       * Page End
+       * @description Its last page.
+       * @example 4
+       */
+      page_end: number | null;
+      /**
+       * Snippet
+       * @description The words around it, in one line.
+       * @example … how revenue rose in 2024 …
+       */
+      snippet: string;
+    };
+    /**
+     * OccurrencesBody
+     * @description The occurrences of a phrase in a document, from its start.
+     */
+    OccurrencesBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Document Id
+       * @description The document.
+       */
+      document_id: string;
+      /**
+       * Version
+       * @description The version that was searched.
+       */
+      version: number;
+      /**
+       * Total
+       * @description Number of occurrences, those beyond `limit` included.
+       * @example 17
+       */
+      total: number;
+      /**
+       * Data
+       * @description The first `limit` of them.
+       */
+      data: components["schemas"]["OccurrenceBody"][];
+    };
+    /**
      * OtherChunking
      * @description A chunking strategy that OpenAI's protocol does not name.
      */
@@ -4258,6 +5239,324 @@ export interface components {
        * @constant
        */
       type: "other";
+    };
+    /**
+     * OverviewBefore
+     * @description The period of the same length before.
+     */
+    OverviewBefore: {
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /** @description Its figures; null before the year 1970. */
+      result: components["schemas"]["OverviewResult"] | null;
+    };
+    /**
+     * OverviewBody
+     * @description Questions, outcomes, feedback, seconds, people, tokens and cost over time.
+     */
+    OverviewBody: {
+      /**
+       * Object
+       * @description Always `overview`.
+       * @default overview
+       * @constant
+       */
+      object: "overview";
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /**
+       * Bucket Width
+       * @description The width of a bucket.
+       * @example 1d
+       */
+      bucket_width: string;
+      /**
+       * Data
+       * @description The buckets, oldest first.
+       */
+      data: components["schemas"]["OverviewBucket"][];
+      /** @description The whole range. People are counted once, so they are no sum. */
+      total: components["schemas"]["OverviewResult"];
+      /** @description The period of the same length before, to compare with. */
+      before: components["schemas"]["OverviewBefore"];
+      /** @description The cost of the running month. */
+      month: components["schemas"]["OverviewMonth"];
+      /**
+       * As Of
+       * @description When the report was generated, Unix seconds.
+       */
+      as_of: number;
+      /**
+       * Final
+       * @description Whether the range is final; feedback and adjustments may still be added.
+       */
+      final: boolean;
+      /**
+       * Tz
+       * @description The report's time zone.
+       * @example UTC
+       */
+      tz: string;
+    };
+    /**
+     * OverviewBucket
+     * @description The figures of one bucket.
+     */
+    OverviewBucket: {
+      /**
+       * Object
+       * @description Always `bucket`.
+       * @default bucket
+       * @constant
+       */
+      object: "bucket";
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /**
+       * Start Local
+       * @description The start in the time zone, RFC 3339.
+       */
+      start_local: string;
+      /** @description Its figures. */
+      result: components["schemas"]["OverviewResult"];
+    };
+    /**
+     * OverviewMonth
+     * @description The running month.
+     */
+    OverviewMonth: {
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /** @description Cost so far; null when no call had a price. */
+      cost: components["schemas"]["Money"];
+      /** @description Cost at the end of the month, if the rest of it costs as much a day as the last seven days. */
+      expected_cost: components["schemas"]["Money"];
+    };
+    /**
+     * OverviewPerson
+     * @description A person's use.
+     */
+    OverviewPerson: {
+      /**
+       * Object
+       * @description Always `overview.person`.
+       * @default overview.person
+       * @constant
+       */
+      object: "overview.person";
+      /**
+       * User Id
+       * @description The user, also when deleted.
+       */
+      user_id: string;
+      /**
+       * Name
+       * @description The user's name, if any.
+       */
+      name: string | null;
+      /**
+       * Num Questions
+       * @description Questions asked.
+       */
+      num_questions: number;
+      /**
+       * Num Model Requests
+       * @description Model calls.
+       */
+      num_model_requests: number;
+      /**
+       * Input Tokens
+       * @description Input tokens.
+       */
+      input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Output tokens.
+       */
+      output_tokens: number;
+      /** @description Cost; null when no call had a price. */
+      cost: components["schemas"]["Money"];
+      /**
+       * Share
+       * @description Share of the tenant's cost, or of its tokens where nothing has a price.
+       */
+      share: number | null;
+      /**
+       * Answers Cost
+       * @description The part of the cost that answers and searches had.
+       */
+      answers_cost: string | null;
+      /**
+       * Documents Cost
+       * @description The part of the cost that indexing documents had.
+       */
+      documents_cost: string | null;
+      /**
+       * Answers Tokens
+       * @description Tokens of answers and searches.
+       */
+      answers_tokens: number;
+      /**
+       * Documents Tokens
+       * @description Tokens of indexing documents.
+       */
+      documents_tokens: number;
+      /**
+       * Collection Id
+       * @description The collection that most of the cost was for; null: requests to several or all.
+       */
+      collection_id: string | null;
+      /**
+       * Collection Name
+       * @description Its name; null where it is deleted.
+       */
+      collection_name: string | null;
+    };
+    /**
+     * OverviewResult
+     * @description The figures of a bucket, or of a whole period.
+     */
+    OverviewResult: {
+      /**
+       * Object
+       * @description Always `overview.result`.
+       * @default overview.result
+       * @constant
+       */
+      object: "overview.result";
+      /**
+       * Num Questions
+       * @description Questions; the sum of the next six.
+       */
+      num_questions: number;
+      /**
+       * Num Answered
+       * @description Questions that were answered.
+       */
+      num_answered: number;
+      /**
+       * Num Unsure
+       * @description Questions that were answered with the nearest passages only.
+       */
+      num_unsure: number;
+      /**
+       * Num Refused
+       * @description Questions that the documents do not answer.
+       */
+      num_refused: number;
+      /**
+       * Num Failed
+       * @description Questions that ended with an error or at their deadline.
+       */
+      num_failed: number;
+      /**
+       * Num Cancelled
+       * @description Questions that the client cancelled or left.
+       */
+      num_cancelled: number;
+      /**
+       * Num Unknown
+       * @description Questions without a recorded outcome: those of earlier versions, and those cut off by a crash. They count at the time they were accepted.
+       */
+      num_unknown: number;
+      /**
+       * Num Confirmable
+       * @description Answers that could cite a document; the reply to a greeting cannot.
+       */
+      num_confirmable: number;
+      /**
+       * Num Confirmed
+       * @description Answers with at least one verified citation.
+       */
+      num_confirmed: number;
+      /**
+       * Confirmed Share
+       * @description `num_confirmed` / `num_confirmable`; null without any.
+       */
+      confirmed_share: number | null;
+      /**
+       * Num Thumbs Up
+       * @description Positive feedback, at the time it was first given.
+       */
+      num_thumbs_up: number;
+      /**
+       * Num Thumbs Down
+       * @description Negative feedback, at the time it was first given.
+       */
+      num_thumbs_down: number;
+      /**
+       * Median Seconds
+       * @description Median seconds from the start of the search to the end of an answer or refusal; null without any.
+       */
+      median_seconds: number | null;
+      /**
+       * P95 Seconds
+       * @description 95th percentile of the same seconds, by nearest rank.
+       */
+      p95_seconds: number | null;
+      /**
+       * Num Active Users
+       * @description Users who asked at least once.
+       */
+      num_active_users: number;
+      /**
+       * Num Model Requests
+       * @description Model calls of every kind, ingestion included.
+       */
+      num_model_requests: number;
+      /**
+       * Input Tokens
+       * @description Input tokens of these calls.
+       */
+      input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Output tokens of these calls.
+       */
+      output_tokens: number;
+      /**
+       * Num Unpriced
+       * @description Number of calls whose model had no price.
+       */
+      num_unpriced: number;
+      /** @description Cost of the calls and adjustments; null when no call had a price. */
+      cost: components["schemas"]["Money"];
+      /** @description The part of it that questions and searches had, without ingestion. */
+      asking_cost: components["schemas"]["Money"];
+      /** @description `asking_cost` / `num_questions`, rounded down; null without any. */
+      cost_per_question: components["schemas"]["Money"];
     };
     /**
      * OwnBudget
@@ -4714,6 +6013,33 @@ export interface components {
        */
       next_cursor?: string | null;
     };
+    /** Page[InvitationBody] */
+    Page_InvitationBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["InvitationBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
     /** Page[JobBody] */
     Page_JobBody_: {
       /**
@@ -4728,33 +6054,6 @@ export interface components {
        * @description The items of this page.
        */
       data: components["schemas"]["JobBody"][];
-      /**
-       * Has More
-       * @description Whether another page follows.
-       * @example false
-       */
-      has_more: boolean;
-      /**
-       * Next Cursor
-       * @description Pass as `cursor` to get the next page; null on the last.
-       * @example null
-       */
-      next_cursor?: string | null;
-    };
-    /** Page[KeyBody] */
-    Page_KeyBody_: {
-      /**
-       * Object
-       * @description Always `list`.
-       * @default list
-       * @constant
-       */
-      object: "list";
-      /**
-       * Data
-       * @description The items of this page.
-       */
-      data: components["schemas"]["KeyBody"][];
       /**
        * Has More
        * @description Whether another page follows.
@@ -4836,6 +6135,33 @@ export interface components {
        * @description The items of this page.
        */
       data: components["schemas"]["ListedFeedbackBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
+    /** Page[ListedKeyBody] */
+    Page_ListedKeyBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["ListedKeyBody"][];
       /**
        * Has More
        * @description Whether another page follows.
@@ -4983,6 +6309,70 @@ export interface components {
        * @example null
        */
       next_cursor?: string | null;
+    };
+    /**
+     * PeopleBody
+     * @description People, the highest cost first.
+     */
+    PeopleBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The people.
+       */
+      data: components["schemas"]["OverviewPerson"][];
+      /**
+       * Num People
+       * @description Number of people who used anything, of whom `limit` are listed.
+       */
+      num_people: number;
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /**
+       * As Of
+       * @description When the list was generated, Unix seconds.
+       */
+      as_of: number;
+    };
+    /**
+     * PresentedDocument
+     * @description A document in the longest prompt of a question.
+     */
+    PresentedDocument: {
+      /**
+       * Document Id
+       * @description The document.
+       */
+      document_id: string;
+      /**
+       * Name
+       * @description Its file name, `(deleted)` where it is deleted.
+       */
+      name: string;
+      /**
+       * Num Chunks
+       * @description Passages of it in the prompt.
+       */
+      num_chunks: number;
+      /**
+       * Tokens
+       * @description Their tokens.
+       */
+      tokens: number;
     };
     /**
      * PriceBody
@@ -5822,6 +7212,68 @@ export interface components {
       rerank_tokens: number;
     };
     /**
+     * ServedModelBody
+     * @description A model of a server.
+     */
+    ServedModelBody: {
+      /**
+       * Id
+       * @description Its name at the server.
+       * @example Qwen/Qwen3-8B
+       */
+      id: string;
+      /**
+       * Context Window
+       * @description In tokens; null where the server does not tell.
+       */
+      context_window: number | null;
+    };
+    /**
+     * ServerTestBody
+     * @description The result of testing a server of models. Nothing was changed.
+     */
+    ServerTestBody: {
+      /**
+       * Object
+       * @description Always `server_test`.
+       * @default server_test
+       * @constant
+       */
+      object: "server_test";
+      /**
+       * Speaks
+       * @description Whether it lists models as OpenAI's protocol does.
+       */
+      speaks: boolean;
+      /**
+       * Status
+       * @description HTTP status of its list of models; null where it could not be reached.
+       */
+      status: number | null;
+      /**
+       * Models
+       * @description The models it lists, at most 100.
+       */
+      models: components["schemas"]["ServedModelBody"][];
+      /**
+       * Completes
+       * @description Whether it completed one token for `model`; null where it was not asked to.
+       */
+      completes: boolean | null;
+      /**
+       * Detail
+       * @description The result in one sentence.
+       */
+      detail: string;
+      /**
+       * Settings
+       * @description The settings to write, without secrets; empty unless it `speaks`.
+       */
+      settings: {
+        [key: string]: string;
+      };
+    };
+    /**
      * SessionBody
      * @description The signed-in user and session.
      */
@@ -5845,6 +7297,12 @@ export interface components {
        * @example ada
        */
       user_id: string;
+      /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       * @example Ada Lovelace
+       */
+      user_name: string;
       /** @description The role of the user. */
       role: components["schemas"]["Role"];
       /**
@@ -5867,6 +7325,31 @@ export interface components {
        * @description CSRF token to send as `X-Footnote-CSRF` with every POST, PUT, PATCH and DELETE that uses the session cookie; null for a request with a key, which needs none.
        */
       csrf_token: string | null;
+    };
+    /**
+     * SessionState
+     * @description The sign-in state of the browser.
+     */
+    SessionState: {
+      /**
+       * Object
+       * @description Always `session.state`.
+       * @default session.state
+       * @constant
+       */
+      object: "session.state";
+      /**
+       * Signed In
+       * @description Whether the request's cookie is that of a session.
+       */
+      signed_in: boolean;
+      /** @description The session, as `GET /v1/session` returns it; null without one. */
+      session: components["schemas"]["SessionBody"] | null;
+      /**
+       * Openid
+       * @description Whether users sign in through an OpenID provider.
+       */
+      openid: boolean;
     };
     /**
      * SignedOut
@@ -6182,6 +7665,87 @@ export interface components {
       include_obfuscation: boolean;
     };
     /**
+     * SuggestedQuestionBody
+     * @description A question that the document answers.
+     */
+    SuggestedQuestionBody: {
+      /**
+       * Question
+       * @description The question.
+       * @example When was the ferry built?
+       */
+      question: string;
+      /**
+       * Document Id
+       * @description Ask it with `document_ids` of this document alone.
+       * @example doc_01k9
+       */
+      document_id: string;
+      /**
+       * Start Char
+       * @description First character of the quote that answers it.
+       * @example 1204
+       */
+      start_char: number;
+      /**
+       * End Char
+       * @description One past its last character.
+       * @example 1287
+       */
+      end_char: number;
+      /**
+       * Page Start
+       * @description The page the quote begins on; null where the format has none.
+       */
+      page_start: number | null;
+      /**
+       * Page End
+       * @description The page it ends on.
+       */
+      page_end: number | null;
+      /**
+       * Answer
+       * @description The words of the quote that answer.
+       * @example 1987
+       */
+      answer: string;
+    };
+    /**
+     * SummaryQuoteBody
+     * @description A quotation of the summary.
+     */
+    SummaryQuoteBody: {
+      /**
+       * Part
+       * @description The opening or abstract, or a heading.
+       * @enum {string}
+       */
+      part: "opening" | "heading";
+      /**
+       * Start Char
+       * @description First character in the canonical text.
+       * @example 45
+       */
+      start_char: number;
+      /**
+       * End Char
+       * @description One past its last character.
+       * @example 612
+       */
+      end_char: number;
+      /**
+       * Page
+       * @description The page it begins on; null where the format has none.
+       * @example 1
+       */
+      page: number | null;
+      /**
+       * Text
+       * @description Exactly `content[start_char:end_char]`.
+       */
+      text: string;
+    };
+    /**
      * TenantBody
      * @description A tenant.
      */
@@ -6284,6 +7848,30 @@ export interface components {
        * @default
        */
       webhook_url: string;
+    };
+    /**
+     * TestedServer
+     * @description A server of models to test.
+     */
+    TestedServer: {
+      /**
+       * Url
+       * @description Where its routes begin, usually ending in /v1.
+       * @example http://127.0.0.1:8080/v1
+       */
+      url: string;
+      /**
+       * Model
+       * @description A model of the server: it is asked for one token.
+       * @example null
+       */
+      model?: string | null;
+      /**
+       * Key
+       * @description Sent as a bearer token; it is not stored.
+       * @example null
+       */
+      key?: string | null;
     };
     /**
      * TextContent
@@ -6432,6 +8020,231 @@ export interface components {
        * @example 2026-11-21T10:00:03.000Z
        */
       created_at: string;
+    };
+    /**
+     * UnansweredBody
+     * @description Topics, the largest first.
+     */
+    UnansweredBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The topics.
+       */
+      data: components["schemas"]["UnansweredTopic"][];
+      /**
+       * Num Questions
+       * @description All questions of the range that were not answered.
+       */
+      num_questions: number;
+      /**
+       * Num Without Text
+       * @description Those in no topic, as they were asked outside of conversations and their text is not kept.
+       */
+      num_without_text: number;
+      /**
+       * Num Not Read
+       * @description Those in no topic, as only the newest 2,000 are read.
+       */
+      num_not_read: number;
+      /**
+       * Num Topics
+       * @description Number of topics, of which `limit` are listed.
+       */
+      num_topics: number;
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /**
+       * As Of
+       * @description When the list was generated, Unix seconds.
+       */
+      as_of: number;
+    };
+    /**
+     * UnansweredExample
+     * @description A question of a topic.
+     */
+    UnansweredExample: {
+      /**
+       * Question
+       * @description The question, at most 500 characters.
+       */
+      question: string;
+      /** @description unsure or refused. */
+      result: components["schemas"]["AnswerResult"];
+      /**
+       * Conversation Id
+       * @description Its conversation.
+       */
+      conversation_id: string;
+      /**
+       * Request Id
+       * @description Its request.
+       */
+      request_id: string;
+      /**
+       * Asked At
+       * @description When it was answered.
+       */
+      asked_at: number;
+    };
+    /**
+     * UnansweredTopic
+     * @description Questions that share words and were not answered.
+     */
+    UnansweredTopic: {
+      /**
+       * Object
+       * @description Always `overview.unanswered_topic`.
+       * @default overview.unanswered_topic
+       * @constant
+       */
+      object: "overview.unanswered_topic";
+      /**
+       * Words
+       * @description The words that the questions share, in their basic form.
+       */
+      words: string[];
+      /**
+       * Num Questions
+       * @description Number of questions.
+       */
+      num_questions: number;
+      /**
+       * Num Unsure
+       * @description Those answered with the nearest passages only.
+       */
+      num_unsure: number;
+      /**
+       * Num Refused
+       * @description Those that were refused.
+       */
+      num_refused: number;
+      /**
+       * Last Asked At
+       * @description When the newest was answered.
+       */
+      last_asked_at: number;
+      /**
+       * Examples
+       * @description The newest different questions, at most three.
+       */
+      examples: components["schemas"]["UnansweredExample"][];
+      /**
+       * Nearest
+       * @description The documents that come nearest to the newest question, found by words; they need not answer it. Null where the time for searching was over.
+       */
+      nearest: components["schemas"]["NearestPassage"][] | null;
+    };
+    /**
+     * UnusedBody
+     * @description A page of documents, the oldest first.
+     */
+    UnusedBody: {
+      /**
+       * Object
+       * @description Always `page`.
+       * @default page
+       * @constant
+       */
+      object: "page";
+      /**
+       * Data
+       * @description The documents.
+       */
+      data: components["schemas"]["UnusedDocument"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       */
+      has_more: boolean;
+      /**
+       * Next Page
+       * @description Pass as `page` to get the next page; null on the last.
+       */
+      next_page: string | null;
+      /**
+       * As Of
+       * @description When the list was generated, Unix seconds.
+       */
+      as_of: number;
+    };
+    /**
+     * UnusedDocument
+     * @description A searchable document that answers do not cite.
+     */
+    UnusedDocument: {
+      /**
+       * Object
+       * @description Always `overview.unused_document`.
+       * @default overview.unused_document
+       * @constant
+       */
+      object: "overview.unused_document";
+      /**
+       * Document Id
+       * @description The document.
+       */
+      document_id: string;
+      /**
+       * Name
+       * @description Its file name.
+       */
+      name: string;
+      /**
+       * Collection Id
+       * @description Its collection.
+       */
+      collection_id: string;
+      /**
+       * Created At
+       * @description When it was added.
+       */
+      created_at: number;
+      /**
+       * Age Days
+       * @description Whole days since then.
+       */
+      age_days: number;
+      /**
+       * Bytes
+       * @description Size of the file.
+       */
+      bytes: number;
+      /**
+       * Num Pages
+       * @description Number of pages.
+       */
+      num_pages: number;
+      /**
+       * Num Chunks
+       * @description Number of passages in the index.
+       */
+      num_chunks: number;
+      /**
+       * Embedding Tokens
+       * @description Tokens that were embedded for its current version.
+       */
+      embedding_tokens: number;
+      /**
+       * Last Cited At
+       * @description When an answer last cited it; null: never.
+       */
+      last_cited_at: number | null;
     };
     /**
      * UsageBody
@@ -6733,6 +8546,12 @@ export interface components {
        */
       user_id: string;
       /**
+       * User Name
+       * @description The user's display name; its id when none was set.
+       * @example Ada Lovelace
+       */
+      user_name: string;
+      /**
        * Turns
        * @description Number of turns.
        * @example 3
@@ -6745,6 +8564,24 @@ export interface components {
        */
       shared: boolean;
       /**
+       * Pinned
+       * @description Whether it is first in the list.
+       * @example false
+       */
+      pinned: boolean;
+      /**
+       * Folder
+       * @description The folder it is in; null without one.
+       * @example Contracts
+       */
+      folder: string | null;
+      /**
+       * Unanswered
+       * @description Questions that are being answered or were interrupted.
+       * @example 0
+       */
+      unanswered: number;
+      /**
        * Created At
        * @description RFC 3339 UTC.
        * @example 2026-11-21T10:00:00.000Z
@@ -6756,11 +8593,23 @@ export interface components {
        * @example 2026-11-21T10:00:03.000Z
        */
       updated_at: string;
+      /** @description Where the list's `q` was found; null without a search. */
+      hit?: components["schemas"]["ConversationHitBody"] | null;
       /**
        * Data
        * @description Its turns, oldest first.
        */
       data: components["schemas"]["TurnBody"][];
+      /**
+       * Interrupted
+       * @description Questions without an answer, because the server stopped while it was written, oldest first. One goes when the same question is answered in this conversation.
+       */
+      interrupted: components["schemas"]["InterruptedBody"][];
+      /**
+       * Deleted Documents
+       * @description The ids of documents that its turns cite and that are deleted: their passages are kept with the turns, and cannot be looked up any more.
+       */
+      deleted_documents: string[];
     };
     /**
      * WholeEventBody
@@ -7118,6 +8967,187 @@ export interface components {
       instance: string;
     } & {
       [key: string]: unknown;
+    };
+    /**
+     * SourcePassageBody
+     * @description A passage that is read for an answer.
+     */
+    SourcePassageBody: {
+      /**
+       * Chunk Id
+       * @description The chunk, as in `presented`.
+       * @example chk_12
+       */
+      chunk_id: string;
+      /**
+       * Document Id
+       * @description The document.
+       * @example doc_01k9
+       */
+      document_id: string;
+      /**
+       * Version
+       * @description The version that is read.
+       * @example 1
+       */
+      version: number;
+      /**
+       * Name
+       * @description The document's name, as `filename` of a footnote.
+       * @example report.pdf
+       */
+      name: string;
+      /**
+       * Place
+       * @description Pages and heading in words, as the model reads them; in a spreadsheet the heading is the sheet. Empty where the document has neither.
+       * @example pages 3-4 — Revenue
+       */
+      place: string;
+      /**
+       * Page Start
+       * @description First page of the chunk, from 1; null where the format has none.
+       * @example 3
+       */
+      page_start: number | null;
+      /**
+       * Page End
+       * @description Last page of the chunk.
+       * @example 4
+       */
+      page_end: number | null;
+      /**
+       * Start Char
+       * @description First character of the passage in the canonical text.
+       * @example 10233
+       */
+      start_char: number;
+      /**
+       * End Char
+       * @description One past its last character.
+       * @example 10870
+       */
+      end_char: number;
+      /**
+       * Excerpt
+       * @description The beginning of the passage in one line: its own words without Markdown, at most 200 characters. A longer passage is cut behind a word, and `…` follows.
+       * @example Revenue rose 12 percent to 48 million dollars in 2025.
+       */
+      excerpt: string;
+    };
+    /**
+     * SourcesEventBody
+     * @description The sources of an answer as soon as they are known, before anything is cited.
+     */
+    SourcesEventBody: {
+      /**
+       * Retrieved
+       * @description Hits the search returned.
+       * @example 8
+       */
+      retrieved: number;
+      /**
+       * Presented
+       * @description Ids of the chunks in the prompt, in the order of their numbers.
+       */
+      presented: string[];
+      /**
+       * Cited
+       * @description Ids of the chunks that a footnote cites.
+       */
+      cited: string[];
+      /**
+       * Compressed
+       * @description Ids of presented chunks from which sentences were removed to save tokens.
+       */
+      compressed: string[];
+      /**
+       * Summarised
+       * @description Ids of compressed chunks whose removed sentences were replaced by a summary.
+       */
+      summarised: string[];
+      /**
+       * Dropped
+       * @description Hits that were not presented, with the reason.
+       */
+      dropped: components["schemas"]["DroppedBody"][];
+      /**
+       * Passages
+       * @description What `presented` names, in the same order.
+       */
+      passages: components["schemas"]["SourcePassageBody"][];
+    };
+    /**
+     * BlockBody
+     * @description A block of a document: what a piece of its canonical text is.
+     */
+    BlockBody: {
+      /** @description heading, paragraph, list_item, table_row, caption, code or furniture. */
+      kind: components["schemas"]["BlockKind"];
+      /**
+       * Start
+       * @description First character in the canonical text.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past its last character.
+       */
+      end: number;
+      /**
+       * Level
+       * @description Of a heading: 1 is outermost; of another block the number of headings above it.
+       */
+      level: number;
+    };
+    /**
+     * BlockKind
+     * @description The kind of a block of canonical text.
+     * @enum {string}
+     */
+    BlockKind: "heading" | "paragraph" | "list_item" | "table_row" | "caption" | "code" | "furniture";
+    /**
+     * ContentBody
+     * @description A slice of a document's canonical text.
+     */
+    ContentBody: {
+      /**
+       * Document Id
+       * @description The document.
+       */
+      document_id: string;
+      /**
+       * Version
+       * @description The version the text belongs to.
+       */
+      version: number;
+      /**
+       * Start
+       * @description First character, inclusive.
+       * @example 0
+       */
+      start: number;
+      /**
+       * End
+       * @description Last character, exclusive.
+       * @example 120
+       */
+      end: number;
+      /**
+       * Total
+       * @description Number of characters of the whole text.
+       * @example 20123
+       */
+      total: number;
+      /**
+       * Text
+       * @description The text; offsets count Unicode code points.
+       */
+      text: string;
+      /**
+       * Blocks
+       * @description With `structure=true`: the blocks that overlap the slice, in order; else null.
+       */
+      blocks: components["schemas"]["BlockBody"][] | null;
     };
   };
   responses: never;

@@ -1,4 +1,5 @@
 /** Names for the bodies of the HTTP contract; `schema.d.ts` is made from the server's own description (npm run types). */
+import type { Block } from "../viewer/structure";
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];
@@ -7,13 +8,20 @@ export type Session = Schemas["SessionBody"];
 export type SignedOut = Schemas["SignedOut"];
 export type AskRequest = Schemas["AskRequest"];
 export type Answer = Schemas["AnswerBody"];
-/** A footnote. Those of older answers do not tell how likely their passage answers. */
-export type Citation = Omit<Schemas["CitationBody"], "answers"> & { answers?: number | null };
+/** A footnote. Those of older answers do not tell how likely their passage answers, nor the section it stands in. */
+export type Citation = Omit<Schemas["CitationBody"], "answers" | "section"> & {
+  answers?: number | null;
+  section?: string | null;
+};
 /** A sentence that an answer quotes, and the words in it that answer; offsets in the answer, in code points. */
 export type QuotedSpan = { start: number; end: number; highlights?: readonly { start: number; end: number }[] };
 export type Sources = Schemas["SourcesBody"];
+export type SourcesEvent = Schemas["SourcesEventBody"];
+/** A passage that is read for an answer, as it is told before the answer is. */
+export type SourcePassage = Schemas["SourcePassageBody"];
 export type Usage = Schemas["UsageBody"];
 export type Document = Schemas["DocumentBody"];
+export type Overview = Schemas["DocumentOverviewBody"];
 export type Collection = Schemas["CollectionBody"];
 
 /** A list as every route gives it: `next_cursor` asks for what follows. */
@@ -30,6 +38,7 @@ export type Archive = Schemas["ArchiveBody"];
 export type Metadata = Document["metadata"];
 export type Turn = Schemas["TurnBody"];
 export type Conversation = Schemas["ConversationBody"];
+export type Interrupted = Schemas["InterruptedBody"];
 export type WholeConversation = Schemas["WholeConversationBody"];
 /** What the reader said of an answer. */
 export type Feedback = Schemas["OwnFeedbackBody"];
@@ -50,9 +59,15 @@ export type DocumentsPage = Schemas["DocumentsPage"];
 export type LedgerReconciliation = Schemas["ReconciliationBody"];
 export type Readiness = Schemas["Readiness"];
 export type Key = Schemas["KeyBody"];
+export type ListedKey = Schemas["ListedKeyBody"];
 export type NewKey = Schemas["NewKey"];
 export type KeyWithSecret = Schemas["NewKeyBody"];
 export type Role = Schemas["Role"];
+export type Invitation = Schemas["InvitationBody"];
+export type InvitationWithLink = Schemas["CreatedInvitationBody"];
+export type InvitationPreview = Schemas["InvitationPreview"];
+export type AcceptedInvitation = Schemas["AcceptedInvitationBody"];
+export type SessionState = Schemas["SessionState"];
 export type User = Schemas["UserBody"];
 export type Tenant = Schemas["TenantBody"];
 export type Price = Schemas["PriceBody"];
@@ -62,13 +77,29 @@ export type BudgetTerms = Schemas["Terms"];
 export type Limits = Schemas["LimitsBody"];
 export type NewLimits = Schemas["NewLimits"];
 export type Model = Schemas["ModelBody"];
+export type Generators = Schemas["GeneratorsBody"];
+export type ServerTest = Schemas["ServerTestBody"];
 export type Generation = Schemas["GenerationBody"];
 export type Reindexing = Schemas["ReindexBody"];
 export type AuditEvent = Schemas["AuditBody"];
 export type ListedFeedback = Schemas["ListedFeedbackBody"];
 export type Findings = Schemas["FindingsBody"];
 
+export type OverviewBody = Schemas["OverviewBody"];
+export type OverviewResult = Schemas["OverviewResult"];
+export type UnansweredBody = Schemas["UnansweredBody"];
+export type UnansweredTopic = Schemas["UnansweredTopic"];
+export type UnusedBody = Schemas["UnusedBody"];
+export type UnusedDocument = Schemas["UnusedDocument"];
+export type ExpensiveBody = Schemas["ExpensiveBody"];
+export type ExpensiveQuestion = Schemas["ExpensiveQuestion"];
+export type PeopleBody = Schemas["PeopleBody"];
+export type OverviewPerson = Schemas["OverviewPerson"];
+
 export type Boxes = Schemas["BoxesBody"];
+/** Where a phrase stands in a document. */
+export type Occurrence = Schemas["OccurrenceBody"];
+export type Occurrences = Schemas["OccurrencesBody"];
 
 /** Characters `[start, end)` of a version's canonical text; offsets count code points. */
 export interface Content {
@@ -78,6 +109,8 @@ export interface Content {
   end: number;
   total: number;
   text: string;
+  /** What its pieces are, where that was asked for. */
+  blocks: Block[] | null;
 }
 
 /** A report's page of buckets, oldest first; `next_page` asks for what follows. */

@@ -7,15 +7,17 @@ import { AnswerText } from "./AnswerText";
 import { FootnoteCard, type Previewed } from "./FootnoteCard";
 import { FootnoteList } from "./FootnoteList";
 import { FootnoteMark, PendingMark } from "./FootnoteMark";
+import { useGone } from "./gone";
 import { type Parts, partsOf, standingOf } from "./parts";
 import type { OpenPassage } from "./places";
 import { Lead, Quotations } from "./Quotations";
-import { isBrief, pendingSegmentsOf, type Segment, shownNumbers } from "./segments";
+import { pendingSegmentsOf, type Segment, shownNumbers } from "./segments";
 import { isRunning, isUnsure, type Turn } from "./turn";
 
 export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
   const { text, citations, ending } = turn;
   const card = useId();
+  const gone = useGone();
   const running = isRunning(turn);
   const { lead, written, quotes, exact } = useMemo<Parts>(
     () =>
@@ -36,7 +38,7 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
     const citation = mark.citation === null ? undefined : citations[mark.citation];
     if (mark.citation === null || citation === undefined)
       return <PendingMark number={numbers.get(mark.number) ?? mark.number} />;
-    const standing = standingOf(citation, exact.has(mark.citation));
+    const standing = standingOf(citation, exact.has(mark.citation), gone.has(citation.document_id));
     return (
       <FootnoteMark
         citation={citation}
@@ -86,12 +88,7 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
         </ul>
       )}
       {!running && others.length > 0 && (
-        <FootnoteList
-          citations={others}
-          numbers={numbers}
-          open={isBrief(written)}
-          onOpen={onOpen === null ? null : open}
-        />
+        <FootnoteList citations={others} numbers={numbers} onOpen={onOpen === null ? null : open} />
       )}
       {previewed !== null && <FootnoteCard id={card} previewed={previewed} onHide={hide} />}
     </>

@@ -13,6 +13,7 @@ import { runsOf } from "./runs";
 import "./ask.css";
 import "./answer.css";
 import "./outcome.css";
+import "./sources.css";
 import "./composer.css";
 
 const PassagePanel = lazy(() => import("../viewer/PassagePanel"));

@@ -10,8 +10,9 @@ export function Confirmation({ citation, standing }: { citation: Citation; stand
     <p className="small ask-confirmation">
       <Badge citation={citation} standing={standing} />
       {standing === "exact" && <span className="ask-why quiet">{words.wordForWordWhy}</span>}
+      {standing === "gone" && <span className="ask-why">{words.goneWhy}</span>}
       {standing === "unconfirmed" && <span className="ask-why">{words.unconfirmedWhy}</span>}
-      {standing !== "exact" && citation.origin === "attributed" && (
+      {standing !== "exact" && standing !== "gone" && citation.origin === "attributed" && (
         <span className="ask-why quiet">{words.attributed}</span>
       )}
     </p>
@@ -29,6 +30,12 @@ export function Badge({ citation, standing }: { citation: Citation; standing: St
       );
     case "exact":
       return <span className="badge">{words.wordForWord(citation.filename, pageWords(citation))}</span>;
+    case "gone":
+      return (
+        <span className="badge warn">
+          <span aria-hidden="true">⌫</span> {words.gone}
+        </span>
+      );
     case "unconfirmed":
       return (
         <span className="badge warn">

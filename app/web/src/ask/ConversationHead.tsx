@@ -1,8 +1,8 @@
 /** What a conversation is called and who may read it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
-import { request } from "../api/http";
-import type { Conversation } from "../api/types";
+import { address, request } from "../api/http";
+import type { Conversation, Page } from "../api/types";
 import { t } from "../strings";
 import { copy } from "../ui/copy";
 import { Dialog } from "../ui/Dialog";
@@ -13,21 +13,38 @@ import "../ui/lists.css";
 
 /** The longest name the server takes. */
 const LONGEST = 200;
+const LONGEST_FOLDER = 60;
 
 /** For those whose conversation it is. */
 export function ConversationHead({ conversation }: { conversation: Conversation }) {
   const words = t.ask.conversations;
-  const [open, setOpen] = useState<"name" | "share" | null>(null);
+  const [open, setOpen] = useState<"name" | "share" | "folder" | null>(null);
   const close = () => setOpen(null);
+  const pinning = useChange(conversation);
   return (
     <div className="ask-head">
       {conversation.shared && <span className="badge">{words.shared}</span>}
       <button type="button" className="plain small" onClick={() => setOpen("name")}>
         {words.rename}
       </button>
+      <button
+        type="button"
+        className="plain small"
+        disabled={pinning.isPending}
+        onClick={() => pinning.mutate({ pinned: !conversation.pinned })}
+      >
+        {conversation.pinned ? words.unpin : words.pin}
+      </button>
+      <button type="button" className="plain small" onClick={() => setOpen("folder")}>
+        {words.folder}
+      </button>
       <button type="button" className="plain small" onClick={() => setOpen("share")}>
         {words.share}
       </button>
+      <Exports conversation={conversation} />
+      <Dialog title={words.folderTitle} open={open === "folder"} onClose={close}>
+        <Filing conversation={conversation} onDone={close} />
+      </Dialog>
       <Dialog title={words.renameTitle} open={open === "name"} onClose={close}>
         <Naming conversation={conversation} onDone={close} />
       </Dialog>
@@ -42,9 +59,31 @@ export function ConversationHead({ conversation }: { conversation: Conversation 
 export function SharedNote({ conversation }: { conversation: Conversation }) {
   const words = t.ask.conversations;
   return (
-    <p className="ask-note">
-      {words.sharedBy(conversation.user_id)} <a href="#/">{words.askOwn}</a>
-    </p>
+    <div className="ask-note">
+      {words.sharedBy(conversation.user_name)} <a href="#/">{words.askOwn}</a>
+      <div className="row">
+        <Exports conversation={conversation} />
+      </div>
+    </div>
+  );
+}
+
+function Exports({ conversation }: { conversation: Conversation }) {
+  const words = t.ask.conversations;
+  return (
+    <>
+      <a
+        className="button plain small"
+        href={address(`v1/conversations/${encodeURIComponent(conversation.id)}/export`)}
+        title={words.exportTitle}
+        download
+      >
+        {words.export}
+      </a>
+      <button type="button" className="plain small" onClick={() => window.print()}>
+        {words.print}
+      </button>
+    </>
   );
 }
 
@@ -79,6 +118,59 @@ function Naming({ conversation, onDone }: DialogProps) {
       </div>
     </form>
   );
+}
+
+function Filing({ conversation, onDone }: DialogProps) {
+  const words = t.ask.conversations;
+  const id = useId();
+  const [folder, setFolder] = useState(conversation.folder ?? "");
+  const change = useChange(conversation, onDone);
+  const known = useFolders();
+  function save(event: FormEvent) {
+    event.preventDefault();
+    change.mutate({ folder: folder.trim() });
+  }
+  return (
+    <form onSubmit={save}>
+      <div className="field">
+        <label htmlFor={id}>{words.folderName}</label>
+        <input
+          id={id}
+          value={folder}
+          maxLength={LONGEST_FOLDER}
+          list={`${id}-known`}
+          autoComplete="off"
+          aria-describedby={`${id}-hint`}
+          onChange={(event) => setFolder(event.target.value)}
+        />
+        <datalist id={`${id}-known`}>
+          {known.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <p id={`${id}-hint`} className="quiet small">
+          {words.folderHint}
+        </p>
+      </div>
+      {change.isError && <ProblemNote problem={change.error} />}
+      <div className="dialog-foot">
+        <button type="button" onClick={onDone}>
+          {t.cancel}
+        </button>
+        <button type="submit" className="primary" disabled={change.isPending}>
+          {words.save}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** The names of folders in what the list has read. */
+function useFolders(): string[] {
+  const queries = useQueryClient();
+  const lists = queries.getQueriesData<{ pages: Page<Conversation>[] }>({ queryKey: ["conversations", "list"] });
+  const listed = lists.flatMap(([, list]) => list?.pages.flatMap(({ data }) => data) ?? []);
+  return [...new Set(listed.flatMap(({ folder }) => (folder === null ? [] : [folder])))].sort();
 }
 
 function Sharing({ conversation, onDone }: DialogProps) {
@@ -134,7 +226,7 @@ function selected(event: { currentTarget: HTMLInputElement }) {
 function useChange({ id }: Conversation, onDone?: () => void) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: { title?: string; shared?: boolean }) =>
+    mutationFn: (body: { title?: string; shared?: boolean; pinned?: boolean; folder?: string }) =>
       request<Conversation>(`v1/conversations/${encodeURIComponent(id)}`, { method: "PATCH", body }),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["conversations"] });

@@ -1,14 +1,16 @@
 /** The conversations there are, the newest first. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { request } from "../api/http";
 import type { Conversation, Page } from "../api/types";
+import { TypingField } from "../documents/TypingField";
 import { useSession } from "../session/session";
 import { t } from "../strings";
 import { Dialog } from "../ui/Dialog";
 import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
+import { groupsOf } from "./groups";
 import type { Runs } from "./runs";
 
 interface ConversationListProps {
@@ -17,19 +19,15 @@ interface ConversationListProps {
   onChosen?: () => void;
 }
 
+/** One's own, and for administrators apart from them those of the others. */
 export function ConversationList({ current, runs, onChosen }: ConversationListProps) {
   const words = t.ask.conversations;
+  const session = useSession();
   const [leaving, setLeaving] = useState<Conversation | null>(null);
-  const list = useInfiniteQuery({
-    queryKey: ["conversations", "list"],
-    queryFn: ({ pageParam }) =>
-      request<Page<Conversation>>("v1/conversations", { query: { limit: 50, cursor: pageParam } }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
-  });
-  const found = list.data?.pages.flatMap((page) => page.data) ?? [];
-  // One that nothing was kept in, as when its first answer was stopped, is not worth a line.
-  const shown = found.filter((one) => one.turns > 0 || one.id === current);
+  const [q, setQ] = useState("");
+  const search = useId();
+  const [others, setOthers] = useState(false);
+  const listed = { q, current, runs, onChosen, onDelete: setLeaving };
 
   return (
     <nav className="ask-list" aria-label={words.heading}>
@@ -44,24 +42,24 @@ export function ConversationList({ current, runs, onChosen }: ConversationListPr
       >
         <span aria-hidden="true">+</span> {words.new}
       </Link>
-      {list.isError && <ProblemNote problem={list.error} onRetry={() => void list.refetch()} />}
-      {list.isSuccess && shown.length === 0 && <p className="quiet small">{words.none}</p>}
-      <ul>
-        {shown.map((one) => (
-          <Item
-            key={one.id}
-            conversation={one}
-            title={one.title ?? runs.turns(one.id)[0]?.question ?? words.untitled}
-            here={one.id === current}
-            onChosen={onChosen}
-            onDelete={() => setLeaving(one)}
-          />
-        ))}
-      </ul>
-      {list.hasNextPage && (
-        <button type="button" className="plain" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
-          {t.more}
-        </button>
+      <label htmlFor={search} className="visually-hidden">
+        {words.search}
+      </label>
+      <TypingField
+        id={search}
+        type="search"
+        autoComplete="off"
+        maxLength={200}
+        placeholder={words.search}
+        value={q}
+        onValue={(typed) => setQ(typed.trim())}
+      />
+      <Listed owner="me" none={words.none} {...listed} />
+      {session.role === "admin" && session.collections === null && (
+        <details className="ask-others" onToggle={(event) => setOthers(event.currentTarget.open)}>
+          <summary>{words.otherPeople}</summary>
+          {others && <Listed owner="others" none={words.noOthers} {...listed} />}
+        </details>
       )}
       <Dialog title={words.removeTitle} open={leaving !== null} onClose={() => setLeaving(null)}>
         {leaving !== null && (
@@ -69,6 +67,61 @@ export function ConversationList({ current, runs, onChosen }: ConversationListPr
         )}
       </Dialog>
     </nav>
+  );
+}
+
+interface ListedProps {
+  owner: "me" | "others";
+  none: string;
+  q: string;
+  current: string | null;
+  runs: Runs;
+  onChosen: (() => void) | undefined;
+  onDelete: (conversation: Conversation) => void;
+}
+
+function Listed({ owner, none, q, current, runs, onChosen, onDelete }: ListedProps) {
+  const words = t.ask.conversations;
+  const list = useInfiniteQuery({
+    queryKey: ["conversations", "list", owner, q],
+    queryFn: ({ pageParam, signal }) =>
+      request<Page<Conversation>>("v1/conversations", { query: { owner, q, limit: 50, cursor: pageParam }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+  const found = list.data?.pages.flatMap((page) => page.data) ?? [];
+  // One that nothing was kept in, as when its first answer was stopped, is not worth a line.
+  const shown = found.filter((one) => one.turns > 0 || one.unanswered > 0 || one.id === current);
+  const groups = q === "" ? groupsOf(shown) : [{ name: null, isFolder: false, conversations: shown }];
+  return (
+    <>
+      {list.isError && <ProblemNote problem={list.error} onRetry={() => void list.refetch()} />}
+      <p className="quiet small ask-none" role="status">
+        {list.isSuccess && shown.length === 0 && (q === "" ? none : words.noneFound)}
+      </p>
+      {groups.map(({ name, isFolder, conversations }) => (
+        <section key={`${isFolder} ${name}`} className="ask-group" aria-label={name ?? words.heading}>
+          {name !== null && <h3 dir="auto">{name}</h3>}
+          <ul>
+            {conversations.map((one) => (
+              <Item
+                key={one.id}
+                conversation={one}
+                title={one.title ?? runs.turns(one.id)[0]?.question ?? words.untitled}
+                here={one.id === current}
+                onChosen={onChosen}
+                onDelete={() => onDelete(one)}
+              />
+            ))}
+          </ul>
+        </section>
+      ))}
+      {list.hasNextPage && (
+        <button type="button" className="plain" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
+          {t.more}
+        </button>
+      )}
+    </>
   );
 }
 
@@ -91,10 +144,23 @@ function Item({ conversation, title, here, onChosen, onDelete }: ItemProps) {
         aria-current={here ? "page" : undefined}
         onClick={onChosen}
       >
-        <span className="ask-title">{title}</span>
+        <span className="ask-title">
+          {conversation.pinned && (
+            <>
+              <span aria-hidden="true">★ </span>
+              <span className="visually-hidden">{words.pinned}: </span>
+            </>
+          )}
+          {title}
+        </span>
+        {conversation.hit != null && conversation.hit.place !== "title" && (
+          <span className="ask-snippet small" dir="auto">
+            {conversation.hit.snippet}
+          </span>
+        )}
         <span className="quiet small">
           {when(conversation.updated_at)}
-          {!mine && ` · ${words.of(conversation.user_id)}`}
+          {!mine && ` · ${words.of(conversation.user_name)}`}
         </span>
       </a>
       <button

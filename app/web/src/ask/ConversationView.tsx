@@ -8,12 +8,14 @@ import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { Composer } from "./Composer";
 import { ConversationHead, SharedNote } from "./ConversationHead";
+import { GoneDocuments } from "./gone";
+import { PrintedPassages } from "./PrintedPassages";
 import type { OpenPassage } from "./places";
 import { refusalTitle } from "./Refusal";
 import { type Runs, useDraft, useTurns } from "./runs";
 import { EVERYTHING } from "./scope";
 import { TurnView } from "./TurnView";
-import { isRunning, isUnsure, mergedTurns, type Turn } from "./turn";
+import { isReading, isRunning, isUnsure, mergedTurns, type Turn } from "./turn";
 import { useFollowing } from "./useFollowing";
 import { Welcome } from "./Welcome";
 
@@ -32,7 +34,7 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
     queryFn: () => request<WholeConversation>(`v1/conversations/${encodeURIComponent(conversation ?? "")}`),
     enabled: conversation !== null,
   });
-  const turns = useMemo(() => mergedTurns(kept.data?.data ?? [], here), [kept.data, here]);
+  const turns = useMemo(() => mergedTurns(kept.data?.data ?? [], here, kept.data?.interrupted), [kept.data, here]);
   const last = turns.at(-1);
   const running = last !== undefined && isRunning(last) ? last : null;
   const { following, follow } = useFollowing(last, running !== null);
@@ -41,16 +43,24 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
   const shared = kept.data !== undefined && kept.data.user_id !== user_id && role !== "admin" ? kept.data : null;
 
   const mayAsk = running === null && shared === null;
+  const gone = useMemo(() => new Set(kept.data?.deleted_documents), [kept.data]);
   const feedback = useMemo(() => new Map(kept.data?.data.map((turn) => [turn.request_id, turn.feedback])), [kept.data]);
+
+  /** Asks what an earlier turn asked, changed or not, where that was looked for. */
+  function askFrom(turn: Turn, question: string, alone: boolean) {
+    follow();
+    void runs.ask({ conversation, question, scope: turn.scope, alone }, onBegun);
+  }
 
   function ask(question: string, instead?: Turn) {
     follow();
     const scope = instead?.scope ?? draft.scope;
+    const alone = instead?.alone ?? false;
     // What an earlier turn has left stays to be read; one that came to nothing is in the way.
     const replaced =
       instead !== undefined && instead.text === "" && instead.state !== "done" ? { instead: instead.key } : {};
     if (instead === undefined) runs.setDraft(conversation, { ...draft, text: "" });
-    void runs.ask({ conversation, question, scope, ...replaced }, onBegun);
+    void runs.ask({ conversation, question, scope, alone, ...replaced }, onBegun);
   }
 
   return (
@@ -63,18 +73,21 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
         {missing && turns.length === 0 && <p className="centred">{t.ask.conversations.missing}</p>}
         {kept.isError && !missing && <ProblemNote problem={kept.error} onRetry={() => void kept.refetch()} />}
         {turns.length === 0 && (conversation === null || kept.isSuccess) && <Welcome />}
-        {turns.map((turn) => (
-          <TurnView
-            key={turn.key}
-            conversation={conversation}
-            turn={turn}
-            last={turn === last}
-            feedback={shared === null && turn.requestId !== null ? feedback.get(turn.requestId) : undefined}
-            onOpen={onOpen}
-            onAgain={mayAsk ? () => ask(turn.question, turn) : null}
-            onEverywhere={mayAsk ? () => ask(turn.question, { ...turn, scope: EVERYTHING }) : null}
-          />
-        ))}
+        <GoneDocuments.Provider value={gone}>
+          {turns.map((turn) => (
+            <TurnView
+              key={turn.key}
+              conversation={conversation}
+              turn={turn}
+              last={turn === last}
+              feedback={shared === null && turn.requestId !== null ? feedback.get(turn.requestId) : undefined}
+              onOpen={onOpen}
+              onAgain={mayAsk ? () => ask(turn.question, turn) : null}
+              onAsk={mayAsk ? (question, alone) => askFrom(turn, question, alone) : null}
+              onEverywhere={mayAsk ? () => ask(turn.question, { ...turn, scope: EVERYTHING }) : null}
+            />
+          ))}
+        </GoneDocuments.Provider>
       </div>
       {!missing && shared === null && (
         <Composer
@@ -88,6 +101,7 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
         />
       )}
       <Said turn={last} />
+      {kept.data !== undefined && <PrintedPassages conversation={kept.data} turns={turns} />}
     </section>
   );
 }
@@ -106,7 +120,10 @@ function Said({ turn }: { turn: Turn | undefined }) {
 function wordsOf(turn: Turn): string {
   const words = t.ask.turn;
   if (turn.stopping && isRunning(turn)) return t.ask.composer.stopping;
+  if (turn.state === "waiting") return words.waitingFor(turn.waitingFor ?? words.waitingForModels);
+  if (turn.state === "interrupted") return "";
   if (turn.state === "searching") return words.starting;
+  if (isReading(turn)) return words.reading(turn.passages.length);
   if (turn.state === "writing") return words.writing;
   if (turn.state === "stopped") return turn.text === "" ? words.stoppedEmpty : words.stopped;
   if (turn.state === "failed") return "";

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import type { Citation } from "../api/types";
 import { t } from "../strings";
+import { MarkedText } from "../viewer/MarkedText";
 import { Confirmation } from "./Confirmation";
 import type { Standing } from "./parts";
 import { pageWords } from "./places";
@@ -18,6 +19,7 @@ export interface Previewed {
 }
 
 const EDGE_PX = 8;
+const NO_MARKS: readonly never[] = [];
 
 interface FootnoteCardProps {
   id: string;
@@ -80,13 +82,15 @@ export function FootnoteCard({ id, previewed, onHide }: FootnoteCardProps) {
       onPointerEnter={() => setHeld(true)}
       onPointerLeave={onHide}
     >
-      <blockquote>{citation.cited_text}</blockquote>
+      <blockquote>
+        <MarkedText text={citation.cited_text} start={citation.start_char} marks={NO_MARKS} />
+      </blockquote>
       <p className="small">
         <strong>{citation.filename}</strong>
         {page !== "" && <span className="quiet"> · {page}</span>}
       </p>
       <Confirmation citation={citation} standing={standing} />
-      <p className="quiet small">{words.open}</p>
+      {standing !== "gone" && <p className="quiet small">{words.open}</p>}
     </div>,
     document.body,
   );

@@ -1,7 +1,9 @@
 /** The footnotes of what is written, one a passage: what the cards show, for those who do not point. */
 import type { Citation } from "../api/types";
 import { t } from "../strings";
+import { MarkedText } from "../viewer/MarkedText";
 import { Confirmation } from "./Confirmation";
+import { useGone } from "./gone";
 import { PassageLink } from "./PassageLink";
 import { standingOf } from "./parts";
 import { pageWords, passageHref } from "./places";
@@ -10,20 +12,18 @@ interface FootnoteListProps {
   citations: readonly Citation[];
   /** What their numbers are shown as. */
   numbers: ReadonlyMap<number, number>;
-  /** Whether they are shown at once, if they are few: until the reader chooses otherwise. */
-  open: boolean;
   onOpen: ((citation: Citation) => void) | null;
 }
 
-/** More passages than these are not shown before they are asked for. */
-const FEW = 3;
+const NO_MARKS: readonly never[] = [];
 
-export function FootnoteList({ citations, numbers, open, onOpen }: FootnoteListProps) {
+/** Open until the reader closes it, whatever the answer is. */
+export function FootnoteList({ citations, numbers, onOpen }: FootnoteListProps) {
   const words = t.ask.footnote;
   const passages = byPassage(citations);
   const doubtful = citations.filter((citation) => !citation.verified).length;
   return (
-    <details className="ask-footnotes" open={open && passages.length <= FEW}>
+    <details className="ask-footnotes" open>
       <summary>
         {words.openList(passages.length)}
         {doubtful > 0 && <span className="badge warn">{words.unconfirmedCount(doubtful)}</span>}
@@ -31,11 +31,13 @@ export function FootnoteList({ citations, numbers, open, onOpen }: FootnoteListP
       <ol>
         {passages.map(([citation, ...others]) => (
           <li key={`${passageHref(citation)} ${citation.index}`}>
-            <PassageLink citation={citation} onOpen={onOpen}>
+            <PassageLink passage={citation} onOpen={onOpen}>
               <span className="ask-number">{numbers.get(citation.index) ?? citation.index}</span> {citation.filename}
               {pageWords(citation) !== "" && `, ${pageWords(citation)}`}
             </PassageLink>
-            <blockquote>{citation.cited_text}</blockquote>
+            <blockquote>
+              <MarkedText text={citation.cited_text} start={citation.start_char} marks={NO_MARKS} />
+            </blockquote>
             <Verdict citations={[citation, ...others]} />
           </li>
         ))}
@@ -49,8 +51,9 @@ type Several = [Citation, ...Citation[]];
 /** What was found about the sentences that name a passage. */
 function Verdict({ citations }: { citations: Several }) {
   const confirmed = citations.filter((citation) => citation.verified).length;
-  if (confirmed === 0 || confirmed === citations.length) {
-    return <Confirmation citation={citations[0]} standing={standingOf(citations[0], false)} />;
+  const gone = useGone().has(citations[0].document_id);
+  if (gone || confirmed === 0 || confirmed === citations.length) {
+    return <Confirmation citation={citations[0]} standing={standingOf(citations[0], false, gone)} />;
   }
   return (
     <p className="small ask-confirmation">

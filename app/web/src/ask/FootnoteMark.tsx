@@ -22,14 +22,15 @@ interface FootnoteMarkProps {
 
 export function FootnoteMark(props: FootnoteMarkProps) {
   const { citation, number, onPreview, onLeave, onOpen, describedBy } = props;
+  const gone = props.standing === "gone";
   const doubtful = props.standing === "unconfirmed";
   const words = t.ask.footnote;
   const label = words.label(number, citation.filename, pageWords(citation));
   return (
     <a
-      className={doubtful ? "ask-mark doubtful" : "ask-mark"}
+      className={gone ? "ask-mark gone" : doubtful ? "ask-mark doubtful" : "ask-mark"}
       href={passageHref(citation)}
-      aria-label={doubtful ? `${label}, ${words.unconfirmedLabel}` : label}
+      aria-label={gone ? `${label}, ${words.goneLabel}` : doubtful ? `${label}, ${words.unconfirmedLabel}` : label}
       aria-describedby={describedBy}
       onPointerEnter={(event) => {
         if (event.pointerType === "mouse") onPreview(event.currentTarget, POINT_MS);

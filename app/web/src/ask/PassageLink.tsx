@@ -1,23 +1,24 @@
-/** A link to a footnote's passage: beside the conversation where there is room, else in the viewer. */
+/** A link to a passage: beside the conversation where there is room, else in the viewer. */
 import type { ReactNode } from "react";
-import type { Citation } from "../api/types";
 import { isElsewhere } from "./FootnoteMark";
-import { passageHref } from "./places";
+import { type Passage, passageHref } from "./places";
 
-interface PassageLinkProps {
-  citation: Citation;
-  onOpen: ((citation: Citation) => void) | null;
+interface PassageLinkProps<Found extends Passage> {
+  passage: Found;
+  onOpen: ((passage: Found) => void) | null;
+  className?: string;
   children: ReactNode;
 }
 
-export function PassageLink({ citation, onOpen, children }: PassageLinkProps) {
+export function PassageLink<Found extends Passage>({ passage, onOpen, className, children }: PassageLinkProps<Found>) {
   return (
     <a
-      href={passageHref(citation)}
+      href={passageHref(passage)}
+      className={className}
       onClick={(event) => {
         if (onOpen === null || isElsewhere(event)) return;
         event.preventDefault();
-        onOpen(citation);
+        onOpen(passage);
       }}
     >
       {children}

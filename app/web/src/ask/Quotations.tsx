@@ -6,6 +6,7 @@ import { t } from "../strings";
 import { codePoints } from "../viewer/codePoints";
 import { MarkedText } from "../viewer/MarkedText";
 import { Badge } from "./Confirmation";
+import { useGone } from "./gone";
 import { PassageLink } from "./PassageLink";
 import { standingOf } from "./parts";
 import { pageWords } from "./places";
@@ -62,18 +63,26 @@ export function Quotations({ quotes, citations, caption, renderMark, onOpen }: Q
 /** Where a quote stands, and whether it is known to answer. */
 function Source({ citation, onOpen }: { citation: Citation; onOpen: QuotationsProps["onOpen"] }) {
   const page = pageWords(citation);
-  const standing = standingOf(citation, true);
-  const { filename } = citation;
+  const { filename, document_id } = citation;
+  const standing = standingOf(citation, true, useGone().has(document_id));
+  if (standing === "gone") {
+    return (
+      <>
+        <span className="quiet">{page === "" ? filename : `${filename}, ${page}`}</span>
+        <Badge citation={citation} standing={standing} />
+      </>
+    );
+  }
   if (standing === "exact" && page === "") {
     return (
-      <PassageLink citation={citation} onOpen={onOpen}>
+      <PassageLink passage={citation} onOpen={onOpen}>
         {t.ask.footnote.wordForWord(filename, page)}
       </PassageLink>
     );
   }
   return (
     <>
-      <PassageLink citation={citation} onOpen={onOpen}>
+      <PassageLink passage={citation} onOpen={onOpen}>
         {standing === "exact" || page === "" ? filename : `${filename}, ${page}`}
       </PassageLink>
       <Badge citation={citation} standing={standing} />

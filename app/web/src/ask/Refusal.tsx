@@ -2,9 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { request } from "../api/http";
-import type { SearchResponse } from "../api/types";
+import type { Hit, SearchResponse } from "../api/types";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
+import { parted } from "../viewer/codePoints";
 import { MarkedQuote } from "../viewer/MarkedQuote";
 import { AnswerBody } from "./AnswerBody";
 import { isElsewhere } from "./FootnoteMark";
@@ -21,16 +22,57 @@ interface RefusalProps {
   onEverywhere: (() => void) | null;
 }
 
+/** Where passages were read, the sentence that comes nearest stands first: it may be right. */
 export function Refusal({ turn, onOpen, onEverywhere }: RefusalProps) {
   const note = refusalNote(turn);
+  const nearest = useNearest(turn);
+  const [best] = nearest.open && turn.ending?.reason !== "no_evidence" ? nearest.hits : [];
   return (
     <div className="ask-refusal">
-      <p className="ask-refusal-title">{refusalTitle(turn.ending)}</p>
+      <p className="ask-refusal-title">{best === undefined ? refusalTitle(turn.ending) : t.ask.refusal.couldNot}</p>
+      {best !== undefined && <Best hit={best} onOpen={onOpen} />}
       <p>{why(turn.ending)}</p>
       {note !== null && <p dir="auto">{note}</p>}
       <WhatElse turn={turn} onEverywhere={onEverywhere} />
-      <Nearest turn={turn} onOpen={onOpen} />
+      <Nearest nearest={nearest} onOpen={onOpen} />
     </div>
+  );
+}
+
+/** Of a passage without a marked sentence so much is shown, in code points. */
+const BEGINNING = 300;
+
+/** The sentence of a passage that comes nearest to the question. */
+function Best({ hit, onOpen }: { hit: Hit; onOpen: OpenPassage }) {
+  const [mark] = placeIn(hit).marks;
+  const start = mark === undefined ? 0 : mark.start - hit.start_char;
+  const [, text, more] = parted(hit.text, start, mark === undefined ? BEGINNING : mark.end - hit.start_char);
+  return (
+    <figure className="ask-quote ask-best">
+      <blockquote dir="auto">
+        {text.trim()}
+        {mark === undefined && more !== "" && "…"}
+      </blockquote>
+      <figcaption className="small">
+        <HitLink hit={hit} onOpen={onOpen} />
+      </figcaption>
+    </figure>
+  );
+}
+
+function HitLink({ hit, onOpen }: { hit: Hit; onOpen: OpenPassage }) {
+  return (
+    <a
+      href={passageHref(hit)}
+      onClick={(event) => {
+        if (onOpen === null || isElsewhere(event)) return;
+        event.preventDefault();
+        onOpen({ ...hit, cited_text: hit.text });
+      }}
+    >
+      {hit.filename}
+      {pageWords(hit) !== "" && `, ${pageWords(hit)}`}
+    </a>
   );
 }
 
@@ -80,8 +122,7 @@ function why(ending: Ending | null): string {
 
 /** What was found nearest. The answer names it, but does not quote it, so it is searched for again: at once where
  * passages were just read in vain, when the server still knows the question and charges nothing; else when asked to. */
-function Nearest({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
-  const words = t.ask.refusal;
+function useNearest(turn: Turn) {
   const isNews = turn.key !== turn.requestId;
   const [open, setOpen] = useState(isNews && turn.ending?.reason !== "no_evidence");
   const query = turn.ending?.standalone ?? turn.question;
@@ -95,6 +136,12 @@ function Nearest({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
     enabled: open,
     staleTime: Number.POSITIVE_INFINITY,
   });
+  return { open, setOpen, found, hits: found.data?.data ?? [] };
+}
+
+function Nearest({ nearest, onOpen }: { nearest: ReturnType<typeof useNearest>; onOpen: OpenPassage }) {
+  const words = t.ask.refusal;
+  const { open, setOpen, found, hits } = nearest;
   const spent = found.data?.usage.embedding_tokens ?? 0;
   return (
     <details className="ask-nearest" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -102,24 +149,12 @@ function Nearest({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
       {spent > 0 && <p className="quiet small">{words.nearestCost(spent)}</p>}
       {found.isPending && <p className="quiet">{t.loading}</p>}
       {found.isError && <ProblemNote problem={found.error} onRetry={() => void found.refetch()} />}
-      {found.data?.data.length === 0 && <p>{words.nearestNone}</p>}
-      {found.data?.data.some((hit) => hit.highlights.length > 0) && (
-        <p className="quiet small">{words.nearestMarked}</p>
-      )}
+      {found.isSuccess && hits.length === 0 && <p>{words.nearestNone}</p>}
+      {hits.some((hit) => hit.highlights.length > 0) && <p className="quiet small">{words.nearestMarked}</p>}
       <ol>
-        {found.data?.data.map((hit) => (
+        {hits.map((hit) => (
           <li key={hit.chunk_id}>
-            <a
-              href={passageHref(hit)}
-              onClick={(event) => {
-                if (onOpen === null || isElsewhere(event)) return;
-                event.preventDefault();
-                onOpen({ ...hit, cited_text: hit.text });
-              }}
-            >
-              {hit.filename}
-              {pageWords(hit) !== "" && `, ${pageWords(hit)}`}
-            </a>
+            <HitLink hit={hit} onOpen={onOpen} />
             <MarkedQuote text={hit.text} start={hit.start_char} marks={placeIn(hit).marks} />
           </li>
         ))}

@@ -26,6 +26,7 @@ function shown(standalone: string | null): string {
       feedback={undefined}
       onOpen={() => undefined}
       onAgain={null}
+      onAsk={null}
       onEverywhere={null}
     />,
   );

@@ -5,6 +5,7 @@ import { t } from "../strings";
 import { CopyButton } from "../ui/CopyButton";
 import { ProblemNote } from "../ui/ProblemNote";
 import { AnswerBody } from "./AnswerBody";
+import { Editable } from "./Editable";
 import { FeedbackButtons } from "./FeedbackButtons";
 import { HowMade } from "./HowMade";
 import { answerAsMarkdown } from "./markdownCopy";
@@ -12,8 +13,9 @@ import { partsOf } from "./parts";
 import type { OpenPassage } from "./places";
 import { Refusal, Unsure } from "./Refusal";
 import { ScopeChips } from "./ScopeChips";
+import { SourceCards } from "./SourceCards";
 import { isEverything } from "./scope";
-import { isRunning, isUnsure, searchedFor, type Turn } from "./turn";
+import { isReading, isRunning, isUnsure, searchedFor, type Turn } from "./turn";
 
 interface TurnViewProps {
   conversation: string | null;
@@ -24,6 +26,8 @@ interface TurnViewProps {
   onOpen: OpenPassage;
   /** Asks the same again; null while another answer is written. */
   onAgain: (() => void) | null;
+  /** Asks something else from here, as it is where it stands alone; null while another answer is written. */
+  onAsk: ((question: string, alone: boolean) => void) | null;
   onEverywhere: (() => void) | null;
 }
 
@@ -35,11 +39,12 @@ export const TurnView = memo(TurnBody, (before, after) => {
     before.conversation === after.conversation &&
     before.feedback === after.feedback &&
     (before.onAgain === null) === (after.onAgain === null) &&
+    (before.onAsk === null) === (after.onAsk === null) &&
     (before.onOpen === null) === (after.onOpen === null)
   );
 });
 
-function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEverywhere }: TurnViewProps) {
+function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onAsk, onEverywhere }: TurnViewProps) {
   const words = t.ask.turn;
   const id = useId();
   const running = isRunning(turn);
@@ -49,10 +54,17 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEvery
   return (
     <article className="ask-turn" aria-labelledby={id}>
       <div className="ask-question">
-        <h2 id={id}>
-          <span className="visually-hidden">{words.you}: </span>
-          {turn.question}
-        </h2>
+        <Editable
+          text={turn.question}
+          label={words.edit}
+          button={words.editQuestion}
+          onAsk={onAsk === null ? null : (question) => onAsk(question, turn.alone)}
+        >
+          <h2 id={id}>
+            <span className="visually-hidden">{words.you}: </span>
+            {turn.question}
+          </h2>
+        </Editable>
         {!isEverything(turn.scope) && (
           <div className="row small">
             <span className="quiet">{words.only}</span>
@@ -60,38 +72,50 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onEvery
           </div>
         )}
       </div>
+      {turn.passages.length > 0 && <SourceCards turn={turn} onOpen={onOpen} />}
       <div className="ask-answer" aria-busy={running}>
         <h3 className="visually-hidden">{words.answer}</h3>
-        {searched !== null && <p className="quiet small">{words.searchedFor(searched)}</p>}
+        {searched !== null && (
+          <Editable
+            text={searched}
+            label={words.editSearched}
+            button={words.editSearched}
+            onAsk={onAsk === null ? null : (question) => onAsk(question, true)}
+          >
+            <p className="quiet small">{words.searchedFor(searched)}</p>
+          </Editable>
+        )}
         {refused && <Refusal turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
         {unsure && <Unsure turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
         {!refused && !unsure && turn.text !== "" && <AnswerBody turn={turn} onOpen={onOpen} />}
-        {running && <Waiting turn={turn} />}
-        <Ended turn={turn} onAgain={last ? onAgain : null} />
+        {running && (turn.stopping || !isReading(turn)) && <Waiting turn={turn} />}
+        <Ended turn={turn} onAgain={last || turn.state === "interrupted" ? onAgain : null} />
         {turn.usage !== null && !running && <HowMade turn={turn} usage={turn.usage} />}
-        {!running && (turn.text !== "" || turn.state === "stopped" || feedback !== undefined) && (
-          <div className="ask-actions">
-            {turn.text !== "" && !refused && (
-              <CopyButton
-                className="plain small"
-                text={answerAsMarkdown(
-                  turn.text,
-                  turn.citations,
-                  partsOf(turn.text, turn.citations, turn.ending).exact,
-                )}
-                label={words.copy}
-              />
-            )}
-            {last && onAgain !== null && turn.state !== "failed" && (
-              <button type="button" className="plain small" onClick={onAgain}>
-                {words.again}
-              </button>
-            )}
-            {conversation !== null && turn.requestId !== null && feedback !== undefined && (
-              <FeedbackButtons conversation={conversation} requestId={turn.requestId} said={feedback} />
-            )}
-          </div>
-        )}
+        {!running &&
+          turn.state !== "interrupted" &&
+          (turn.text !== "" || turn.state === "stopped" || feedback !== undefined) && (
+            <div className="ask-actions">
+              {turn.text !== "" && !refused && (
+                <CopyButton
+                  className="plain small"
+                  text={answerAsMarkdown(
+                    turn.text,
+                    turn.citations,
+                    partsOf(turn.text, turn.citations, turn.ending).exact,
+                  )}
+                  label={words.copy}
+                />
+              )}
+              {last && onAgain !== null && turn.state !== "failed" && (
+                <button type="button" className="plain small" onClick={onAgain}>
+                  {words.again}
+                </button>
+              )}
+              {conversation !== null && turn.requestId !== null && feedback !== undefined && (
+                <FeedbackButtons conversation={conversation} requestId={turn.requestId} said={feedback} />
+              )}
+            </div>
+          )}
       </div>
     </article>
   );
@@ -101,10 +125,10 @@ function Waiting({ turn }: { turn: Turn }) {
   const words = t.ask.turn;
   const what = turn.stopping
     ? t.ask.composer.stopping
-    : turn.state === "searching"
-      ? words.starting
-      : turn.text === ""
-        ? words.reading(turn.sources?.presented.length ?? 0)
+    : turn.state === "waiting"
+      ? words.waitingFor(turn.waitingFor ?? words.waitingForModels)
+      : turn.state === "searching"
+        ? words.starting
         : turn.citations.length > 0
           ? words.checking
           : words.writing;
@@ -120,6 +144,18 @@ function Ended({ turn, onAgain }: { turn: Turn; onAgain: (() => void) | null }) 
   const words = t.ask.turn;
   if (turn.state === "failed") {
     return <ProblemNote problem={turn.problem} {...(onAgain !== null ? { onRetry: onAgain } : {})} />;
+  }
+  if (turn.state === "interrupted") {
+    return (
+      <div className="ask-note">
+        <p>{words.interrupted}</p>
+        {onAgain !== null && (
+          <button type="button" onClick={onAgain}>
+            {words.askAgain}
+          </button>
+        )}
+      </div>
+    );
   }
   if (turn.state === "stopped")
     return <p className="ask-note">{turn.text === "" ? words.stoppedEmpty : words.stopped}</p>;

@@ -4,11 +4,15 @@ import { useLocation } from "wouter";
 import { request } from "../api/http";
 import type { Document, Page } from "../api/types";
 import { AddFiles } from "../documents/AddFiles";
+import type { Gathered } from "../documents/entries";
+import { gatherSample } from "../documents/sample";
 import { useAdding } from "../documents/useAdding";
 import { useSession } from "../session/session";
 import { t } from "../strings";
+import { OverviewCard } from "./OverviewCard";
 
 const POLL_MS = 3000;
+const MOST_CARDS = 2;
 
 export function Welcome() {
   const words = t.ask.welcome;
@@ -19,8 +23,8 @@ export function Welcome() {
   });
   const empty = any.data?.data.length === 0;
   const ready = useQuery({
-    queryKey: ["documents", { limit: 1, status: "indexed" }],
-    queryFn: () => request<Page<Document>>("v1/documents", { query: { limit: 1, status: "indexed" } }),
+    queryKey: ["documents", { limit: MOST_CARDS, status: "indexed" }],
+    queryFn: () => request<Page<Document>>("v1/documents", { query: { limit: MOST_CARDS, status: "indexed" } }),
     enabled: any.isSuccess && !empty,
     refetchInterval: (query) => (query.state.data?.data.length === 0 ? POLL_MS : false),
   });
@@ -31,6 +35,11 @@ export function Welcome() {
         <h1>{words.emptyTitle}</h1>
         <p className="lead">{role === "reader" ? words.emptyReader : words.empty}</p>
         {role !== "reader" && <FirstFiles />}
+        {role !== "reader" && (
+          <p className="quiet small">
+            {words.reads} {t.documents.formats}
+          </p>
+        )}
       </div>
     );
   }
@@ -47,6 +56,9 @@ export function Welcome() {
     <div className="ask-welcome">
       <h1>{words.title}</h1>
       <p className="lead">{words.how}</p>
+      {(ready.data?.data ?? []).map((document) => (
+        <OverviewCard key={document.id} document={document} />
+      ))}
       <ul>
         {words.points.map((point) => (
           <li key={point}>{point}</li>
@@ -68,14 +80,19 @@ function FirstFiles() {
       </a>
     );
   }
+  const words = t.ask.welcome;
+  function added(gathered: Gathered) {
+    if (add(gathered, null)) navigate("/documents");
+  }
   return (
-    <AddFiles
-      into={null}
-      choices={null}
-      onTarget={() => {}}
-      onFiles={(gathered) => {
-        if (add(gathered, null)) navigate("/documents");
-      }}
-    />
+    <>
+      <AddFiles into={null} choices={null} onTarget={() => {}} onFiles={added} />
+      <p className="row ask-sample">
+        <button type="button" onClick={() => void gatherSample().then(added)}>
+          {words.sample}
+        </button>
+        <span className="quiet small">{words.sampleHint}</span>
+      </p>
+    </>
   );
 }

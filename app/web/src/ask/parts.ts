@@ -59,11 +59,16 @@ export function partsOf(answer: string, citations: readonly Place[], told: Told 
   };
 }
 
-export type Standing = "confirmed" | "exact" | "unconfirmed";
+export type Standing = "confirmed" | "exact" | "unconfirmed" | "gone";
 
 /** What may be said of a footnote. A document's own words are confirmed only where they are known to answer: of older
- * answers it is not. */
-export function standingOf({ verified, answers }: Pick<Citation, "verified" | "answers">, exact: boolean): Standing {
+ * answers it is not. Nothing is confirmed by a document that is `gone`: nobody can look. */
+export function standingOf(
+  { verified, answers }: Pick<Citation, "verified" | "answers">,
+  exact: boolean,
+  gone = false,
+): Standing {
+  if (gone) return "gone";
   if (!exact) return verified ? "confirmed" : "unconfirmed";
   return verified && answers != null ? "confirmed" : "exact";
 }

@@ -4,18 +4,36 @@ import { t } from "../strings";
 import { addressOf, type Place } from "../viewer/place";
 
 /** Words of a document's version, with where they stand: a footnote's, or what a search has found, with the sentences
- * of it that are nearest to the question. */
+ * of it that are nearest to the question. `cited_text` is null where only the server has the words. */
 export type Passage = Pick<
   Citation,
-  "document_id" | "version" | "filename" | "cited_text" | "start_char" | "end_char" | "page_start" | "page_end"
-> & { highlights?: Hit["highlights"] };
+  "document_id" | "version" | "filename" | "start_char" | "end_char" | "page_start" | "page_end" | "section"
+> & { cited_text: string | null; highlights?: Hit["highlights"] };
 
 /** Opens a passage beside the conversation; null on narrow screens, where a link to the viewer is followed instead. */
 export type OpenPassage = ((passage: Passage) => void) | null;
 
-/** The pages of a passage, "" where its format has none. */
-export function pageWords({ page_start, page_end }: Pick<Passage, "page_start" | "page_end">): string {
-  return page_start === null ? "" : t.ask.footnote.page(page_start, page_end);
+/** The pages of a passage, or the section it stands in where its format has none; "" where neither is known. */
+export function pageWords({
+  page_start,
+  page_end,
+  section = null,
+}: Pick<Passage, "page_start" | "page_end" | "section">): string {
+  if (page_start !== null) return t.ask.footnote.page(page_start, page_end);
+  return section === null ? "" : sectionWords(section);
+}
+
+/** A heading with its own number, such as `3 Leave` or `2.1. Sick leave`. */
+const NUMBERED = /^(\d{1,4}(?:\.\d{1,4}){0,6})\.?[ \t]+(?=\S)/;
+const LONGEST_HEADING = 80;
+
+/** A section in words: by its number and name, where its heading has both. */
+export function sectionWords(heading: string): string {
+  const [whole = "", number = ""] = NUMBERED.exec(heading) ?? [];
+  const points = Array.from(heading.slice(whole.length));
+  const name =
+    points.length > LONGEST_HEADING ? `${points.slice(0, LONGEST_HEADING).join("").trimEnd()}…` : points.join("");
+  return number === "" ? t.ask.footnote.section(name) : t.ask.footnote.numberedSection(number, name);
 }
 
 /** Where the passage is, for the viewer. */

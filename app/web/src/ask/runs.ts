@@ -5,6 +5,7 @@ import { useSyncExternalStore } from "react";
 import { eventsOf } from "../api/events";
 import { Problem, request, send } from "../api/http";
 import type { Conversation, Session } from "../api/types";
+import { isNotReady, untilReady } from "./readiness";
 import { EVERYTHING, type Scope, scopeBody } from "./scope";
 import { applied, isRunning, newTurn, type Turn } from "./turn";
 
@@ -60,10 +61,10 @@ export class Runs {
   /** Ask, in a new conversation where `conversation` is null; `onBegun` is told its id once there is one. A turn that
    * came to nothing is replaced by its repetition, `instead`. */
   async ask(
-    asked: { conversation: string | null; question: string; scope: Scope; instead?: string },
+    asked: { conversation: string | null; question: string; scope: Scope; alone?: boolean; instead?: string },
     onBegun: (id: string) => void = () => {},
   ): Promise<void> {
-    const turn = newTurn(`turn-${this.keys++}`, asked.question, asked.scope);
+    const turn = newTurn(`turn-${this.keys++}`, asked.question, asked.scope, asked.alone);
     const abort = new AbortController();
     this.aborts.set(turn.key, abort);
     this.setThread(asked.conversation, [
@@ -82,7 +83,7 @@ export class Runs {
         this.move(conversation);
         onBegun(conversation);
       }
-      await this.stream(turn.key, conversation, asked, abort.signal);
+      await this.streamWhenReady(turn.key, conversation, asked, abort.signal);
     } catch (error) {
       const stopped = abort.signal.aborted;
       this.change(turn.key, (one) => ({
@@ -125,15 +126,45 @@ export class Runs {
     }
   }
 
+  /** As `stream`; a server that loads its models is waited for. */
+  private async streamWhenReady(
+    key: string,
+    conversation: string,
+    asked: { question: string; scope: Scope },
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (;;) {
+      try {
+        await this.stream(key, conversation, asked, signal);
+        return;
+      } catch (error) {
+        if (!isNotReady(error)) throw error;
+        let waited = false;
+        await untilReady((what) => {
+          waited = true;
+          this.change(key, (turn) => ({ ...turn, state: "waiting", waitingFor: what }));
+        }, signal);
+        if (!waited) throw error;
+        this.change(key, (turn) => ({ ...turn, state: "searching", waitingFor: null }));
+      }
+    }
+  }
+
   private async stream(
     key: string,
     conversation: string,
-    { question, scope }: { question: string; scope: Scope },
+    { question, scope, alone }: { question: string; scope: Scope; alone?: boolean },
     signal: AbortSignal,
   ): Promise<void> {
     const response = await send("v1/ask", {
       method: "POST",
-      body: { question, conversation_id: conversation, stream: true, ...scopeBody(scope) },
+      body: {
+        question,
+        conversation_id: conversation,
+        stream: true,
+        ...(alone ? { standalone: true } : {}),
+        ...scopeBody(scope),
+      },
       headers: { Accept: "text/event-stream" },
       signal,
     });

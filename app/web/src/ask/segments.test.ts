@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isBrief, pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
+import { pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
 
 function joined(segments: Segment[]): string {
   return segments.map((one) => (one.kind === "text" ? one.text : `[${one.number}]`)).join("");
@@ -71,11 +71,4 @@ test("footnotes are numbered as they appear, whatever the model was given", () =
     [2, 2],
     [5, 3],
   ]);
-});
-
-test("a few words are brief, with marks and signs uncounted; a paragraph is not", () => {
-  const words = (number: number) => Array.from({ length: number }, (_, at) => `word${at}`).join(" ");
-  expect(isBrief(pendingSegmentsOf("20,000 [1]"))).toBe(true);
-  expect(isBrief(pendingSegmentsOf(`${words(10)} [1] – ${words(10)} [2]`))).toBe(true);
-  expect(isBrief(pendingSegmentsOf(`${words(10)} [1] ${words(11)} [2]`))).toBe(false);
 });

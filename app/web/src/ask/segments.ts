@@ -62,15 +62,6 @@ export function shownNumbers(segments: readonly Segment[]): ReadonlyMap<number, 
   return shown;
 }
 
-/** The most words of an answer that says so little by itself that its passages are to be read with it. */
-const BRIEF_WORDS = 20;
-
-/** Whether an answer is a few words: "in 1912", a name. */
-export function isBrief(segments: readonly Segment[]): boolean {
-  const words = segments.flatMap((segment) => (segment.kind === "text" ? segment.text.split(/\s+/) : []));
-  return words.filter((word) => /[\p{L}\p{N}]/u.test(word)).length <= BRIEF_WORDS;
-}
-
 /** Text from `span` on, cut where the uncited begins and ends. */
 function pushText(segments: Segment[], points: readonly string[], span: Span, uncited: readonly Span[]): void {
   const edges = new Set([span.start, span.end]);

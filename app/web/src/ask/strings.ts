@@ -25,14 +25,41 @@ export const ask = {
     readingTitle: "Your documents are being read",
     reading: "This takes a moment. You can ask as soon as the first one is ready.",
     progress: "See how far they are",
+    reads: "Footnote reads:",
+    sample: "Try it with a sample",
+    sampleHint: "A guide of two pages to a ferry line. You can delete it at any time.",
+  },
+  overview: {
+    kind: (kind: string, pages: number) =>
+      [kind.toUpperCase(), pages === 0 ? null : pages === 1 ? "1 page" : `${count.format(pages)} pages`]
+        .filter((one) => one !== null)
+        .join(" · "),
+    preparing: "Finding questions that it answers…",
+    questions: "Questions that it answers",
   },
   conversations: {
     heading: "Conversations",
     open: "Conversations",
     new: "New conversation",
     none: "What you ask is kept here.",
+    noneFound: "No conversation says this.",
+    search: "Search conversations",
+    pinned: "Pinned",
+    others: "Other conversations",
+    pin: "Pin",
+    unpin: "Unpin",
+    folder: "Folder",
+    folderTitle: "Put this conversation into a folder",
+    folderName: "Name of the folder",
+    folderHint: "Empty: in no folder. Conversations with the same name here are listed together.",
+    export: "Export",
+    exportTitle: "Download as Markdown, with the passages",
+    print: "Print or save as PDF",
+    passages: "Passages",
     untitled: "Conversation",
     of: (user: string) => `by ${user}`,
+    otherPeople: "Other people’s",
+    noOthers: "Nobody else has asked yet.",
     remove: (title: string) => `Delete “${title}”`,
     removeTitle: "Delete this conversation?",
     removeBody: (title: string) => `“${title}” and all its answers are deleted for good. Your documents stay.`,
@@ -68,9 +95,15 @@ export const ask = {
     you: "You asked",
     answer: "Answer",
     searchedFor: (question: string) => `Searched for: “${question}”`,
+    edit: "Your question, changed",
+    editQuestion: "Change this question and ask it again",
+    editSearched: "Change what is searched for and ask again",
+    askChanged: "Ask",
     only: "Looked only in:",
     starting: "Searching your documents…",
     reading: (number: number) => `Reading ${passages(number)}…`,
+    read: (number: number) => `${passages(number)} read`,
+    found: (number: number) => `${passages(number)} found`,
     writing: "Writing…",
     checking: "Checking the footnotes…",
     unsure: "The documents do not clearly answer this. The nearest passages are shown.",
@@ -78,6 +111,12 @@ export const ask = {
       footnotes === 0
         ? "The answer is ready."
         : `The answer is ready, with ${footnotes === 1 ? "1 footnote" : `${count.format(footnotes)} footnotes`}.`,
+    interrupted: "The server stopped while this was answered, so there is no answer.",
+    askAgain: "Ask it again",
+    waitingFor: (what: string) => `The server is starting. Waiting for ${what}…`,
+    waitingForModels: "its models",
+    waitingStep: (step: string, done: number, total: number) =>
+      `its models: ${step} (${count.format(done)} of ${count.format(total)} are loaded)`,
     stopped:
       "You stopped this answer. What was written stays here until you leave; it is not kept in the conversation.",
     stoppedEmpty: "You stopped this before an answer was written.",
@@ -109,12 +148,17 @@ export const ask = {
       last === null || last === first
         ? `page ${count.format(first)}`
         : `pages ${count.format(first)}–${count.format(last)}`,
+    section: (name: string) => `section “${name}”`,
+    numberedSection: (number: string, name: string) => `section ${number}, ${name}`,
     confirmed: "Confirmed",
     wordForWord: (file: string, page: string) =>
-      page === "" ? `Word for word in ${file}` : `Word for word on ${page}`,
+      page === "" ? `Word for word in ${file}` : `Word for word ${page.startsWith("page") ? "on" : "in"} ${page}`,
     wordForWordWhy: "These are the document's own words. Whether they answer your question is for you to judge.",
     unconfirmed: "Not confirmed",
     unconfirmedWhy: "This passage may not say what the answer says. Read it before you rely on it.",
+    gone: "Document deleted",
+    goneLabel: "document deleted",
+    goneWhy: "These words were kept with the answer. The document they come from is deleted, so nobody can check them.",
     attributed: "Footnote found this passage itself; the answer did not name it.",
     open: "Click to see it in the document",
     openList: (number: number) => `Footnotes: ${passages(number)}`,
@@ -126,6 +170,7 @@ export const ask = {
   refusal: {
     title: "Nothing was found about this",
     titleRead: "No answer was found",
+    couldNot: "I could not word an answer; your documents say:",
     noEvidence:
       "Nothing in your documents seems to be about this question, so nothing was written. This can be mistaken.",
     reader: "Passages were found, but none of them seems to hold the answer. Check those below: this can be mistaken.",

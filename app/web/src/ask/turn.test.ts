@@ -44,7 +44,7 @@ const DONE = {
 
 test("a stream's events make an answer", () => {
   const turn = after([
-    ["sources", SOURCES],
+    ["sources", { ...SOURCES, passages: [] }],
     ["delta", { text: "Ships" }],
     ["delta", { text: " [1]." }],
     ["citation", CITATION],
@@ -152,5 +152,45 @@ test("what is kept and what is here are one thread", () => {
     "here req_3",
     "here req_4",
     "here now",
+  ]);
+});
+
+function keptAt(request_id: string, minute: number): KeptTurn {
+  return {
+    ordinal: 1,
+    request_id,
+    question: `${request_id}?`,
+    standalone_question: null,
+    answered: true,
+    answer: "Yes.",
+    citations: [],
+    making: null,
+    feedback: null,
+    created_at: `2026-11-21T10:0${minute}:00.000Z`,
+  };
+}
+
+test("an interrupted question stands where it was asked, until it is asked again", () => {
+  const lost = (question: string, minute: number) => ({
+    request_id: `lost ${minute}`,
+    question,
+    created_at: `2026-11-21T10:0${minute}:30.000Z`,
+  });
+  const kept = [keptAt("a", 1), keptAt("b", 3)];
+  const shown = (here: Turn[], ...interrupted: ReturnType<typeof lost>[]) =>
+    mergedTurns(kept, here, interrupted).map(({ question, state }) => `${question} ${state}`);
+
+  expect(shown([], lost("one?", 0), lost("two?", 2), lost("three?", 2), lost("four?", 4))).toEqual([
+    "one? interrupted",
+    "a? done",
+    "two? interrupted",
+    "three? interrupted",
+    "b? done",
+    "four? interrupted",
+  ]);
+  expect(shown([newTurn("turn-0", "two?", EVERYTHING)], lost("two?", 2))).toEqual([
+    "a? done",
+    "b? done",
+    "two? searching",
   ]);
 });

@@ -1,7 +1,16 @@
 /** A question and the answer to it, as it comes: each event of the stream makes the next state. */
 import type { ServerEvent } from "../api/events";
 import { Problem } from "../api/http";
-import type { Citation, Turn as KeptTurn, QuotedSpan, Sources, Usage } from "../api/types";
+import type {
+  Citation,
+  Interrupted,
+  Turn as KeptTurn,
+  QuotedSpan,
+  SourcePassage,
+  Sources,
+  SourcesEvent,
+  Usage,
+} from "../api/types";
 import type { Scope } from "./scope";
 import { EVERYTHING } from "./scope";
 import type { Span } from "./segments";
@@ -31,26 +40,36 @@ export interface Turn {
   requestId: string | null;
   question: string;
   scope: Scope;
-  state: "searching" | "writing" | "done" | "stopped" | "failed";
+  /** Whether it was asked as it is, whatever was said before. */
+  alone: boolean;
+  /** `waiting`: the server is not ready yet. `interrupted`: it stopped while it answered. */
+  state: "waiting" | "searching" | "writing" | "done" | "stopped" | "failed" | "interrupted";
+  /** What is waited for, in words. */
+  waitingFor: string | null;
   stopping: boolean;
   text: string;
   sources: Sources | null;
+  /** What is read for the answer; none where the server has kept the answer. */
+  passages: readonly SourcePassage[];
   citations: Citation[];
   usage: Usage | null;
   ending: Ending | null;
   problem: unknown;
 }
 
-export function newTurn(key: string, question: string, scope: Scope): Turn {
+export function newTurn(key: string, question: string, scope: Scope, alone = false): Turn {
   return {
     key,
     requestId: null,
     question,
     scope,
+    alone,
     state: "searching",
+    waitingFor: null,
     stopping: false,
     text: "",
     sources: null,
+    passages: [],
     citations: [],
     usage: null,
     ending: null,
@@ -77,15 +96,22 @@ export function refusalNote(turn: Turn): string | null {
 }
 
 export function isRunning(turn: Turn): boolean {
-  return turn.state === "searching" || turn.state === "writing";
+  return turn.state === "waiting" || turn.state === "searching" || turn.state === "writing";
+}
+
+/** Whether the passages are known and nothing of the answer is. */
+export function isReading(turn: Turn): boolean {
+  return turn.state === "writing" && turn.text === "" && turn.passages.length > 0;
 }
 
 /** The turn after an event of its stream; what is not known is passed over. */
 export function applied(turn: Turn, { event, data }: ServerEvent): Turn {
   const body: unknown = JSON.parse(data);
   switch (event) {
-    case "sources":
-      return { ...turn, state: "writing", sources: body as Sources };
+    case "sources": {
+      const { passages, ...sources } = body as SourcesEvent;
+      return { ...turn, state: "writing", sources, passages };
+    }
     case "delta":
       return { ...turn, state: "writing", text: turn.text + (body as { text: string }).text };
     case "citation":
@@ -146,7 +172,7 @@ interface ProblemBody {
 
 function problemIn(body: ProblemBody): Problem {
   const { type = "about:blank", title = "", status = 500, detail = "", instance = null } = body;
-  return new Problem(status, type, title, detail, null, instance);
+  return new Problem(status, type, title, detail, null, instance, null, { ...body });
 }
 
 type KeptMaking = NonNullable<KeptTurn["making"]>;
@@ -177,8 +203,30 @@ export function keptTurn(kept: KeptTurn): Turn {
   };
 }
 
-/** What the server has kept and what was asked here, in order. Of a turn both know, what is here says more. */
-export function mergedTurns(kept: readonly KeptTurn[], here: readonly Turn[]): Turn[] {
+/** A question whose answer was lost with the server that wrote it. */
+function interruptedTurn(lost: Interrupted): Turn {
+  return { ...newTurn(lost.request_id, lost.question, EVERYTHING), requestId: lost.request_id, state: "interrupted" };
+}
+
+/** What the server has kept and what was asked here, in order. Of a turn both know, what is here says more. An
+ * interrupted question that was asked here, or is asked again, is shown as that. */
+export function mergedTurns(
+  kept: readonly KeptTurn[],
+  here: readonly Turn[],
+  interrupted: readonly Interrupted[] = [],
+): Turn[] {
+  const lost = interrupted.filter(({ question }) => !here.some((turn) => turn.question === question));
+  const turns = withKept(kept, here);
+  for (const one of lost) {
+    const after = kept.findLast(({ created_at }) => created_at <= one.created_at);
+    const at = after === undefined ? 0 : turns.findIndex(({ requestId }) => requestId === after.request_id) + 1;
+    const behind = turns.findIndex((turn, place) => place >= at && turn.state !== "interrupted");
+    turns.splice(behind < 0 ? turns.length : behind, 0, interruptedTurn(one));
+  }
+  return turns;
+}
+
+function withKept(kept: readonly KeptTurn[], here: readonly Turn[]): Turn[] {
   const turns: Turn[] = [];
   let next = 0;
   for (const one of kept) {
@@ -211,6 +259,7 @@ const FIELDS: Record<keyof Citation, string> = {
   verified: "boolean",
   support: "number",
   answers: "number??",
+  section: "string??",
   origin: "string",
 };
 

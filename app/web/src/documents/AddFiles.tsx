@@ -1,9 +1,11 @@
 /** Adding files: two buttons, and the whole window as a place to drop them on. */
-import { useEffect, useEffectEvent, useId, useRef, useState } from "react";
+import { useEffect, useId, useRef } from "react";
 import type { Collection } from "../api/types";
 import { t } from "../strings";
 import "./addFiles.css";
-import { entriesOf, type Gathered, gatherChosen, gatherDropped } from "./entries";
+import { useDrop } from "./dropping";
+import { type Gathered, gatherChosen } from "./entries";
+import { PasteText } from "./PasteText";
 
 interface AddFilesProps {
   into: Collection | null;
@@ -50,6 +52,7 @@ export function AddFiles({ into, choices, onTarget, onFiles }: AddFilesProps) {
       <button type="button" className="wide-only" onClick={() => folder.current?.click()}>
         {words.addFolder}
       </button>
+      <PasteText onFiles={onFiles} />
       <input
         ref={files}
         type="file"
@@ -75,51 +78,4 @@ export function AddFiles({ into, choices, onTarget, onFiles }: AddFilesProps) {
       )}
     </div>
   );
-}
-
-/** Takes files that are dropped anywhere in the window; whether some are held over it. */
-function useDrop(onFiles: (gathered: Gathered) => void): boolean {
-  const [isOver, setOver] = useState(false);
-  const dropped = useEffectEvent(onFiles);
-
-  useEffect(() => {
-    // Entering an element inside comes before leaving the one around it, so both are counted.
-    let inside = 0;
-    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") === true;
-    const enter = (event: DragEvent) => {
-      if (!hasFiles(event) || isCovered()) return;
-      inside += 1;
-      setOver(true);
-    };
-    const leave = (event: DragEvent) => {
-      if (!hasFiles(event)) return;
-      inside = Math.max(0, inside - 1);
-      if (inside === 0) setOver(false);
-    };
-    const over = (event: DragEvent) => {
-      if (!hasFiles(event) || event.dataTransfer === null) return;
-      event.preventDefault();
-      event.dataTransfer.dropEffect = isCovered() ? "none" : "copy";
-    };
-    const drop = (event: DragEvent) => {
-      if (!hasFiles(event) || event.dataTransfer === null) return;
-      event.preventDefault(); // or the browser would leave the page and open the file
-      inside = 0;
-      setOver(false);
-      if (isCovered()) return;
-      void gatherDropped(entriesOf(event.dataTransfer.items)).then(dropped);
-    };
-    const listeners = { dragenter: enter, dragleave: leave, dragover: over, drop } as const;
-    for (const [name, listener] of Object.entries(listeners)) window.addEventListener(name as "drop", listener);
-    return () => {
-      for (const [name, listener] of Object.entries(listeners)) window.removeEventListener(name as "drop", listener);
-    };
-  }, []);
-
-  return isOver;
-}
-
-/** A dialog lies over the screen: what is dropped there is not meant for what is behind it. */
-function isCovered(): boolean {
-  return document.querySelector("dialog[open]") !== null;
 }

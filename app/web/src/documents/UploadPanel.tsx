@@ -1,12 +1,14 @@
 /** What is being added: how far all of it is, and a row for each file. */
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
+import { OverviewCard } from "../ask/OverviewCard";
 import { t } from "../strings";
-import { type Choice, isIdle, type Queue, shown, summary } from "./queue";
+import { type Choice, isIdle, type Queue, readyDocuments, shown, summary } from "./queue";
 import { useQueue, useUploads } from "./UploadProvider";
 import { UploadRow } from "./UploadRow";
 
 const MOST_ROWS = 30;
+const MOST_CARDS = 3;
 
 export function UploadPanel() {
   const queue = useQueue();
@@ -56,6 +58,11 @@ export function UploadPanel() {
           <UploadRow key={upload.id} upload={upload} />
         ))}
       </ul>
+      {readyDocuments(queue)
+        .slice(0, MOST_CARDS)
+        .map((document) => (
+          <OverviewCard key={document.id} document={document} />
+        ))}
       {rows.length < all && <p className="uploads-more quiet small">{words.more(all - rows.length)}</p>}
     </section>
   );

@@ -8,7 +8,7 @@ import { t } from "../strings";
 import { useNotices } from "../ui/notices";
 import { wordsOf } from "../ui/ProblemNote";
 import { Deletions } from "./deletions";
-import type { Queue } from "./queue";
+import { isIdle, type Queue, readyDocuments } from "./queue";
 import { server } from "./server";
 import { Uploads, type Watching } from "./uploads";
 import { NO_VIEW, type View } from "./view";
@@ -53,6 +53,18 @@ export function UploadProvider({ children }: { children: ReactNode }) {
       uploads.close();
     };
   }, [behind]);
+
+  useEffect(() => {
+    const { uploads } = behind;
+    let worked = false;
+    return uploads.subscribe(() => {
+      const queue = uploads.snapshot();
+      const idle = isIdle(queue);
+      const ready = readyDocuments(queue).length;
+      if (worked && idle && ready > 0) say(t.documents.uploads.allReady(ready));
+      worked = !idle;
+    });
+  }, [behind, say]);
 
   return <BehindContext value={behind}>{children}</BehindContext>;
 }
@@ -130,6 +142,8 @@ export async function refresh(queries: QueryClient): Promise<void> {
   await Promise.all([
     queries.invalidateQueries({ queryKey: ["documents", "list"] }),
     queries.invalidateQueries({ queryKey: ["collections"] }),
+    // Answers say of which documents nothing is left to look at.
+    queries.invalidateQueries({ queryKey: ["conversations"] }),
   ]);
 }
 

@@ -1,6 +1,18 @@
 import { describe, expect, it } from "vitest";
 import type { Archive } from "../api/types";
-import { AT_ONCE, EMPTY, inWork, isIdle, type Queue, type QueueEvent, reduce, shown, summary, toStart } from "./queue";
+import {
+  AT_ONCE,
+  EMPTY,
+  inWork,
+  isIdle,
+  type Queue,
+  type QueueEvent,
+  readyDocuments,
+  reduce,
+  shown,
+  summary,
+  toStart,
+} from "./queue";
 import type { Refusal } from "./refusals";
 import { documentOf } from "./testing";
 
@@ -215,4 +227,20 @@ it("shows of very many files those first that need somebody", () => {
   expect(rows.slice(0, AT_ONCE).map(({ id }) => id)).toEqual([20, 2, 3]);
   expect(rows).toHaveLength(30);
   expect(rows.some(({ id }) => id === 1)).toBe(false);
+});
+
+it("shows what was added last on top, and files that came together in their order", () => {
+  const later = ["a.txt", "b.txt"].map((name, place) => ({
+    ...{ id: 10 + place, key: name, name, path: name, size: 1, collectionId: null, replaces: null },
+  }));
+  const queue = followed(
+    added(2),
+    { is: "added", uploads: later },
+    ...sending(1, 10),
+    { is: "accepted", id: 1, document: documentOf("doc_1", { status: "indexed" }) },
+    { is: "accepted", id: 10, document: documentOf("doc_10", { status: "indexed" }) },
+  );
+  expect(shown(queue, 30).map(({ id }) => id)).toEqual([10, 11, 1, 2]);
+  expect(readyDocuments(queue).map(({ id }) => id)).toEqual(["doc_10", "doc_1"]);
+  expect(toStart(queue).map(({ id }) => id)).toEqual([2, 11]);
 });

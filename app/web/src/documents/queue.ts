@@ -35,6 +35,8 @@ export interface Upload {
   checked: boolean;
   tries: number;
   phase: Phase;
+  /** Which of the additions to this list it came with, from 0. */
+  addition: number;
 }
 
 export interface Queue {
@@ -75,7 +77,7 @@ export function reduce(queue: Queue, event: QueueEvent): Queue {
       return {
         ...queue,
         choice: isIdle(queue) ? null : queue.choice,
-        uploads: [...queue.uploads, ...event.uploads.map(fresh)],
+        uploads: [...queue.uploads, ...event.uploads.map((upload) => fresh(upload, additions(queue)))],
       };
     case "begun":
       return at(queue, event.id, (upload) =>
@@ -184,9 +186,11 @@ export function summary(queue: Queue): Summary {
   };
 }
 
-/** The uploads that are shown when there are more than `most`: what needs somebody first, then what moves. */
+/** The uploads that are shown, those of the newest addition on top. When there are more than `most`: what needs somebody
+ * first, then what moves. */
 export function shown(queue: Queue, most: number): readonly Upload[] {
-  if (queue.uploads.length <= most) return queue.uploads;
+  const newest = newestFirst(queue.uploads);
+  if (newest.length <= most) return newest;
   const rank: Record<Phase["at"], number> = {
     asking: 0,
     failed: 1,
@@ -197,11 +201,28 @@ export function shown(queue: Queue, most: number): readonly Upload[] {
     unpacked: 5,
     done: 6,
   };
-  return queue.uploads.toSorted((one, other) => rank[one.phase.at] - rank[other.phase.at]).slice(0, most);
+  return newest.toSorted((one, other) => rank[one.phase.at] - rank[other.phase.at]).slice(0, most);
 }
 
-function fresh(upload: NewUpload): Upload {
-  return { ...upload, password: null, checked: upload.replaces !== null, tries: 0, phase: { at: "waiting" } };
+/** Files that were added together keep their order. */
+function newestFirst(uploads: readonly Upload[]): readonly Upload[] {
+  return uploads.toSorted((one, other) => other.addition - one.addition);
+}
+
+/** The documents of this list that are ready, the newest first. */
+export function readyDocuments(queue: Queue): readonly Document[] {
+  return newestFirst(queue.uploads).flatMap(({ phase }) =>
+    phase.at === "done" && phase.how !== "gone" && phase.document?.status === "indexed" ? [phase.document] : [],
+  );
+}
+
+function fresh(upload: NewUpload, addition: number): Upload {
+  return { ...upload, password: null, checked: upload.replaces !== null, tries: 0, phase: { at: "waiting" }, addition };
+}
+
+/** How many additions made this list. */
+function additions(queue: Queue): number {
+  return queue.uploads.reduce((most, { addition }) => Math.max(most, addition + 1), 0);
 }
 
 function standing(document: Document): Phase {

@@ -19,8 +19,18 @@ export const documents = {
   unreadable: (files: number) => (files === 1 ? "1 file could not be read." : `${files} files could not be read.`),
   nothingToAdd: "There are no files in there.",
 
+  paste: {
+    button: "Paste text",
+    title: "Add a text",
+    label: "The text",
+    hint: "It becomes a document that is named by its first words. On this screen a long text can also be pasted at once.",
+    add: "Add it",
+    name: "Pasted text",
+  },
+
   uploads: {
     title: "Being added",
+    allReady: (files: number) => (files === 1 ? "Your document is ready." : `Your ${files} documents are ready.`),
     titleDone: "Added",
     titleFailed: "Not added",
     ask: "Ask a question",

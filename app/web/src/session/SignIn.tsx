@@ -1,17 +1,20 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { address, hasProvider } from "../api/http";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { signIn } from "./session";
 
-/** The first thing somebody sees who is not signed in: what this is, and where to find a key. */
-export function SignIn() {
+/** The first thing somebody sees who is not signed in: what this is, and where to find a key. `note` is said above it. */
+export function SignIn({ note }: { note: string | null }) {
   const queries = useQueryClient();
   const id = useId();
+  const field = useRef<HTMLInputElement>(null);
   const [key, setKey] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>(null);
+
+  useEffect(() => field.current?.focus(), []); // all that is to be done here
 
   async function submit(event: FormEvent) {
     event.preventDefault();
@@ -29,9 +32,15 @@ export function SignIn() {
     <main className="sign-in">
       <h1>{t.product}</h1>
       <p className="lead">{t.signIn.promise}</p>
+      {note !== null && (
+        <p className="problem" role="alert">
+          {note}
+        </p>
+      )}
       <form onSubmit={submit} className="card stack">
         <label htmlFor={id}>{t.signIn.key}</label>
         <input
+          ref={field}
           id={id}
           type="password"
           autoComplete="current-password"

@@ -1,8 +1,8 @@
 /** Who is signed in: asked once, and again after signing in or out. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
-import { Problem, request, setProvider, setToken } from "../api/http";
-import type { Session, SignedOut } from "../api/types";
+import { request, setProvider, setToken } from "../api/http";
+import type { Session, SessionState, SignedOut } from "../api/types";
 
 const SessionContext = createContext<Session | null>(null);
 
@@ -32,9 +32,8 @@ export async function signIn(key: string): Promise<Session> {
 export function useSignOut(): () => Promise<void> {
   const queries = useQueryClient();
   return async () => {
-    window.dispatchEvent(new Event("footnote-signing-out")); // what is put off is done while it still may be
     try {
-      setProvider((await request<SignedOut>("v1/session", { method: "DELETE" })).openid);
+      await endSession();
     } finally {
       setToken(null);
       // The session's own query stays: what shows who is signed in is watching it.
@@ -44,30 +43,25 @@ export function useSignOut(): () => Promise<void> {
   };
 }
 
-async function current(): Promise<Session | null> {
-  const offered = keyInAddress();
-  if (offered !== null) {
-    try {
-      return await signIn(offered);
-    } catch (error) {
-      if (!(error instanceof Problem && error.status === 401)) throw error;
-    }
-  }
+/** Ends the session at hand and opens one for another key. The page starts anew, so that nothing of the one is shown to
+ * the other. */
+export async function switchTo(key: string): Promise<void> {
+  await endSession();
   try {
-    const session = await request<Session>("v1/session");
-    setToken(session.csrf_token);
-    return session;
-  } catch (error) {
-    if (error instanceof Problem && error.status === 401) return null;
-    throw error;
+    await signIn(key);
+  } finally {
+    window.location.reload();
   }
 }
 
-/** The key in `#key=…`, which `footnote serve` prints: a fragment reaches no server and no log. It is taken out of the
- * address, so that it is not left in the history. */
-function keyInAddress(): string | null {
-  const found = /^#key=(.+)$/.exec(window.location.hash);
-  if (found?.[1] === undefined) return null;
-  window.history.replaceState(null, "", window.location.pathname + window.location.search);
-  return decodeURIComponent(found[1]);
+async function endSession(): Promise<void> {
+  window.dispatchEvent(new Event("footnote-signing-out")); // what is put off is done while it still may be
+  setProvider((await request<SignedOut>("v1/session", { method: "DELETE" })).openid);
+}
+
+async function current(): Promise<Session | null> {
+  const { session, openid } = await request<SessionState>("v1/session/state");
+  setProvider(openid);
+  setToken(session?.csrf_token ?? null);
+  return session;
 }

@@ -11,8 +11,7 @@ export function BudgetMeter({ budget, whom }: { budget: OwnBudget; whom?: string
   const limit = amountOf(budget.limit);
   const [used, held] = [amountOf(budget.used), amountOf(budget.reserved)];
   const said = (amount: number | string) => saidOf(amount, budget);
-  const period = WORDS.period[budget.period] ?? budget.period;
-  const title = WORDS.title(said(budget.limit), period, whom ?? whomOf(budget));
+  const title = titleOf(budget, whom);
   const parts = [
     WORDS.used(said(budget.used)),
     ...(held > 0n ? [WORDS.held(said(budget.reserved))] : []),
@@ -40,7 +39,13 @@ export function saidOf(amount: number | string, budget: Pick<OwnBudget, "unit" |
   return WORDS.tokens(countText(amountOf(amount)));
 }
 
-function amountOf(amount: number | string): bigint {
+/** What a budget is for, such as `10,000 tokens a day, user ada`. */
+export function titleOf(budget: OwnBudget, whom: string = whomOf(budget)): string {
+  const period = WORDS.period[budget.period] ?? budget.period;
+  return WORDS.title(saidOf(budget.limit, budget), period, whom);
+}
+
+export function amountOf(amount: number | string): bigint {
   return typeof amount === "number" ? BigInt(amount) : unitsOf(amount);
 }
 

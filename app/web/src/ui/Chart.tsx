@@ -33,12 +33,14 @@ interface ChartProps {
   amount: (amount: bigint) => string;
   /** The numbers of the axis, in words. */
   ticks: (values: readonly number[]) => string[];
+  /** What the only series comes to in all, where that is not the sum of its values. */
+  overall?: string;
 }
 
 const HEIGHT = 240;
 
 /** Stacked bars over time, with what each part comes to, and the same numbers as a table. */
-export function Chart({ title, columnName, columns, series, scale, amount, ticks }: ChartProps) {
+export function Chart({ title, columnName, columns, series, scale, amount, ticks, overall }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const dress = useDress();
@@ -61,7 +63,8 @@ export function Chart({ title, columnName, columns, series, scale, amount, ticks
   }, [columns, series, scale, ticks, dress]);
 
   const at = pointed !== null && pointed < columns.length ? pointed : null;
-  const said = (values: readonly bigint[]) => amount(at === null ? total(values) : (values[at] ?? 0n));
+  const said = (values: readonly bigint[]) =>
+    at === null ? (overall ?? amount(total(values))) : amount(values[at] ?? 0n);
   return (
     <figure className="chart">
       <div ref={place} className="plot" role="img" aria-label={ui.chart.image(title)} />
@@ -80,7 +83,7 @@ export function Chart({ title, columnName, columns, series, scale, amount, ticks
       </figcaption>
       <details>
         <summary>{ui.chart.asTable}</summary>
-        <ChartTable title={title} columnName={columnName} columns={columns} series={series} amount={amount} />
+        <ChartTable {...{ title, columnName, columns, series, amount, overall }} />
       </details>
     </figure>
   );
@@ -93,7 +96,8 @@ function ChartTable({
   columns,
   series,
   amount,
-}: Pick<ChartProps, "title" | "columnName" | "columns" | "series" | "amount">) {
+  overall,
+}: Pick<ChartProps, "title" | "columnName" | "columns" | "series" | "amount"> & { overall: string | undefined }) {
   const cell = (value: bigint) => <data value={String(value)}>{amount(value)}</data>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
@@ -127,7 +131,7 @@ function ChartTable({
             <th scope="row">{ui.chart.total}</th>
             {series.map(({ id, values }) => (
               <td className="number" key={id}>
-                {cell(total(values))}
+                {overall ?? cell(total(values))}
               </td>
             ))}
           </tr>

@@ -19,6 +19,20 @@ export function percentText(share: number): string {
   return percents.format(share < 1 ? Math.min(0.99, share) : share);
 }
 
+/** How long to wait, in words of one unit: `5 seconds`, `3 minutes`, `2 hours`; never less than it is. */
+export function againIn(seconds: number, locale?: string): string {
+  const [unit, size] =
+    seconds < 120
+      ? (["second", 1] as const)
+      : seconds < 7_200
+        ? (["minute", 60] as const)
+        : seconds < 172_800
+          ? (["hour", 3_600] as const)
+          : (["day", 86_400] as const);
+  const how = { style: "unit", unit, unitDisplay: "long" } as const;
+  return new Intl.NumberFormat(locale, how).format(Math.ceil(seconds / size));
+}
+
 /** A moment, from Unix seconds or RFC 3339, on the clock of a zone or else of the browser. */
 export function momentText(at: number | string, zone?: string): string {
   const key = zone ?? "";

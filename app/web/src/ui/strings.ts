@@ -1,6 +1,14 @@
 /** Words of the pieces all screens share. */
 export const ui = {
   notCopied: "Your browser does not let this page copy. Select the text and copy it yourself.",
+  secret: {
+    label: "Secret",
+    warning: "This is the only time it is shown. Copy it now and keep it where only its owner can read it.",
+    copy: "Copy",
+    stored: "I have stored it",
+    leave: "Close without it? Nobody can show it again; you would have to make a new one.",
+    leaveAnyway: "Close anyway",
+  },
   chart: {
     asTable: "As a table",
     total: "Total",
@@ -19,5 +27,12 @@ export const ui = {
     never: "never begins again",
     soft: "only warns",
     full: "used up",
+    which: (title: string) => `It is the budget of ${title}.`,
+    usedOf: (used: string, limit: string) => `Used: ${used} of ${limit}.`,
+    heldSentence: (held: string) => `Calls that run hold another ${held}.`,
+    resetsSentence: (when: string) => `It begins again ${when}.`,
+    neverSentence: "It does not begin again by itself.",
+    ask: "Ask an administrator for more.",
+    change: "Raise it or begin it again in Administration",
   },
 };

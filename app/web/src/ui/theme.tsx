@@ -15,15 +15,17 @@ export function isDark(): boolean {
   return theme === undefined ? window.matchMedia("(prefers-color-scheme: dark)").matches : theme === "dark";
 }
 
+/** Dark where it is light, and light where it is dark; kept for the next time. */
+export function turnTheme(): void {
+  const next = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  window.localStorage.setItem(KEPT, next);
+  window.dispatchEvent(new Event("footnote-theme"));
+}
+
 export function ThemeButton() {
-  function turn() {
-    const next = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
-    window.localStorage.setItem(KEPT, next);
-    window.dispatchEvent(new Event("footnote-theme"));
-  }
   return (
-    <button type="button" className="plain" onClick={turn} aria-label={t.nav.theme} title={t.nav.theme}>
+    <button type="button" className="plain" onClick={turnTheme} aria-label={t.nav.theme} title={t.nav.theme}>
       <span aria-hidden="true">◐</span>
     </button>
   );

@@ -12,8 +12,15 @@ export interface Chosen {
   split: Split;
 }
 
+interface RangePickerProps {
+  chosen: Chosen;
+  onChange: (chosen: Chosen) => void;
+  /** Whether it can be split. */
+  splits?: boolean;
+}
+
 /** What a report is about: which time, on whose clock, and how it is split. */
-export function RangePicker({ chosen, onChange }: { chosen: Chosen; onChange: (chosen: Chosen) => void }) {
+export function RangePicker({ chosen, onChange, splits = true }: RangePickerProps) {
   const id = useId();
   const zones = useMemo(everyZone, []);
   const { range, zone, split } = chosen;
@@ -53,20 +60,22 @@ export function RangePicker({ chosen, onChange }: { chosen: Chosen; onChange: (c
           />
         </>
       )}
-      <div className="field">
-        <label htmlFor={`${id}-split`}>{WORDS.by}</label>
-        <select
-          id={`${id}-split`}
-          value={split}
-          onChange={(event) => onChange({ ...chosen, split: event.target.value as Split })}
-        >
-          {SPLITS.map((one) => (
-            <option key={one} value={one}>
-              {WORDS.splits[one]}
-            </option>
-          ))}
-        </select>
-      </div>
+      {splits && (
+        <div className="field">
+          <label htmlFor={`${id}-split`}>{WORDS.by}</label>
+          <select
+            id={`${id}-split`}
+            value={split}
+            onChange={(event) => onChange({ ...chosen, split: event.target.value as Split })}
+          >
+            {SPLITS.map((one) => (
+              <option key={one} value={one}>
+                {WORDS.splits[one]}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
       <div className="field">
         <label htmlFor={`${id}-zone`}>{WORDS.zone}</label>
         <select id={`${id}-zone`} value={zone} onChange={(event) => onChange({ ...chosen, zone: event.target.value })}>

@@ -6,6 +6,8 @@ import { PdfView } from "./PdfView";
 import type { Span } from "./place";
 import { TextView } from "./TextView";
 import { Unlock } from "./Unlock";
+import type { Find } from "./useFind";
+import { useFoundPlace } from "./useFoundPlace";
 import { type FoundPassage, usePassage } from "./usePassage";
 import { usePdf } from "./usePdf";
 import "./viewer.css";
@@ -18,16 +20,19 @@ interface DocumentViewProps {
   id: string;
   version: number | null;
   isPdf: boolean;
+  mediaType: string | null;
   span: Span | null;
   /** Sentences of the span that matter most; all of it does where there are none. */
   marks: readonly Span[];
   page: number | null;
+  /** What is searched for in it; its places come before the passage. */
+  find?: Find;
 }
 
 /** A version of a document at a passage: as its pages where it has real ones, else as the text that was read of it. */
 export function DocumentView(props: DocumentViewProps) {
   const [asText, setAsText] = useState(false);
-  if (!props.isPdf) return <TextView {...props} />;
+  if (!props.isPdf) return <TextView {...props} withStructure={isWritten(props.mediaType)} />;
   const choice = <ViewChoice asText={asText} onChoose={setAsText} />;
   if (!asText) return <Pages {...props}>{choice}</Pages>;
   return (
@@ -36,6 +41,12 @@ export function DocumentView(props: DocumentViewProps) {
       <TextView {...props} />
     </>
   );
+}
+
+/** Whether a format's own marks of headings and lists are not in its canonical text: those of Word and web pages are not,
+ * those of Markdown and plain text are. */
+function isWritten(mediaType: string | null): boolean {
+  return mediaType !== null && (!mediaType.startsWith("text/") || mediaType === "text/html");
 }
 
 function ViewChoice({ asText, onChoose }: { asText: boolean; onChoose: (asText: boolean) => void }) {
@@ -52,15 +63,16 @@ function ViewChoice({ asText, onChoose }: { asText: boolean; onChoose: (asText: 
   );
 }
 
-function Pages({ id, version, span, marks, page, children }: DocumentViewProps & { children: ReactNode }) {
+function Pages({ id, version, span, marks, page, find, children }: DocumentViewProps & { children: ReactNode }) {
   const { opened, locked, problem } = usePdf(id, version);
   const found = usePassage(id, version, span, marks);
+  const place = useFoundPlace(id, version, find);
   if (problem instanceof Problem) return <ProblemNote problem={problem} />;
   if (problem !== null) {
     return (
       <>
         <p className="quiet viewer-note">{t.viewer.broken}</p>
-        <TextView id={id} version={version} span={span} marks={marks} />
+        <TextView id={id} version={version} span={span} marks={marks} {...(find !== undefined ? { find } : {})} />
       </>
     );
   }
@@ -74,8 +86,18 @@ function Pages({ id, version, span, marks, page, children }: DocumentViewProps &
   }
   return (
     <>
-      {span !== null && <Found found={found} />}
-      <PdfView opened={opened} marks={found.marks} around={found.around} page={page}>
+      {place === null && span !== null && <Found found={found} />}
+      {place?.unmarked === true && (
+        <p className="viewer-note quiet small" role="status">
+          {t.viewer.find.unmarked}
+        </p>
+      )}
+      <PdfView
+        opened={opened}
+        marks={place === null ? found.marks : place.marks}
+        around={place === null ? found.around : place.around}
+        page={place === null ? page : place.page}
+      >
         {children}
       </PdfView>
     </>

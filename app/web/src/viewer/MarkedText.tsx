@@ -5,7 +5,7 @@ import { pieces } from "./pieces";
 import type { Span } from "./place";
 import "./table.css";
 
-interface Marks {
+export interface Marks {
   /** In the document. */
   marks: readonly Span[];
   /** What the marks are a part of, in the document. */
@@ -56,7 +56,8 @@ function Rows({ table, ...marks }: { table: Table } & Marks) {
   );
 }
 
-function Words({ cell, marks, around = null }: { cell: Cell } & Marks) {
+/** Words of a document with what is marked in them. */
+export function Words({ cell, marks, around = null }: { cell: Cell } & Marks) {
   let at = cell.start;
   return pieces(cell.text, cell.start, around === null ? [] : [around]).map((piece) => {
     const start = at;

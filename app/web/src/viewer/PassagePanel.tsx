@@ -1,13 +1,13 @@
 import { type RefObject, useEffect, useRef } from "react";
 import { Problem } from "../api/http";
-import { type Passage, placeIn } from "../ask/places";
+import { type Passage, placeIn, sectionWords } from "../ask/places";
 import { t } from "../strings";
 import { FileName } from "../ui/FileName";
 import { ProblemNote } from "../ui/ProblemNote";
 import { DocumentView } from "./DocumentView";
 import { addressOf, type Place } from "./place";
 import { Quote } from "./Quote";
-import { isPdfFile, useDocument, useVersions } from "./queries";
+import { isPdfFile, useDocument, useQuote, useVersions } from "./queries";
 
 interface PassagePanelProps {
   passage: Passage;
@@ -21,6 +21,7 @@ export default function PassagePanel({ passage, onClose }: PassagePanelProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const place = placeIn(passage);
   const name = addressOf(place);
+  const quote = useQuote(place.document, place.version, place.span, passage.cited_text);
   useFocus(panel, heading, name);
 
   return (
@@ -40,7 +41,7 @@ export default function PassagePanel({ passage, onClose }: PassagePanelProps) {
           <span aria-hidden="true">✕</span>
         </button>
       </div>
-      <Quote text={passage.cited_text} pages={pagesOf(passage)} start={passage.start_char} marks={place.marks} />
+      {quote !== null && <Quote text={quote} pages={pagesOf(passage)} start={passage.start_char} marks={place.marks} />}
       <p className="passage-links small">
         <a href={name}>{t.viewer.whole}</a>
       </p>
@@ -64,9 +65,20 @@ function Cited({ place }: { place: Place }) {
     );
   }
   const version = versions.data?.data.find((one) => one.version === place.version);
-  const isPdf = isPdfFile(version?.media_type ?? found.data.media_type, found.data.filename);
+  const mediaType = version?.media_type ?? found.data.media_type;
+  const isPdf = isPdfFile(mediaType, found.data.filename);
   const { document, span, marks, page } = place;
-  return <DocumentView id={document} version={place.version} isPdf={isPdf} span={span} marks={marks} page={page} />;
+  return (
+    <DocumentView
+      id={document}
+      version={place.version}
+      isPdf={isPdf}
+      mediaType={mediaType}
+      span={span}
+      marks={marks}
+      page={page}
+    />
+  );
 }
 
 /** Takes the focus to the heading whenever another passage is shown, and back to the last footnote in the end. */
@@ -86,6 +98,7 @@ function useFocus(panel: RefObject<HTMLElement | null>, heading: RefObject<HTMLE
   );
 }
 
-function pagesOf({ page_start: first, page_end: last }: Passage): string | null {
-  return first === null ? null : t.viewer.pageRange(first, last ?? first);
+function pagesOf({ page_start: first, page_end: last, section = null }: Passage): string | null {
+  if (first === null) return section === null ? null : sectionWords(section);
+  return t.viewer.pageRange(first, last ?? first);
 }

@@ -22,8 +22,8 @@ export function PdfTools({ page, pages, share, zoom, onPage, onZoom, onPassage, 
       {children}
       <PageField page={page} pages={pages} onPage={onPage} />
       {onPassage !== undefined && (
-        <button type="button" onClick={onPassage}>
-          {t.viewer.toPassage}
+        <button type="button" onClick={onPassage} aria-label={t.viewer.toPassage} title={t.viewer.toPassage}>
+          {t.viewer.passage}
         </button>
       )}
       <span className="pdf-zoom">
@@ -72,7 +72,9 @@ function PageField({ page, pages, onPage }: Pick<PdfToolsProps, "page" | "pages"
 
   return (
     <form className="pdf-page-field" onSubmit={go}>
-      <label htmlFor={id}>{t.viewer.pageField}</label>
+      <label htmlFor={id}>
+        <span className="pdf-label">{t.viewer.pageField}</span>
+      </label>
       <input
         id={id}
         inputMode="numeric"

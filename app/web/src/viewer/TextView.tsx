@@ -1,10 +1,14 @@
-import { type RefObject, useLayoutEffect, useRef } from "react";
+import { type RefObject, useLayoutEffect, useMemo, useRef } from "react";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { parted } from "./codePoints";
 import { MarkedText } from "./MarkedText";
 import type { Span } from "./place";
 import { useText } from "./queries";
+import { StructuredText } from "./StructuredText";
+import { sliceOf } from "./slices";
+import { joinedBlocks } from "./structure";
+import { type Find, spanOf } from "./useFind";
 
 interface TextViewProps {
   id: string;
@@ -12,20 +16,29 @@ interface TextViewProps {
   span: Span | null;
   /** Sentences of the span that matter most; all of it does where there are none. */
   marks: readonly Span[];
+  /** Whether headings, lists and tables are shown as such: of formats whose own marks are not in the text. */
+  withStructure?: boolean;
+  /** What is searched for in it; its places come before the passage. */
+  find?: Find;
 }
 
-/** The canonical text, as text, with the passage marked and in sight. */
-export function TextView({ id, version, span, marks }: TextViewProps) {
-  const text = useText(id, version, span);
+/** The canonical text, with the passage marked and in sight. */
+export function TextView({ id, version, span, marks, withStructure = false, find }: TextViewProps) {
+  const current = find?.current ?? null;
+  const hit = current === null ? null : spanOf(current);
+  const text = useText(id, version, hit === null ? span : sliceOf(hit), withStructure);
   const room = useRef<HTMLElement>(null);
   const slices = text.data?.pages ?? [];
   const [first] = slices;
   const last = slices.at(-1);
   const shown = first !== undefined;
+  const blocks = useMemo(() => joinedBlocks(text.data?.pages.map((slice) => slice.blocks ?? []) ?? []), [text.data]);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another place is brought into sight, when its text is there
   useLayoutEffect(() => {
-    if (shown) room.current?.querySelector("mark")?.scrollIntoView({ block: "center" });
-  }, [shown]);
+    const place = room.current?.querySelector(hit === null ? "mark" : ".text-around mark");
+    if (shown) place?.scrollIntoView({ block: "center" });
+  }, [shown, first?.start, hit?.start]);
 
   useKeptPlace(room, first?.start);
 
@@ -37,21 +50,26 @@ export function TextView({ id, version, span, marks }: TextViewProps) {
   const whole = slices.map((slice) => slice.text).join("");
   const inside = span !== null && parted(whole, span.start - first.start, span.end - first.start)[1] !== "";
   const around = inside && marks.length > 0 ? span : null;
+  const hits = (find?.hits ?? []).map(spanOf).filter(({ start, end }) => end > first.start && start < last.end);
+  const own = !inside || marks.length > 0 ? marks : [span];
+  const marked = { marks: hit !== null ? hits : own, around: hit ?? around };
   return (
     <>
-      {span !== null && !inside && <p className="problem">{t.viewer.outside}</p>}
+      {hit === null && span !== null && !inside && <p className="problem">{t.viewer.outside}</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       <section ref={room} className="text-view" tabIndex={0} aria-label={t.viewer.asText}>
         <More wanted={text.hasPreviousPage} busy={text.isFetchingPreviousPage} onMore={() => text.fetchPreviousPage()}>
           {t.viewer.above}
         </More>
-        <div className="text-body" dir="auto">
-          <MarkedText
-            text={whole}
-            start={first.start}
-            marks={!inside || marks.length > 0 ? marks : [span]}
-            around={around}
-          />
+        <div
+          className={`text-body${blocks.length > 0 ? " structured" : ""}${hit === null ? "" : " text-found"}`}
+          dir="auto"
+        >
+          {blocks.length > 0 ? (
+            <StructuredText text={whole} start={first.start} blocks={blocks} {...marked} />
+          ) : (
+            <MarkedText text={whole} start={first.start} {...marked} />
+          )}
         </div>
         <More wanted={text.hasNextPage} busy={text.isFetchingNextPage} onMore={() => text.fetchNextPage()}>
           {t.viewer.below}

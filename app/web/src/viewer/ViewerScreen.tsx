@@ -5,9 +5,11 @@ import { t } from "../strings";
 import { FileName } from "../ui/FileName";
 import { ProblemNote } from "../ui/ProblemNote";
 import { DocumentView } from "./DocumentView";
+import { FindBar } from "./FindBar";
 import { addressOf, type Place, placeOf } from "./place";
 import { Quote } from "./Quote";
 import { isPdfFile, useDocument, useQuote, useVersions } from "./queries";
+import { useFind } from "./useFind";
 
 /** No passage: the document from its beginning. */
 const NOWHERE = { span: null, marks: [], page: null };
@@ -38,9 +40,11 @@ function Viewer({ place, document, versions }: { place: Place; document: Documen
   // A citation's own version, else what is searched now, else the only one there is: one that is being read.
   const number = place.version ?? document.live_version ?? document.version;
   const version = versions.find((one) => one.version === number);
-  const isPdf = isPdfFile(version?.media_type ?? document.media_type, document.filename);
+  const mediaType = version?.media_type ?? document.media_type;
+  const isPdf = isPdfFile(mediaType, document.filename);
   const unread = version?.indexed_at === null;
   const quote = useQuote(place.document, number, place.span, null);
+  const find = useFind(place.document, number);
   return (
     <div className="viewer">
       <header className="viewer-head">
@@ -62,6 +66,7 @@ function Viewer({ place, document, versions }: { place: Place; document: Documen
             <span className="quiet small">{t.viewer.pages(version.counts.pages ?? 0)}</span>
           )}
           <VersionChoice place={place} number={number} versions={versions} />
+          {!unread && <FindBar find={find} />}
           <a className="button" href={address(`v1/documents/${document.id}/file`, { version: number })} download>
             {t.viewer.download}
           </a>
@@ -92,9 +97,11 @@ function Viewer({ place, document, versions }: { place: Place; document: Documen
           id={place.document}
           version={number}
           isPdf={isPdf}
+          mediaType={mediaType}
           span={place.span}
           marks={place.marks}
           page={place.page}
+          find={find}
         />
       )}
     </div>

@@ -28,6 +28,37 @@ describe("prose and tables", () => {
     ]);
   });
 
+  it("leaves the column of the rows' own names without one", () => {
+    const table = tableOf("Food | Calories\nLeaves | Food: Ash, Elm | Calories: 50\nGrain | Calories: 200");
+    expect(table.names?.map((cell) => cell?.text ?? null)).toEqual([null, "Food", "Calories"]);
+    expect(words(table)).toEqual([
+      ["Leaves", "Ash, Elm", "50"],
+      ["Grain", null, "200"],
+    ]);
+  });
+
+  it("takes a row that stands alone and repeats the names of its columns for a table", () => {
+    const table = tableOf("Year: 2021 | Ducks: 150", 10);
+    expect(table.names).toEqual([
+      { text: "Year", start: 10 },
+      { text: "Ducks", start: 23 },
+    ]);
+    expect(table.rows).toEqual([
+      [
+        { text: "2021", start: 16 },
+        { text: "150", start: 30 },
+      ],
+    ]);
+    expect(tableOf("Oslo | people: 7 | area: 4").names?.map((cell) => cell?.text ?? null)).toEqual([
+      null,
+      "people",
+      "area",
+    ]);
+    for (const prose of ["Note: see A | B", "One | two", "Only: one"]) {
+      expect(proseAndTables(prose, 0)).toEqual([{ kind: "prose", text: prose, start: 0 }]);
+    }
+  });
+
   it("puts the names that rows repeat above their columns, and values below them", () => {
     const table = tableOf("city | people | area\ncity: Oslo | area: 454\ncity: Bergen | people: 290 | area: 465");
     expect(table.names?.map((cell) => cell?.text)).toEqual(["city", "people", "area"]);

@@ -29,7 +29,8 @@ const RULE = /^:?-+:?$/;
 
 /** A text that begins at the code point `start` of its document as prose and tables, in order.
  *
- * Two rows below each other are a table. Of Markdown's rows the one that underlines the names is left out.
+ * Two rows below each other are a table, and a row alone whose cells repeat the names of their columns. Of Markdown's rows
+ * the one that underlines the names is left out.
  */
 export function proseAndTables(text: string, start: number): (Prose | Table)[] {
   const parts: (Prose | Table)[] = [];
@@ -37,9 +38,11 @@ export function proseAndTables(text: string, start: number): (Prose | Table)[] {
   let prose: Line[] = [];
   let rows: Line[] = [];
   function close(next: Line | null) {
-    if (rows.length > 1) {
+    const [first] = rows;
+    const alone = rows.length === 1 && first !== undefined ? asLabelledRow(first) : null;
+    if (rows.length > 1 || alone !== null) {
       if (prose.length > 0) parts.push(asProse(prose));
-      parts.push(asTable(rows));
+      parts.push(alone ?? asTable(rows));
       prose = [];
     } else {
       prose.push(...rows);
@@ -90,9 +93,12 @@ function asTable(lines: readonly Line[]): Table {
   const ruled = second.every((cell) => RULE.test(cell.text));
   const below = ruled ? rest : [second, ...rest];
   const labelled = below.some((row) => row.some((cell) => first.some((name) => isLabelled(cell, name))));
-  const names = ruled || labelled ? first : null;
+  const named = ruled || labelled ? first : null;
+  // A column of the rows' own names has none: the first cell of its rows repeats nothing, the next one the first name.
+  const aside = labelled && !ruled && below.every((row) => isAside(row, first));
+  const names = named !== null && aside ? [null, ...named] : named;
   const rows = (names === null ? [first, ...below] : below).map((row) => placed(row, names ?? []));
-  const columns = Math.max(...[...rows, first].map((row) => row.length));
+  const columns = Math.max(...[...rows, names ?? first].map((row) => row.length));
   return {
     kind: "table",
     start,
@@ -101,16 +107,41 @@ function asTable(lines: readonly Line[]): Table {
   };
 }
 
+const LABEL = /^([^:|]{1,60}): (?=\S)/;
+
+/** A row that stands alone as a table, where at least two of its cells and all but the first repeat their column's name. */
+function asLabelledRow({ start, cells }: Line): Table | null {
+  const labels = cells.map(({ text }) => LABEL.exec(text)?.[1] ?? null);
+  if (labels.filter((label) => label !== null).length < 2 || labels.slice(1).includes(null)) return null;
+  const names = cells.map((cell, at) => {
+    const label = labels[at] ?? null;
+    return label === null ? null : { text: label, start: cell.start };
+  });
+  const row = cells.map((cell, at) => {
+    const name = names[at] ?? null;
+    if (name === null) return cell;
+    return { text: cell.text.slice(name.text.length + 2), start: cell.start + codePoints(name.text) + 2 };
+  });
+  return { kind: "table", start, names, rows: [row] };
+}
+
 /** The cells of a row below the names of their columns, which they do not repeat then. */
-function placed(row: readonly Cell[], names: readonly Cell[]): (Cell | null)[] {
+function placed(row: readonly Cell[], names: readonly (Cell | null)[]): (Cell | null)[] {
   const cells: (Cell | null)[] = [];
   for (const cell of row) {
-    const column = names.findIndex((name, at) => at >= cells.length && isLabelled(cell, name));
+    const column = names.findIndex((name, at) => at >= cells.length && name !== null && isLabelled(cell, name));
     while (cells.length < column) cells.push(null);
     const label = column < 0 ? "" : `${names[column]?.text}: `;
     cells.push({ text: cell.text.slice(label.length), start: cell.start + codePoints(label) });
   }
   return cells;
+}
+
+/** Whether a row begins with a name of its own, before the cell of the first column that has a name. */
+function isAside([own, next]: readonly Cell[], names: readonly Cell[]): boolean {
+  const [first] = names;
+  if (own === undefined || first === undefined || names.some((name) => isLabelled(own, name))) return false;
+  return next === undefined || names.some((name) => isLabelled(next, name));
 }
 
 function isLabelled(cell: Cell, name: Cell): boolean {

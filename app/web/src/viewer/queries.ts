@@ -41,6 +41,7 @@ export function useQuote(id: string, version: number | null, span: Span | null, 
         id,
         version,
         { start: span?.start ?? 0, end: Math.min(span?.end ?? 0, (span?.start ?? 0) + MOST_QUOTED) },
+        false,
         signal,
       ),
     enabled: wanted,
@@ -68,10 +69,10 @@ function boxesQuery(id: string, version: number | null, { start, end }: Span) {
 }
 
 /** The canonical text, from around the passage to wherever one reads on. */
-export function useText(id: string, version: number | null, span: Span | null) {
+export function useText(id: string, version: number | null, span: Span | null, structure: boolean) {
   return useInfiniteQuery({
-    queryKey: ["documents", id, "text", version, span],
-    queryFn: ({ pageParam, signal }) => read(id, version, pageParam, signal),
+    queryKey: ["documents", id, "text", version, span, structure],
+    queryFn: ({ pageParam, signal }) => read(id, version, pageParam, structure, signal),
     initialPageParam: firstSlice(span),
     getPreviousPageParam: (first: Content) => sliceBefore(first.start),
     getNextPageParam: (last: Content) => sliceAfter(last.end, last.total),
@@ -79,6 +80,13 @@ export function useText(id: string, version: number | null, span: Span | null) {
   });
 }
 
-function read(id: string, version: number | null, slice: Span, signal: AbortSignal): Promise<Content> {
-  return request<Content>(`v1/documents/${encodeURIComponent(id)}/content`, { query: { ...slice, version }, signal });
+function read(
+  id: string,
+  version: number | null,
+  slice: Span,
+  structure: boolean,
+  signal: AbortSignal,
+): Promise<Content> {
+  const query = { ...slice, version, ...(structure ? { structure } : {}) };
+  return request<Content>(`v1/documents/${encodeURIComponent(id)}/content`, { query, signal });
 }

@@ -11,6 +11,12 @@ export function firstSlice(span: Span | null): Span {
   return { start: Math.max(0, span.start - BEFORE), end: span.end + AFTER };
 }
 
+/** Where a place that was searched for is read: places near each other are in one slice, so that it is read once. */
+export function sliceOf({ start }: Span): Span {
+  const from = start - (start % AFTER);
+  return { start: from, end: from + AFTER };
+}
+
 /** What comes before the slice that starts at `start`; `null` at the beginning. */
 export function sliceBefore(start: number): Span | null {
   return start <= 0 ? null : { start: Math.max(0, start - MORE), end: start };

@@ -36,6 +36,7 @@ export const viewer = {
   fit: "Fit",
   fitWidth: "Fit the width",
   toPassage: "To the passage",
+  passage: "Passage",
   partly: "A part of it could not be marked; its whole wording is above.",
   unmarked: "The passage could not be marked on the page, which may be a scan. Its words are above.",
   marked: (page: number) => `The passage is marked on page ${number.format(page)}.`,
@@ -49,5 +50,16 @@ export const viewer = {
   below: "Show the text below",
   end: "The document ends here.",
   noText: "There is no text yet: the document is still being read, or has none.",
+  find: {
+    label: "Find in this document",
+    keys: "Ctrl+F or / goes here, Enter to the next place, Shift+Enter to the one before",
+    next: "Next place",
+    previous: "Previous place",
+    none: "Not found",
+    of: (at: number, total: number) => `${number.format(at)} of ${number.format(total)}`,
+    ofFirst: (at: number, listed: number, total: number) =>
+      `${number.format(at)} of the first ${number.format(listed)}, of ${number.format(total)}`,
+    unmarked: "This place could not be marked on its page, which may be a scan.",
+  },
   outside: "The passage is not in this version of the document.",
 };

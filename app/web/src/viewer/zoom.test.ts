@@ -18,9 +18,15 @@ describe("zoom", () => {
   it("makes a passage readable on a phone, and no larger than it is", () => {
     expect(400 * pixelsAPoint("passage", letter, 374, 400)).toBeCloseTo(350);
     expect(0.6 * 612 * pixelsAPoint("passage", letter, 374, 40)).toBeCloseTo(350);
-    expect(shareOf(pixelsAPoint("passage", letter, 700, 400))).toBeCloseTo(1);
     expect(pixelsAPoint("passage", letter, 374, 0)).toBe(pixelsAPoint("fit", letter, 374, 0));
     expect(pixelsAPoint("passage", letter, 1200, 300)).toBe(pixelsAPoint("fit", letter, 1200, 300));
+  });
+
+  it("cuts nothing off beside an answer", () => {
+    for (const room of [428, 503, 530, 700]) {
+      expect(612 * pixelsAPoint("passage", letter, room, 300)).toBeLessThan(room);
+      expect(1440 * pixelsAPoint("passage", { width: 1440, height: 810 }, room, 300)).toBeLessThan(room);
+    }
   });
 
   it("goes from step to step and stays at the ends", () => {

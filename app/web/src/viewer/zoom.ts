@@ -9,6 +9,8 @@ const MARGIN = 24;
 /** A page alone in a wide window grows no further by itself. */
 const MOST_FITTED = 1.3;
 
+/** In a room of so many pixels or more, the whole width of a page is shown at first: nothing of it is cut off. */
+const ROOM_FOR_A_PAGE = 420;
 /** Of a page's width: the words around a short passage are seen too. */
 const LEAST_SHOWN = 0.6;
 
@@ -27,7 +29,7 @@ export type Zoom = number | "fit" | "passage";
 export function pixelsAPoint(zoom: Zoom, page: Size, room: number, passage: number): number {
   if (typeof zoom === "number") return zoom * PIXELS_A_POINT;
   const fit = Math.max(0.1, Math.min((room - MARGIN) / page.width, MOST_FITTED * PIXELS_A_POINT));
-  if (zoom === "fit" || passage <= 0) return fit;
+  if (zoom === "fit" || passage <= 0 || room >= ROOM_FOR_A_PAGE) return fit;
   // On a phone a whole page is too small to read: its passage alone may be large enough.
   const wide = Math.max(passage, LEAST_SHOWN * page.width);
   return Math.max(fit, Math.min((room - MARGIN) / wide, PIXELS_A_POINT));

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.overview.asking import wanted_overview
+from tests.patterns.growth import assert_linear
 
 AT_HAND = [
     "What is this document about?",
@@ -107,3 +108,11 @@ def test_with_a_fact_behind_it_nothing_is_at_hand(question: str, fact: str) -> N
 @given(st.text(max_size=300))
 def test_any_text_is_read(question: str) -> None:
     wanted_overview(question)
+
+
+@pytest.mark.parametrize("asking", ["what is a ", "give me a ", "show ", "what's the "])
+@pytest.mark.parametrize("length", ["one-word ", "short one-line ", "two-word "])
+def test_a_question_that_repeats_a_length_is_read_in_linear_time(asking: str, length: str) -> None:
+    """With two ways to read "one-word" the time doubled each time: a question of 200 characters took a second."""
+    assert_linear(lambda size: wanted_overview(asking + length * (size // len(length)) + "x"), (90, 180))
+    assert wanted_overview(f"{asking}{length * 2}summary of the report") is not None

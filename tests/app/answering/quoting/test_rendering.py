@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.answer import QuotedSpan
-from app.answering.citation import CONFIRMED
+from app.answering.citation import CONFIRMED, Layout
 from app.answering.formats import Format, answer_schema
 from app.answering.quoting.rendering import MOST_LEAD_CHARS, Quotation, lead_words, quotation, unconfirmed
 from app.answering.quoting.selection import Quote
@@ -233,7 +233,7 @@ def test_in_json_the_lead_is_the_answer() -> None:
 
 def test_a_citation_names_the_pages_of_its_quote_where_a_table_tells() -> None:
     quotes = quotes_of("Rain fell.", page_start=3, page_end=4)
-    pages = {("doc_1", 1): (Page(3, 0, 12), Page(4, 12, 99))}
+    pages = {("doc_1", 1): Layout((Page(3, 0, 12), Page(4, 12, 99)))}
     first = Quote(quotes[0].source, Span(10, 12), "Ra", 0.5)
 
     (told,) = quotation([first], form="markdown", pages=pages).citations

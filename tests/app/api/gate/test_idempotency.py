@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.access.authenticator import Caller
 from app.api.errors import install_error_handlers, problem_of, problem_response
 from app.api.gate.idempotency import Idempotency
+from app.api.root_path import RootPath
 from app.db.tables.documents import idempotent_request
 from app.errors import AppError
 from app.server.state import State
@@ -51,6 +52,7 @@ def serve(state: State) -> Callable[[Handler], httpx.AsyncClient]:
         install_error_handlers(app)
         app.add_middleware(Idempotency)
         app.add_middleware(Admitted)
+        app.add_middleware(RootPath)
         return httpx.AsyncClient(
             transport=httpx.ASGITransport(app, raise_app_exceptions=False),
             base_url="http://test",
@@ -236,7 +238,7 @@ async def test_a_reader_who_leaves_a_stream_frees_the_key(state):
         sent.append(message)
 
     for _ in range(2):
-        await Idempotency(cut)(scope, receive, send)
+        await RootPath(Idempotency(cut))(scope, receive, send)
 
     assert [message["type"] for message in sent].count("http.response.start") == 2
 

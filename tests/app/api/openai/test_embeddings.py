@@ -1,14 +1,19 @@
 """OpenAI's own client against /v1/embeddings."""
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import httpx
 import numpy as np
 import openai
 import pytest
+from pydantic import ValidationError
 from tokenizers import Tokenizer
 
 from app.answering.text_embedding import TextEmbedding, text_of
+from app.api.openai.schemas.embeddings import EmbeddingRequest
 from app.errors import DeadlinePassed, UnsupportedParameter
 from app.types import Principal, Role
 from retrieval.ports import Vectors
@@ -106,7 +111,7 @@ def test_another_model_and_too_many_inputs_are_refused(client):
 
 @pytest.mark.parametrize("special", [True, False])
 def test_token_ids_of_the_embedder_are_its_text(special):
-    embedder, tokenizer = Tokenized(), word_piece()
+    embedder, tokenizer = Tokenized(max_tokens=64), word_piece()
     ids = tokenizer.encode("revenue rose", add_special_tokens=special).ids
 
     text = text_of(ids, embedder, place=0)
@@ -117,7 +122,7 @@ def test_token_ids_of_the_embedder_are_its_text(special):
 @pytest.mark.parametrize("ids", [[10**9], [0, 0, 0]])
 def test_token_ids_of_another_model_are_refused(ids):
     with pytest.raises(UnsupportedParameter, match=r"input\[3\]"):
-        text_of(ids, Tokenized(), place=3)
+        text_of(ids, Tokenized(max_tokens=64), place=3)
 
 
 @pytest.mark.parametrize("leaves", [True, False], ids=["left", "late"])
@@ -135,3 +140,57 @@ def test_what_was_read_is_billed_where_nobody_waits_any_more(state, leaves):
     [row] = state.usage.ledger.usage("req_1")
     assert row.input_tokens == (6002 if leaves else 0)
     assert row.status == ("client_abort" if leaves else "server_abort")
+
+
+class Uncounted(HashingEmbedder):
+    """An embedder whose tokenizer must not be used."""
+
+    def count_tokens(self, text: str) -> int:
+        pytest.fail("a text that is too long was tokenized")
+
+
+def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenized(state):
+    embedding = TextEmbedding(
+        Uncounted(max_tokens=256), state.usage.ledger, request_id="req_1", principal=CALLER, deadline=math.inf
+    )
+
+    with pytest.raises(UnsupportedParameter, match=r"input\[0\] has 20000 characters") as refused:
+        embedding.run(["a" * 20_000], input_type="document")
+    assert refused.value.param == "input.0"
+
+
+def test_more_token_ids_than_the_model_reads_are_refused_before_they_are_decoded():
+    with pytest.raises(UnsupportedParameter, match="65 tokens, and hashing reads 64"):
+        text_of([1] * 65, Tokenized(max_tokens=64), place=0)
+
+
+def test_more_token_ids_than_a_request_may_have_are_refused(openai_service):
+    refused = post(openai_service, [[1] * 8_192] * 37)
+
+    assert refused.status_code == 400
+    assert refused.json()["error"]["message"] == "input: 303104 tokens are more than 300000 in one request."
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["a"] * 2_049, [1] * 8_193, ["a", *[1] * 250_000], [[-1] * 8_192] * 20, [["a"] * 100] * 2_000, "a" * 131_073],
+    ids=["texts", "ids", "both", "negative", "words as ids", "a long text"],
+)
+def test_a_body_of_mistakes_costs_little_and_its_answer_is_small(openai_service, wrong):
+    refused = post(openai_service, wrong)
+
+    assert refused.status_code == 422
+    assert len(refused.content) <= 16 * 1024
+    began = time.process_time()
+    with pytest.raises(ValidationError) as errors:
+        EmbeddingRequest.model_validate({"model": "footnote", "input": wrong})
+    assert errors.value.error_count() <= 8
+    assert time.process_time() - began < 0.5
+
+
+def post(service: Service, given: object) -> httpx.Response:
+    return httpx.post(
+        f"{service.url}/v1/embeddings",
+        json={"model": "footnote", "input": given},
+        headers={"Authorization": f"Bearer {ADMIN_KEY}"},
+    )

@@ -1,0 +1,1 @@
+"""Questions that a document answers, made from its own sentences and checked by asking them."""

@@ -1,0 +1,194 @@
+"""Finds the questions that a document answers, in one background thread, and keeps them with its version.
+
+Nothing is computed until somebody looks at a document, so a collection that is only filled costs nothing. One document
+is worked on at a time, and each of its questions waits while answers are being prepared.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from app.answering.answerer import Answerer
+from app.answering.calls import Calls
+from app.answering.question import Question
+from app.answering.suggestions.checking import MOST_TRIED, Suggestion, checked
+from app.answering.suggestions.drafting import MOST_CHUNKS, proposals
+from app.db.catalogue import CatalogueRepository
+from app.db.contents import ContentRepository
+from app.db.suggestions import KeptQuestion, SuggestionRepository
+from app.errors import NotFound
+from app.ids import new_id
+from app.telemetry.logs import logger
+from app.types import Principal
+from retrieval.types import Scope
+
+State = Literal["preparing", "ready", "unavailable"]
+
+ENDPOINT = "overview"
+"""Names these calls on the ledger."""
+
+_MOST_WAITING = 200
+_RETRY_SECONDS = 60.0  # after a budget had no room, or a model failed
+_YIELDING_SECONDS = 10.0  # the longest wait of a question while answers are being prepared
+_LOOK_SECONDS = 0.1
+_STOP_SECONDS = 10.0
+
+_Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """The questions of one document version, and whether they are known.
+
+    `state` "preparing": more are being found, ask again; "unavailable": a budget has no room, or a model failed, and
+    they are tried again later.
+    """
+
+    state: State
+    questions: tuple[KeptQuestion, ...] = ()
+
+
+class Suggester:
+    """Suggested questions of all documents. Safe in several threads.
+
+    Example:
+        >>> suggester.of("doc_1", version=1, principal=principal).state
+        'preparing'
+        >>> [one.question for one in suggester.of("doc_1", version=1, principal=principal).questions]
+        ['When was the ferry built?']
+    """
+
+    def __init__(
+        self,
+        contents: ContentRepository,
+        catalogue: CatalogueRepository,
+        kept: SuggestionRepository,
+        *,
+        answerer: Callable[[], Answerer | None],
+    ) -> None:
+        """Start no thread yet. `answerer` is the one in use, None while the models are loading."""
+        self._contents = contents
+        self._catalogue = catalogue
+        self._kept = kept
+        self._answerer = answerer
+        self._waiting: OrderedDict[_Key, Principal] = OrderedDict()
+        self._failed: OrderedDict[_Key, float] = OrderedDict()
+        self._so_far: tuple[_Key, tuple[KeptQuestion, ...]] | None = None  # of the one that is worked on
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._calls: Calls | None = None
+
+    def of(self, document_id: str, *, version: int, principal: Principal) -> Suggestions:
+        """The questions of a live version. The first call has them found, and `principal` pays for that.
+
+        Raises:
+            NotFound: There is no such document.
+            StoreUnavailable: The database cannot be read.
+        """
+        kept = self._kept.read(document_id, tenant_id=principal.tenant_id, version=version)
+        if kept is not None:
+            return Suggestions("ready", kept)
+        key = (document_id, version)
+        with self._changed:
+            if time.monotonic() < self._failed.get(key, 0.0):
+                return Suggestions("unavailable")
+            if self._answerer() is not None and not self._stopping.is_set() and len(self._waiting) < _MOST_WAITING:
+                self._waiting.setdefault(key, principal)
+                self._begin()
+                self._changed.notify_all()
+            if self._so_far is not None and self._so_far[0] == key:
+                return Suggestions("preparing", self._so_far[1])
+        return Suggestions("preparing")
+
+    def close(self) -> None:
+        """Find no more, end the question that is being asked, and wait for the thread. Idempotent."""
+        self._stopping.set()
+        with self._changed:
+            self._waiting.clear()
+            self._changed.notify_all()
+            if self._calls is not None:
+                self._calls.close()
+        if self._thread is not None:
+            self._thread.join(timeout=_STOP_SECONDS)
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="footnote-suggestions", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._stopping.is_set())
+                if self._stopping.is_set():
+                    return
+                key, principal = next(iter(self._waiting.items()))
+            failed = not self._found(*key, principal)
+            with self._changed:
+                self._so_far = None
+                self._waiting.pop(key, None)  # only now: meanwhile it is not begun again
+                if failed:
+                    self._failed[key] = time.monotonic() + _RETRY_SECONDS
+                    while len(self._failed) > _MOST_WAITING:
+                        self._failed.popitem(last=False)
+
+    def _found(self, document_id: str, version: int, principal: Principal) -> bool:
+        """Find and keep the questions of a version; whether that need not be tried again."""
+        answerer = self._answerer()
+        if answerer is None:
+            return True
+        asking = Question(
+            request_id=new_id("req"),
+            endpoint=ENDPOINT,
+            principal=principal,
+            text="",
+            scope=Scope(tenant_id=principal.tenant_id, collection_ids=principal.collections),
+        )
+        try:
+            chunks, _ = self._contents.chunks(document_id, tenant_id=principal.tenant_id, limit=MOST_CHUNKS)
+            found = checked(
+                proposals([chunk for chunk in chunks if chunk.version == version], limit=MOST_TRIED),
+                asking=asking,
+                document_id=document_id,
+                alone=self._catalogue.of(asking.scope, limit=1).searchable == 1,
+                select=answerer.selection,
+                calls=lambda question: self._opened(question, answerer),
+                stopping=self._stopping.is_set,
+                on_kept=lambda kept: self._show((document_id, version), kept),
+            )
+            if self._stopping.is_set():
+                return True  # what was asked last may have been cut off
+            self._kept.keep(
+                document_id, tenant_id=principal.tenant_id, version=version, questions=list(map(_kept, found))
+            )
+        except NotFound:
+            return True  # it was deleted meanwhile
+        except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
+            logger().warning("suggestions.failed", document=document_id, error=type(error).__name__)
+            return False
+        return True
+
+    def _show(self, key: _Key, found: tuple[Suggestion, ...]) -> None:
+        """Show the questions found so far: a newcomer need not wait for the last."""
+        with self._changed:
+            self._so_far = (key, tuple(map(_kept, found)))
+
+    def _opened(self, question: Question, answerer: Answerer) -> Calls:
+        """The calls of the next question, once no answer is being prepared or the wait is over."""
+        deadline = time.monotonic() + _YIELDING_SECONDS
+        while len(answerer.running) and time.monotonic() < deadline and not self._stopping.wait(_LOOK_SECONDS):
+            pass
+        calls = Calls(question)
+        with self._changed:
+            self._calls = calls
+            if self._stopping.is_set():
+                calls.close()
+        return calls
+
+
+def _kept(found: Suggestion) -> KeptQuestion:
+    return KeptQuestion(found.question, found.quote.start_char, found.quote.end_char, found.answer)

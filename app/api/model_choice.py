@@ -1,0 +1,155 @@
+"""The choice of a generator: those on this machine, what fits it, and a test of a remote server. No setting changes."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter
+from pydantic import Field, SecretStr, StringConstraints
+
+from app.api.dependencies import CorpusDep, PrincipalDep, ServingDep, SettingsDep
+from app.api.schemas.shape import RequestBody, ResponseBody, problems
+from app.errors import InvalidRequest
+from app.models.installed import LARGER, generators
+from app.outbound.model_servers import ServerTest
+from app.settings import DEFAULT_GENERATOR, Settings
+
+_PLACEHOLDER = "<the key of the server>"
+_SAME_MODEL = "<a folder or Hugging Face id of the same model, for its tokenizer>"
+
+router = APIRouter(prefix="/v1/admin/models", tags=["admin"])
+
+
+class InstalledGeneratorBody(ResponseBody):
+    """A generator on this machine."""
+
+    setting: str = Field(description="The value of FOOTNOTE_GENERATOR for it.", examples=["SmolLM2-135M-Instruct"])
+    bytes: int = Field(description="Size of its weights on disk.", examples=[269060552])
+    needed_bytes: int = Field(description="Estimate of the memory it takes, its cache included.")
+    fits: bool = Field(description="Whether that is available, with the memory of the generator in use.")
+    in_use: bool = Field(description="Whether it answers now.")
+    default: bool = Field(description="Whether it is the one that Footnote brings, which answers by quotes.")
+
+
+class GeneratorsBody(ResponseBody):
+    """The generators on this machine, its memory, and a larger generator that fits."""
+
+    object: Literal["generators"] = Field(default="generators", description="Always `generators`.")
+    in_use: str = Field(description="extractive, a model, or a remote server's model.")
+    remote: bool = Field(description="Whether a remote server generates.")
+    gpu: bool = Field(description="Whether the memory is that of a GPU.")
+    total_bytes: int = Field(description="Memory of the GPU or the machine.")
+    available_bytes: int = Field(description="How much of it is available now.")
+    installed: list[InstalledGeneratorBody] = Field(description="Generators on this machine.")
+    larger: str | None = Field(
+        description="The largest of a few known models that fits, by its Hugging Face id; null where none does. It was "
+        "not measured with Footnote.",
+        examples=["Qwen/Qwen3-1.7B"],
+    )
+    larger_parameters: float | None = Field(description="Its parameters, in billions.", examples=[1.7])
+
+
+class TestedServer(RequestBody):
+    """A server of models to test."""
+
+    url: str = Field(
+        min_length=1,
+        max_length=2048,
+        description="Where its routes begin, usually ending in /v1.",
+        examples=["http://127.0.0.1:8080/v1"],
+    )
+    model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        default=None, description="A model of the server: it is asked for one token.", examples=[None]
+    )
+    key: SecretStr | None = Field(
+        default=None, max_length=1024, description="Sent as a bearer token; it is not stored.", examples=[None]
+    )
+
+
+class ServedModelBody(ResponseBody):
+    """A model of a server."""
+
+    id: str = Field(description="Its name at the server.", examples=["Qwen/Qwen3-8B"])
+    context_window: int | None = Field(description="In tokens; null where the server does not tell.")
+
+
+class ServerTestBody(ResponseBody):
+    """The result of testing a server of models. Nothing was changed."""
+
+    object: Literal["server_test"] = Field(default="server_test", description="Always `server_test`.")
+    speaks: bool = Field(description="Whether it lists models as OpenAI's protocol does.")
+    status: int | None = Field(description="HTTP status of its list of models; null where it could not be reached.")
+    models: list[ServedModelBody] = Field(description="The models it lists, at most 100.")
+    completes: bool | None = Field(
+        description="Whether it completed one token for `model`; null where it was not asked to."
+    )
+    detail: str = Field(description="The result in one sentence.")
+    settings: dict[str, str] = Field(description="The settings to write, without secrets; empty unless it `speaks`.")
+
+
+@router.get("", summary="List the generators on this machine")
+def list_generators(settings: SettingsDep) -> GeneratorsBody:
+    """The generators that are here, the memory they need, and a larger one that would fit."""
+    found = generators(settings)
+    return GeneratorsBody(
+        in_use=_in_use(settings),
+        remote=bool(settings.remote_url),
+        gpu=found.machine.gpu,
+        total_bytes=found.machine.total_bytes,
+        available_bytes=found.machine.available_bytes,
+        installed=[
+            InstalledGeneratorBody(
+                setting=one.setting,
+                bytes=one.bytes,
+                needed_bytes=one.needed_bytes,
+                fits=one.fits,
+                in_use=one.in_use,
+                default=one.setting == DEFAULT_GENERATOR,
+            )
+            for one in found.installed
+        ],
+        larger=found.larger,
+        larger_parameters=None if found.larger is None else LARGER[found.larger],
+    )
+
+
+@router.post("/test-server", summary="Test a server of models", responses=problems(422, 503))
+async def test_server(
+    body: TestedServer, serving: ServingDep, corpus: CorpusDep, principal: PrincipalDep
+) -> ServerTestBody:
+    """Ask a server for its models, and with `model` for one token. No setting is changed.
+
+    An address that is not on the public internet is asked only if it is the configured one or FOOTNOTE_WEBHOOK_HOSTS
+    names it.
+    """
+    key = None if body.key is None else body.key.get_secret_value()
+    if key is not None and not (key and key.isascii() and key.isprintable()):
+        raise InvalidRequest("A key is of printable ASCII characters.", param="key")
+    servers = serving.model_servers
+    found = await corpus.page_threads.run(
+        lambda: servers.test(body.url, model=body.model, key=key), party=principal.tenant_id
+    )
+    return ServerTestBody(
+        speaks=found.speaks,
+        status=found.status,
+        models=[ServedModelBody(id=one.id, context_window=one.context_window) for one in found.models],
+        completes=found.completes,
+        detail=found.detail,
+        settings=_settings(body, found),
+    )
+
+
+def _in_use(settings: Settings) -> str:
+    if settings.remote_url:
+        return settings.remote_model
+    return settings.generator
+
+
+def _settings(body: TestedServer, found: ServerTest) -> dict[str, str]:
+    if not found.speaks:
+        return {}
+    model = body.model or found.models[0].id
+    settings = {
+        "FOOTNOTE_REMOTE_URL": body.url,
+        "FOOTNOTE_REMOTE_MODEL": model,
+        "FOOTNOTE_GENERATOR": model if "/" in model else _SAME_MODEL,
+    }
+    return settings if body.key is None else {**settings, "FOOTNOTE_REMOTE_API_KEY": _PLACEHOLDER}

@@ -1,0 +1,165 @@
+"""The generators on this machine, the memory they need, and the larger one that would fit."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.models.catalog import DEFAULT_MODELS, Kind
+from app.models.fetch import is_fetched
+from app.settings import Settings
+from generation.host_memory import HostMemory, read_host_memory
+from generation.processor import multiplies_bfloat16
+
+_STORED_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_BESIDE = 1.2  # what runs beside the weights: activations, buffers
+_CACHE = 1 << 30  # keys and values
+
+LARGER: Mapping[str, float] = {
+    "Qwen/Qwen3-0.6B": 0.6,
+    "Qwen/Qwen3-1.7B": 1.7,
+    "Qwen/Qwen3-4B": 4.0,
+    "Qwen/Qwen3-8B": 8.2,
+}
+"""Larger open models by their Hugging Face id, with billions of parameters; not measured with Footnote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledGenerator:
+    """A generator on this machine.
+
+    `setting` is the value of FOOTNOTE_GENERATOR for it, `bytes` the size of its weights, `needed_bytes` an estimate of
+    the memory that it takes with its cache.
+    """
+
+    setting: str
+    bytes: int
+    needed_bytes: int
+    fits: bool
+    in_use: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The memory that a generator can take: of a GPU where there is one, else of the machine."""
+
+    gpu: bool
+    total_bytes: int
+    available_bytes: int
+    number_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generators:
+    """The generators on this machine, and the largest of `LARGER` that fits; None where none does."""
+
+    machine: Machine
+    installed: tuple[InstalledGenerator, ...]
+    larger: str | None
+
+
+def generators(
+    settings: Settings,
+    *,
+    hub: Path | None = None,
+    host: HostMemory | None = None,
+    gpu: Callable[[], tuple[int, int] | None] | None = None,
+) -> Generators:
+    """Look for generators in the models' folder and in Hugging Face's cache; no weights are read.
+
+    Args:
+        settings: The models' folder, the device, and the generator in use, whose memory counts as available.
+        hub: Hugging Face's cache; None is the usual one.
+        host: The memory of the machine; None reads it.
+        gpu: Gives the free and total bytes of a GPU, None without one; None asks torch.
+    """
+    machine = _machine(settings, host or read_host_memory(), gpu or _gpu)
+    found = dict(_folders(settings.models_dir, hub or _hub()))
+    if (configured := Path(settings.generator).expanduser()).is_dir():
+        found[settings.generator] = configured
+    local = not settings.remote_url and not settings.extractive
+    sizes = {setting: (_weights(folder), _stored(folder)) for setting, folder in found.items()}
+    running = sizes.get(settings.generator) if local else None
+    room = machine.available_bytes + (_needed(*running, machine) if running else 0)
+    installed = tuple(
+        InstalledGenerator(
+            setting=setting,
+            bytes=size,
+            needed_bytes=_needed(size, stored, machine),
+            fits=_needed(size, stored, machine) <= room,
+            in_use=local and setting == settings.generator,
+        )
+        for setting, (size, stored) in sorted(sizes.items())
+        if size
+    )
+    stored_bytes = 2  # bfloat16, as they are published
+    fitting = [
+        name
+        for name, billions in LARGER.items()
+        if _needed(int(billions * 1e9) * stored_bytes, stored_bytes, machine) <= room
+    ]
+    return Generators(machine=machine, installed=installed, larger=fitting[-1] if fitting else None)
+
+
+def _machine(settings: Settings, host: HostMemory, gpu: Callable[[], tuple[int, int] | None]) -> Machine:
+    found = gpu() if settings.device != "cpu" else None
+    dtype = settings.dtype
+    if dtype == "auto":
+        dtype = "bfloat16" if found is not None or multiplies_bfloat16() else "float32"
+    free, total = (host.available, host.total) if found is None else found
+    return Machine(gpu=found is not None, total_bytes=total, available_bytes=free, number_bytes=_STORED_BYTES[dtype])
+
+
+def _needed(weights: int, stored: int, machine: Machine) -> int:
+    return int(weights / stored * machine.number_bytes * _BESIDE) + _CACHE
+
+
+def _folders(models_dir: Path, hub: Path) -> Iterator[tuple[str, Path]]:
+    """Folders of generators, each with its setting."""
+    for model in DEFAULT_MODELS:
+        if model.kind is Kind.GENERATOR and is_fetched(model, models_dir=models_dir, digests=False):
+            yield model.name, models_dir / model.name
+    for repository in sorted(hub.glob("models--*")):
+        for snapshot in sorted((repository / "snapshots").glob("*")):
+            if _generates(snapshot):
+                yield repository.name.removeprefix("models--").replace("--", "/"), snapshot
+
+
+def _hub() -> Path:
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    return Path(HF_HUB_CACHE)
+
+
+def _configuration(folder: Path) -> Mapping[str, Any]:
+    """The model's configuration; empty where it cannot be read."""
+    try:
+        found = json.loads((folder / "config.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _generates(folder: Path) -> bool:
+    named = _configuration(folder).get("architectures")
+    return isinstance(named, list) and any(str(one).endswith("ForCausalLM") for one in named)
+
+
+def _weights(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+
+
+def _stored(folder: Path) -> int:
+    """The bytes of a stored number; two where the configuration does not tell."""
+    found = _configuration(folder)
+    return _STORED_BYTES.get(str(found.get("dtype") or found.get("torch_dtype")), 2)
+
+
+def _gpu() -> tuple[int, int] | None:
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    free, total = torch.cuda.mem_get_info()
+    return int(free), int(total)

@@ -1,1 +1,0 @@
-import{G as e,H as t,U as n}from"./ProblemNote-B-MnlkTp.js";var r=e(n(),1),i=t();function a({name:e}){let t=0;return e.split(/(?<=[_-])/).map(e=>{let n=t;return t+=e.length,(0,i.jsxs)(r.Fragment,{children:[n>0&&(0,i.jsx)(`wbr`,{}),e]},n)})}export{a as t};

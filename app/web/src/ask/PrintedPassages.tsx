@@ -1,0 +1,73 @@
+/** The passages of a whole conversation, for its printed form: the page itself shows each beside its answer. */
+import { useEffect, useState } from "react";
+import { flushSync } from "react-dom";
+import type { Conversation } from "../api/types";
+import { t } from "../strings";
+import { partsOf, standingOf } from "./parts";
+import { pageWords } from "./places";
+import { shownNumbers } from "./segments";
+import type { Turn } from "./turn";
+import "./print.css";
+
+interface PrintedPassagesProps {
+  conversation: Conversation;
+  turns: readonly Turn[];
+}
+
+/** Made when the browser is about to print, by whatever way. */
+export function PrintedPassages({ conversation, turns }: PrintedPassagesProps) {
+  const [printing, setPrinting] = useState(false);
+  useEffect(() => {
+    const before = () => flushSync(() => setPrinting(true));
+    const after = () => setPrinting(false);
+    window.addEventListener("beforeprint", before);
+    window.addEventListener("afterprint", after);
+    return () => {
+      window.removeEventListener("beforeprint", before);
+      window.removeEventListener("afterprint", after);
+    };
+  }, []);
+  if (!printing) return null;
+  const cited = turns.filter(({ citations }) => citations.length > 0);
+  return (
+    <div className="print-only">
+      <p className="print-title">{conversation.title}</p>
+      {cited.length > 0 && <h2>{t.ask.conversations.passages}</h2>}
+      {cited.map((turn) => (
+        <section key={turn.key}>
+          <h3>{turn.question}</h3>
+          <Passages turn={turn} />
+        </section>
+      ))}
+    </div>
+  );
+}
+
+/** Each mark's passage, numbered as in the answer above. */
+function Passages({ turn: { text, citations, ending } }: { turn: Turn }) {
+  const words = t.ask.footnote;
+  const { lead, written, quotes, exact } = partsOf(text, citations, ending);
+  const numbers = shownNumbers([...lead, ...written, ...quotes.flat()]);
+  const passages = new Map<string, { number: number; place: number }>();
+  citations.forEach((citation, place) => {
+    const { document_id, version, start_char, end_char, index } = citation;
+    const number = numbers.get(index);
+    const name = [number, document_id, version, start_char, end_char].join(" ");
+    if (number !== undefined && !passages.has(name)) passages.set(name, { number, place });
+  });
+  return [...passages].map(([name, { number, place }]) => {
+    const citation = citations[place];
+    if (citation === undefined) return null;
+    const facts = [citation.filename, pageWords(citation)].filter((fact) => fact !== "").join(", ");
+    const doubtful = standingOf(citation, exact.has(place)) === "unconfirmed";
+    return (
+      <figure key={name} className="print-passage">
+        <figcaption>
+          [{number}] {facts}
+          {doubtful && ` (${words.unconfirmedLabel})`}
+        </figcaption>
+        <blockquote dir="auto">{citation.cited_text}</blockquote>
+      </figure>
+    );
+  });
+}

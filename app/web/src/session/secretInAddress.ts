@@ -1,0 +1,40 @@
+/** A secret in the address's fragment, which reaches no server and no log. It is taken out of the address at once, so
+ * that it is not left in the history, and held until what it is for is settled. */
+
+export interface HeldSecret {
+  /** Takes it out of the address, now and whenever a link changes it. Called before anything else reads the address. */
+  watch: () => void;
+  /** That of the newest link, until it is settled. */
+  current: () => string | null;
+  settle: () => void;
+  subscribe: (changed: () => void) => () => void;
+}
+
+/** `read` finds the secret in a fragment; null where there is none. */
+export function secretInAddress(read: (fragment: string) => string | null): HeldSecret {
+  let held: string | null = null;
+  const watchers = new Set<() => void>();
+
+  function hold(secret: string | null): void {
+    held = secret;
+    for (const changed of watchers) changed();
+  }
+  function take(): void {
+    const secret = read(window.location.hash);
+    if (secret === null) return;
+    window.history.replaceState(null, "", window.location.pathname + window.location.search);
+    hold(secret);
+  }
+  return {
+    watch: () => {
+      take();
+      window.addEventListener("hashchange", take);
+    },
+    current: () => held,
+    settle: () => hold(null),
+    subscribe: (changed) => {
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+  };
+}

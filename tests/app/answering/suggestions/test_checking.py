@@ -1,0 +1,129 @@
+"""Drafted questions are kept only where asking them finds their own sentence, confirmed, in everything and alone."""
+
+from collections.abc import Callable
+
+from app.answering.calls import Calls
+from app.answering.citation import CONFIRMED
+from app.answering.question import Question
+from app.answering.quoting.selection import Quote, Selection
+from app.answering.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
+from app.answering.suggestions.drafting import Proposal
+from retrieval.types import Hit, Scores, Source, Span
+from tests.app.answering.overview.outlined import question
+from tests.app.answering.suggestions.test_drafting import chunk
+
+TEXT = "The ferry was built in 1987. " * 20
+SENTENCE, ANSWER = Span(0, 28), Span(23, 27)
+ASKING = question("", endpoint="overview")
+
+
+def proposal(text: str = "When was the ferry built?", at: int = 0) -> Proposal:
+    moved = 29 * at
+    return Proposal(
+        text,
+        Span(SENTENCE.start_char + moved, SENTENCE.end_char + moved),
+        Span(ANSWER.start_char + moved, ANSWER.end_char + moved),
+        "time",
+    )
+
+
+def selection(
+    *, score: float = 0.97, span: Span = SENTENCE, highlight: Span | None = ANSWER, outcome: str = "answered"
+) -> Selection:
+    found = chunk(TEXT)
+    source = Source(1, Hit(found, Scores(fused=1.0)), (Span(0, len(TEXT)),), "", TEXT, 1, compressed=False)
+    quote = Quote(source, span, TEXT[span.start_char : span.end_char], score, highlight)
+    return Selection((quote,), score, outcome)  # type: ignore[arg-type]
+
+
+def check(
+    answers: Callable[[Question], Selection | None],
+    *proposals: Proposal,
+    document: str = "doc_1",
+    alone: bool = False,
+    stopping: Callable[[], bool] = lambda: False,
+    on_kept: Callable[[tuple[Suggestion, ...]], None] = lambda _: None,
+) -> tuple[tuple[Suggestion, ...], list[Question]]:
+    asked: list[Question] = []
+
+    def select(question: Question, /, *, calls: Calls) -> Selection | None:
+        asked.append(question)
+        return answers(question)
+
+    found = checked(
+        proposals or (proposal(),),
+        asking=ASKING,
+        document_id=document,
+        alone=alone,
+        select=select,
+        stopping=stopping,
+        on_kept=on_kept,
+    )
+    return found, asked
+
+
+def test_a_question_is_asked_of_everything_and_of_the_document_alone() -> None:
+    kept, asked = check(lambda _: selection())
+
+    assert kept == (Suggestion("When was the ferry built?", SENTENCE, "1987"),)
+    assert [one.scope.document_ids for one in asked] == [None, ("doc_1",)]
+    assert [one.text for one in asked] == ["When was the ferry built?"] * 2
+
+
+def test_the_calls_of_each_question_have_a_number_of_their_own() -> None:
+    _, asked = check(lambda _: selection(), proposal(), proposal("When was it?", 3))
+
+    assert len({one.run_id for one in asked}) == len(asked) == 3
+    assert {one.request_id for one in asked} == {"req_1"}
+
+
+def test_where_nothing_else_may_be_read_it_is_asked_once() -> None:
+    kept, asked = check(lambda _: selection(), alone=True)
+
+    assert (len(kept), len(asked)) == (1, 1)
+
+
+def test_it_is_not_kept_unless_its_own_sentence_is_the_first_quote_and_confirmed() -> None:
+    below = CONFIRMED - 0.01
+    for answered in (
+        None,
+        selection(score=below),
+        selection(outcome="unsure"),
+        selection(span=Span(58, 86), highlight=Span(81, 85)),
+        selection(highlight=None),
+        selection(highlight=Span(4, 9)),
+    ):
+        assert check(lambda _, answered=answered: answered)[0] == ()  # type: ignore[misc]
+    assert check(lambda _: selection(), document="doc_2")[0] == ()
+
+
+def test_it_is_not_kept_where_the_document_alone_is_answered_otherwise() -> None:
+    kept, _ = check(lambda asked: selection() if asked.scope.document_ids is None else selection(score=0.5))
+
+    assert kept == ()
+
+
+def test_at_most_three_are_kept_none_of_the_same_sentence() -> None:
+    def answer(asked: Question) -> Selection:
+        at = 29 * int(asked.text.split()[-1])
+        return selection(span=Span(at, at + 28), highlight=Span(at + 23, at + 27))
+
+    many = [proposal(f"When {at}", at) for at in (0, 0, 1, 2, 3, 4)]
+    told: list[int] = []
+    kept, _ = check(answer, *many, on_kept=lambda so_far: told.append(len(so_far)))
+
+    assert [one.question for one in kept] == ["When 0", "When 1", "When 2"]
+    assert len(kept) == MOST_KEPT
+    assert told == [1, 2, 3]
+
+
+def test_no_more_than_the_most_are_asked() -> None:
+    _, asked = check(lambda _: None, *[proposal(f"When {at}?", at) for at in range(MOST_TRIED + 5)])
+
+    assert len(asked) == MOST_TRIED
+
+
+def test_nothing_more_is_asked_once_the_server_stops() -> None:
+    _, asked = check(lambda _: selection(), stopping=lambda: True)
+
+    assert asked == []

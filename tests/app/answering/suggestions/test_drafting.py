@@ -1,0 +1,208 @@
+"""Questions are drafted by rule: well-formed ones of sentences that say something by themselves, and no others."""
+
+import pytest
+
+from app.answering.suggestions.drafting import proposals
+from retrieval.types import Chunk
+
+FILLER = "This is what was said of it by the people of the town, and it is not more than that."
+
+
+def chunk(text: str, *, start: int = 0) -> Chunk:
+    return Chunk(
+        key=1,
+        id="chk_1",
+        document_id="doc_1",
+        version=1,
+        collection_id="col_1",
+        filename="line.txt",
+        external_id=None,
+        ordinal=0,
+        text=text,
+        start_char=start,
+        end_char=start + len(text),
+        page_start=None,
+        page_end=None,
+        heading_path=(),
+        token_count=10,
+    )
+
+
+def drafted(sentence: str) -> dict[str, str]:
+    """The questions of one sentence among others, each with the words that answer it."""
+    text = f"{FILLER} {sentence}"
+    found = proposals([chunk(text, start=100)], limit=12)
+    for one in found:
+        assert one.sentence.start_char <= one.answer.start_char < one.answer.end_char <= one.sentence.end_char
+    return {one.question: text[one.answer.start_char - 100 : one.answer.end_char - 100] for one in found}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "answer"),
+    [
+        (
+            "The ferry was built in 1987.",
+            "When was the ferry built?",
+            "1987",
+        ),
+        (
+            "The ferry was built in 1987 by a yard, they say.",
+            "When was the ferry built by a yard?",
+            "1987",
+        ),
+        (
+            "In 1987, the old line was closed.",
+            "When was the old line closed?",
+            "1987",
+        ),
+        (
+            "The harbour office opened on 4 May 2012.",
+            "When did the harbour office open?",
+            "4 May 2012",
+        ),
+        (
+            "The town acquired the boat in 1990.",
+            "When did the town acquire the boat?",
+            "1990",
+        ),
+        (
+            "Founded in 1912, the yard builds boats.",
+            "When was the yard founded?",
+            "1912",
+        ),
+        (
+            "The fleet has three ferries.",
+            "How many ferries does the fleet have?",
+            "three",
+        ),
+        (
+            "The line carried 41,000 passengers in its first year.",
+            "How many passengers did the line carry in its first year?",
+            "41,000",
+        ),
+        (
+            "The bridge is 300 metres long.",
+            "How long is the bridge?",
+            "300 metres",
+        ),
+        (
+            "A crossing takes 25 minutes.",
+            "How long does a crossing take?",
+            "25 minutes",
+        ),
+        (
+            "A single ticket costs 4 euros.",
+            "How much does a single ticket cost?",
+            "4 euros",
+        ),
+        (
+            "Total fares rose by 12% in 2022.",
+            "By how much did total fares rise in 2022?",
+            "12%",
+        ),
+        (
+            "Twelve people were hurt.",
+            "How many people were hurt?",
+            "Twelve",
+        ),
+        (
+            "There are two slips at the harbour.",
+            "How many slips are there at the harbour?",
+            "two",
+        ),
+        (
+            "The office is located on the north quay.",
+            "Where is the office located?",
+            "on the north quay",
+        ),
+        (
+            "The ferry was designed by Anna Lund.",
+            "Who designed the ferry?",
+            "Anna Lund",
+        ),
+        (
+            "A slipway is a ramp on which boats are drawn from the water.",
+            "What is a slipway?",
+            "a ramp on which boats are drawn from the water.",
+        ),
+        (
+            "The purpose of the line is to join the island and the town.",
+            "What is the purpose of the line?",
+            "to join the island and the town.",
+        ),
+        (
+            "The line's season ticket includes bicycles and one dog.",
+            "What does the line's season ticket include?",
+            "bicycles and one dog.",
+        ),
+        (
+            "“Season” means the months from May to September.",
+            "What does “Season” mean?",
+            "the months from May to September.",
+        ),
+    ],
+)
+def test_a_sentence_becomes_a_question(sentence: str, question: str, answer: str) -> None:
+    assert drafted(sentence).get(question) == answer
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It was built in 1987.",
+        "This boat was built in 1987.",
+        "They have three ferries.",
+        "The board said the line was closed in 1987.",
+        "The result is a good line.",
+        "The boat is a great success for all who love her.",
+        "Anna Lund is the pride of the town.",
+        "Running the line was a task for the brave.",
+        "However good it is, the line was closed.",
+        "The town acquired in 1990.",
+    ],
+)
+def test_a_sentence_that_points_elsewhere_or_is_a_clause_becomes_none(sentence: str) -> None:
+    assert drafted(sentence) == {}
+
+
+def test_a_question_that_the_text_asks_is_taken_with_the_sentence_behind_it() -> None:
+    found = drafted("Where can I buy a ticket? Tickets are sold on board by the crew of the boat.")
+
+    assert found == {"Where can I buy a ticket?": "Tickets are sold on board by the crew of the boat."}
+
+
+def test_rows_of_tables_become_questions_for_their_values() -> None:
+    pairs = "Route: Harbour | Fare: 3 EUR | Note: none"
+    years = "Item | 2022 | 2021\nTotal ticket sales | 82,959 | 81,434"
+    found = proposals([chunk(f"{FILLER}\n\n{pairs}\n\n{FILLER}\n\n{years}")], limit=12)
+
+    assert {one.question for one in found} == {
+        "What is the fare for Harbour?",
+        "What were total ticket sales in 2022?",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Fähre wurde 1987 gebaut. Der Zweck der Linie ist es, die Insel mit der Stadt zu verbinden.",
+        "Lorem ipsum dolor sit amet, consetetur sadipscing elitr, sed diam nonumy eirmod tempor.",
+        "",
+    ],
+)
+def test_a_document_that_is_not_in_english_gets_none(text: str) -> None:
+    assert proposals([chunk(text)], limit=12) == []
+
+
+def test_a_long_document_is_read_in_part_and_the_limit_is_kept() -> None:
+    sentences = " ".join(f"The boat{name} was built in {1900 + at}." for at, name in enumerate("abcdefghijklmnopq"))
+    found = proposals([chunk(f"{FILLER} {sentences}")] * 500, limit=12)
+
+    assert len(found) == 12
+
+
+def test_a_sentence_that_is_too_long_to_read_at_a_glance_becomes_none() -> None:
+    fits, longer = (f"The ferry was built in 1987 and {'was loved by all who used it, ' * count}" for count in (3, 11))
+
+    assert drafted(f"{fits}they say.")
+    assert drafted(f"{longer}they say.") == {}

@@ -1,0 +1,198 @@
+"""Watches an event loop and the interpreter: nothing may hold either of them for long.
+
+Wall-clock time says little on a busy machine. So a hold is counted in processor time of the thread that holds, and the
+time that the watching thread waited for a processor does not count as waiting for the interpreter.
+"""
+
+import asyncio
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion.ports import Extractor
+from ingestion.types import Extraction
+
+LONGEST_S = 0.1
+LOOP = "the event loop"
+"""What a hold of the loop is of; others are of the interpreter, by a thread."""
+_TICK_S = 0.005
+_CLIENTS = ("MainThread", "schemathesis")
+"""How names of threads begin that send requests in the same process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Something that held the loop or the interpreter, for so many seconds of processor time, and where it was then."""
+
+    what: str
+    seconds: float
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.what} was held for {self.seconds * 1000:.0f} ms of processor time, at:\n{self.where}"
+
+
+class WorkElsewhere:
+    """Notes the work that a server gives to another process and a test does in a thread of its own: it is no hold."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: set[int] = set()
+        self._ended: dict[int, float] = {}
+
+    @contextmanager
+    def doing(self) -> Iterator[None]:
+        """The calling thread does such work inside the block."""
+        ident = threading.get_ident()
+        with self._lock:
+            self._under_way.add(ident)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way.discard(ident)
+                self._ended[ident] = time.monotonic()
+
+    def since(self, moment: float) -> frozenset[int]:
+        """The threads that did such work at any time since `moment`, in seconds of `time.monotonic`."""
+        with self._lock:
+            return frozenset(self._under_way) | {ident for ident, ended in self._ended.items() if ended >= moment}
+
+
+class ElsewhereExtractor:
+    """An `Extractor` in the calling process, whose work counts as another process's."""
+
+    def __init__(self, extractor: Extractor, elsewhere: WorkElsewhere) -> None:
+        self._extractor = extractor
+        self._elsewhere = elsewhere
+
+    def extract(self, path: Path, *, filename: str, password: str | None = None) -> Extraction:
+        """See `ports.Extractor`."""
+        with self._elsewhere.doing():
+            return self._extractor.extract(path, filename=filename, password=password)
+
+
+class LoopWatch:
+    """A thread that asks the loop to answer again and again, and notes when it does not.
+
+    The loop is held while its thread works for more than `longest_s` between being asked and answering. The interpreter
+    is held while another thread works for that long and this one, due to run, cannot.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        longest_s: float = LONGEST_S,
+        elsewhere: WorkElsewhere | None = None,
+        on_hold: Callable[[Hold], None] = lambda _hold: None,
+    ) -> None:
+        """Watch `loop`, which runs in the calling thread; work noted in `elsewhere` is no hold.
+
+        `on_hold` is called with each hold, in the watching thread.
+        """
+        self._loop = loop
+        self._on_hold = on_hold
+        self._elsewhere = elsewhere or WorkElsewhere()
+        self._longest_s = longest_s
+        self._served_by = threading.get_ident()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="loop-watch", daemon=True)
+        self._answered = threading.Event()
+        self.holds: list[Hold] = []
+        self.longest_s = 0.0
+        self.asked = 0
+
+    @contextmanager
+    def watching(self) -> Iterator["LoopWatch"]:
+        """Watch inside the block."""
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._over.set()
+            self._thread.join()
+
+    def noted(self) -> list[str]:
+        """What was held until now, once the watch has looked after this call."""
+        asked, until = self.asked, time.monotonic() + 10
+        while self.asked < asked + 2 and time.monotonic() < until:
+            time.sleep(_TICK_S)
+        return [str(hold) for hold in self.holds]
+
+    def forget(self) -> None:
+        """Begin anew, for the next test."""
+        self.holds.clear()
+        self.longest_s = 0.0
+
+    def _watch(self) -> None:
+        while not self._over.is_set():
+            began, where = _clock(self._served_by), ""
+            self._answered.clear()
+            self.asked += 1
+            try:
+                self._loop.call_soon_threadsafe(self._answered.set)
+            except RuntimeError:
+                return  # the loop is closed
+            while not self._tick(lambda: self._answered.wait(_TICK_S)) and not self._over.is_set():
+                if not where and _clock(self._served_by) - began > self._longest_s / 2:
+                    where = _stack(self._served_by)
+            worked = _clock(self._served_by) - began
+            self.longest_s = max(self.longest_s, worked)
+            if worked > self._longest_s:
+                self._note(Hold(LOOP, worked, where))
+            self._tick(lambda: self._over.wait(_TICK_S))
+
+    def _tick(self, wait: Callable[[], bool]) -> bool:
+        """Wait for a moment; a wait that took much longer was held up by the thread that worked meanwhile."""
+        before = {ident: _clock(ident) for ident in self._others()}
+        began, queued = time.monotonic(), _queued()
+        happened = wait()
+        late = time.monotonic() - began - _TICK_S - (_queued() - queued)
+        if late > self._longest_s:
+            elsewhere = self._elsewhere.since(began)
+            for ident, name in self._others().items():
+                worked = _clock(ident) - before.get(ident, 0.0)
+                if worked > self._longest_s and ident not in elsewhere:
+                    self._note(Hold(f"the interpreter, by {name},", worked, _stack(ident)))
+        return happened
+
+    def _note(self, hold: Hold) -> None:
+        self.holds.append(hold)
+        self._on_hold(hold)
+
+    def _others(self) -> dict[int, str]:
+        """Threads that may hold the interpreter: not the loop's, which is watched anyway, nor those of the test."""
+        return {
+            thread.ident: thread.name
+            for thread in threading.enumerate()
+            if thread.ident is not None
+            and thread.ident not in (self._served_by, threading.get_ident())
+            and not thread.name.startswith(_CLIENTS)
+        }
+
+
+def _clock(ident: int) -> float:
+    """Processor seconds of a thread; 0 where it has ended."""
+    try:
+        return time.clock_gettime(time.pthread_getcpuclockid(ident))
+    except OSError:
+        return 0.0
+
+
+def _queued() -> float:
+    """Seconds that the calling thread has waited for a processor; 0 where the kernel does not count them (proc(5))."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
+def _stack(ident: int) -> str:
+    frame = sys._current_frames().get(ident)  # noqa: SLF001 - there is no public way
+    return "".join(traceback.format_stack(frame)[-12:]) if frame is not None else "(it has ended)"

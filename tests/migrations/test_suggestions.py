@@ -1,0 +1,36 @@
+"""Revision 0023: documents from before have no suggested questions yet and lose nothing else; down drops them."""
+
+import sqlalchemy as sa
+
+from app.db.migration import downgrade, upgrade
+from app.db.session import Database
+from app.db.suggestions import KeptQuestion, SuggestionRepository
+from app.db.tables.documents import document_version
+from tests.app.db.samples import Library
+
+QUESTION = KeptQuestion("When was the ferry built?", 4, 40, "1987")
+
+
+def test_suggestions_are_kept_with_the_version_and_made_again_after_a_downgrade(migrated_database: Database) -> None:
+    library = Library(migrated_database)
+    document = library.index("the ferry was built in 1987")
+    kept = SuggestionRepository(migrated_database)
+    before = kept.read(document.id, tenant_id="t1", version=1)
+    kept.keep(document.id, tenant_id="t1", version=1, questions=[QUESTION])
+    written = kept.read(document.id, tenant_id="t1", version=1)
+
+    downgrade(migrated_database, "0022")
+    upgrade(migrated_database)
+
+    assert (before, written) == (None, (QUESTION,))
+    assert kept.read(document.id, tenant_id="t1", version=1) is None
+    with migrated_database.read() as connection:
+        assert connection.execute(sa.select(document_version.c.text)).scalars().all() == ["the ferry was built in 1987"]
+
+
+def test_none_found_is_kept_as_well(migrated_database: Database) -> None:
+    document = Library(migrated_database).index("nothing")
+    kept = SuggestionRepository(migrated_database)
+    kept.keep(document.id, tenant_id="t1", version=1, questions=())
+
+    assert kept.read(document.id, tenant_id="t1", version=1) == ()

@@ -1,0 +1,103 @@
+"""tests.loop_watch notices what holds an event loop or the interpreter, and nothing else."""
+
+import asyncio
+import hashlib
+import re
+import threading
+import time
+
+from tests.loop_watch import LoopWatch, WorkElsewhere
+
+
+def work(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def match() -> None:
+    """The matcher does not let go of the interpreter; the thread lives on for a moment, as a server's workers do."""
+    re.match(r"(a|aa)+$", "a" * 31 + "b")
+    time.sleep(0.3)
+
+
+def watched(coroutine, elsewhere: WorkElsewhere | None = None) -> LoopWatch:
+    async def run() -> LoopWatch:
+        with LoopWatch(asyncio.get_running_loop(), elsewhere=elsewhere).watching() as watch:
+            await asyncio.sleep(0.05)
+            await coroutine()
+            await asyncio.sleep(0.05)
+        return watch
+
+    return asyncio.run(run())
+
+
+def test_a_loop_that_sleeps_is_not_held():
+    watch = watched(lambda: asyncio.sleep(0.3))
+
+    assert watch.holds == []
+    assert watch.asked > 5
+
+
+def test_work_on_the_loop_is_a_hold_and_says_where():
+    async def busy() -> None:
+        work(0.3)
+
+    (hold,) = watched(busy).holds
+
+    assert hold.what == "the event loop"
+    assert hold.seconds > 0.2
+    assert "in work" in hold.where
+
+
+def test_short_work_is_none():
+    async def busy() -> None:
+        for _ in range(30):
+            work(0.01)
+            await asyncio.sleep(0)
+
+    assert watched(busy).holds == []
+
+
+def test_a_thread_that_keeps_the_interpreter_is_a_hold():
+    async def busy() -> None:
+        thread = threading.Thread(target=match, name="matcher")
+        thread.start()
+        while thread.is_alive():
+            await asyncio.sleep(0.01)
+
+    assert any("matcher" in hold.what for hold in watched(busy).holds)
+
+
+def test_work_that_a_server_gives_to_another_process_is_no_hold():
+    elsewhere = WorkElsewhere()
+
+    def match_elsewhere() -> None:
+        with elsewhere.doing():
+            re.match(r"(a|aa)+$", "a" * 31 + "b")
+        time.sleep(0.3)
+
+    async def busy() -> None:
+        thread = threading.Thread(target=match_elsewhere, name="matcher")
+        thread.start()
+        while thread.is_alive():
+            await asyncio.sleep(0.01)
+
+    assert watched(busy, elsewhere).holds == []
+
+
+def test_waiting_for_a_processor_is_no_hold():
+    """Threads that let go of the interpreter keep both processors busy: the watch is late, but nothing is held."""
+    data = b"a" * 4_000_000
+
+    async def busy() -> None:
+        threads = [
+            threading.Thread(target=lambda: [hashlib.sha256(data) for _ in range(20)], name=f"hashing-{number}")
+            for number in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            await asyncio.sleep(0.01)
+
+    assert watched(busy).holds == []

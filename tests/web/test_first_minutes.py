@@ -1,0 +1,112 @@
+"""The first minutes: a sample to try, what a document is, suggested questions, pasted text, files dropped anywhere."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.web.conftest import Opening, Tenant, Window
+from tests.web.looking import seen
+from tests.web.made_documents import CLAIM, LOG, QUESTION
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page, Route
+
+TEXT = "The keeper's letter of May\n" + "It rained for a week, and the road to the tower could not be used. " * 6
+PASTE = """text => {
+    const data = new DataTransfer();
+    data.setData('text/plain', text);
+    document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def names(tenant: Tenant) -> list[str]:
+    listed = tenant.http.get("/v1/documents").json()["data"]
+    return [one["filename"] for one in listed]
+
+
+async def test_an_empty_installation_says_what_it_reads_and_offers_a_sample(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant)
+    await seen(page, "h1", "Start with a document")
+    await page.get_by_text("Footnote reads: PDF, Word, PowerPoint").wait_for()
+    await page.get_by_role("button", name="Try it with a sample").click()
+    await page.get_by_role("link", name="Open The Aldey ferry.md").wait_for()
+    await page.get_by_text("Your document is ready.").wait_for()
+    card = page.get_by_role("article", name="The Aldey ferry")
+    await card.wait_for()
+
+    assert names(tenant) == ["The Aldey ferry.md"]
+    assert await card.locator(".overview-head span").inner_text() == "MD"
+    assert "A guide for passengers" in await card.locator("blockquote").inner_text()
+    assert "The line · Timetable · Fares" in await card.inner_text()
+
+
+async def suggesting(page: "Page", question: str) -> None:
+    """Has every overview suggest a question."""
+
+    async def answer(route: "Route") -> None:
+        response = await route.fetch()
+        body = await response.json()
+        suggested = {
+            "question": question, "document_id": body["document_id"], "start_char": 0, "end_char": 1,
+            "page_start": 1, "page_end": 1, "answer": "Forty",
+        }  # fmt: skip
+        await route.fulfill(response=response, body=json.dumps({**body, "state": "ready", "questions": [suggested]}))
+
+    await page.route("**/v1/documents/*/overview", answer)
+
+
+async def test_one_click_on_a_suggested_question_asks_it_of_its_document(
+    open_page: Opening, tenant: Tenant, window: Window
+) -> None:
+    tenant.upload("the log.pdf", LOG)
+    page = await open_page()
+    await suggesting(page, QUESTION)
+    await page.get_by_label("API key").fill(tenant.key)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("button", name=QUESTION).click()
+    turn = page.locator(".ask-turn")
+    await turn.locator(".ask-how").wait_for()
+
+    assert CLAIM in await turn.locator(".ask-text").inner_text()
+    assert "the log.pdf" in await turn.inner_text()
+    assert await page.locator(".overview-card").count() == 0
+    await page.wait_for_url("**/#/c/*")
+
+
+async def test_a_long_text_can_be_pasted_on_the_documents_screen(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await seen(page, "h3", "No documents yet")
+    await page.evaluate(PASTE, "a short one is left alone")
+    await page.evaluate(PASTE, TEXT)
+    await page.get_by_role("link", name="Open The keeper's letter of May.txt").wait_for()
+
+    assert names(tenant) == ["The keeper's letter of May.txt"]
+
+
+async def test_a_text_can_be_added_by_a_button(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await page.get_by_role("button", name="Paste text").click()
+    await page.get_by_label("The text").fill("Short\nand added all the same.")
+    await page.get_by_role("button", name="Add it").click()
+    await page.get_by_role("link", name="Open Short.txt").wait_for()
+
+    assert await page.locator("dialog").count() == 0
+    assert names(tenant) == ["Short.txt"]
+
+
+async def test_files_are_taken_on_a_screen_that_is_about_something_else(
+    open_page: Opening, tenant: Tenant, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("The first paper is about ropes.")
+    page = await open_page(tenant, "#/usage")
+    await seen(page, "h1", "Usage")
+    devtools = await page.context.new_cdp_session(page)
+    held = {"items": [], "files": [str(tmp_path / "a.txt")], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver"):
+        await devtools.send("Input.dispatchDragEvent", {"type": kind, "x": 640, "y": 500, "data": held})
+    await page.get_by_text("Drop files or folders here").wait_for()
+    await devtools.send("Input.dispatchDragEvent", {"type": "drop", "x": 640, "y": 500, "data": held})
+    await page.get_by_role("link", name="Open a.txt").wait_for()
+
+    assert names(tenant) == ["a.txt"]
+    assert page.url.endswith("#/documents")
