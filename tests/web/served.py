@@ -70,14 +70,15 @@ class ScriptRunner(ScriptedRunner):
 
 
 class DeliberateEmbedder(HashingEmbedder):
-    """Waits with a question that says `AT_LENGTH` while `held` is there, so that somebody can change their mind."""
+    """Waits with a question that says `AT_LENGTH` while the file `held` is there, and leaves the file `begun` then."""
 
-    def __init__(self, held: Path) -> None:
+    def __init__(self, held: Path, begun: Path) -> None:
         super().__init__(max_tokens=64)
-        self._held = held
+        self._held, self._begun = held, begun
 
     def embed_query(self, text: str) -> Vectors:
         while AT_LENGTH in text.casefold() and self._held.exists():
+            self._begun.touch()
             time.sleep(_SECONDS)
         return super().embed_query(text)
 
@@ -87,10 +88,15 @@ def held(data_dir: Path) -> Path:
     return data_dir.parent / "held"
 
 
+def begun(data_dir: Path) -> Path:
+    """The file that says that such a question waits."""
+    return data_dir.parent / "begun"
+
+
 @contextmanager
 def application(data_dir: Path) -> Iterator[State]:
     """A state over `data_dir` that ingests, answers in conversations, keeps books and compares them."""
-    tokenizer, embedder, passwords = LetterTokenizer(), DeliberateEmbedder(held(data_dir)), Passwords()
+    tokenizer, embedder, passwords = LetterTokenizer(), DeliberateEmbedder(held(data_dir), begun(data_dir)), Passwords()
     engine = LocalEngine(
         ScriptRunner(),
         tokenizer,

@@ -12,7 +12,7 @@ from tests.faults.forked import ForkedServer
 from tests.web.asking import ask, begin
 from tests.web.conftest import Opening, Tenant
 from tests.web.made_documents import AT_LENGTH, HARBOUR, QUESTION
-from tests.web.served import held
+from tests.web.served import begun, held
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -83,13 +83,14 @@ async def test_a_question_searches_only_documents_that_match_its_conditions(open
 def searching(server: ForkedServer) -> Iterator[Path]:
     """While this file is there, a question with `AT_LENGTH` is not found anything for."""
     file = held(server.data_dir)
+    begun(server.data_dir).unlink(missing_ok=True)
     file.touch()
     yield file
     file.unlink(missing_ok=True)
 
 
 async def test_a_search_is_stopped_before_it_found_anything(
-    open_page: Opening, tenant: Tenant, searching: Path
+    open_page: Opening, tenant: Tenant, server: ForkedServer, searching: Path
 ) -> None:
     tenant.upload("harbour.txt", HARBOUR)
     page = await open_page(tenant)
@@ -102,6 +103,8 @@ async def test_a_search_is_stopped_before_it_found_anything(
     before = hung_up()
     await begin(page, f"Who left the harbour, told {AT_LENGTH}?")
     await page.locator(".ask-waiting", has_text="Searching your documents…").wait_for()
+    # The page says so as soon as it is asked, and begins a conversation before it asks the server.
+    wait_until(begun(server.data_dir).exists)
     await page.get_by_role("button", name="Stop", exact=True).click()
     await page.locator(".ask-note", has_text="You stopped this before an answer was written.").wait_for()
     await page.get_by_role("button", name="Ask", exact=True).wait_for()
