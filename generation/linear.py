@@ -4,7 +4,8 @@ A decode step on a CPU reads every weight once and computes little, so bytes are
 hold bfloat16 numbers; run as float32 on a processor without bfloat16 instructions, half of every weight
 is zeros. `prepare_linears` stores such weights as float16, which loses nothing, and multiplies in float32
 (FBGEMM, Khudia et al. 2021, arXiv:2101.05615). A row's result is then the same bits whatever other rows
-are in the batch, which a plain float32 product does not guarantee.
+are in the batch, which a plain float32 product does not guarantee. Without AVX-512, FBGEMM sums the last one or
+two rows of a batch in another order, so such a batch is multiplied with one or two rows of zeros behind it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 # Layers of one parent that read the same input, by the names transformers' models share.
 SIBLINGS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+_ROWS_AT_ONCE = 6  # of FBGEMM's widest kernel for AVX2; those for one and two rows keep two sums for each column
 # Per output channel, ‖half(w) - w‖ / ‖w‖ up to which half precision counts as the same weight. Float32
 # products of the same numbers in another order differ by more.
 LOSSLESS = 1e-7
@@ -43,11 +46,20 @@ class HalfProduct(Product):
         self.out_features, self.in_features = weight.shape
         self.weight_bytes = 2 * weight.numel()
         self._packed = torch.ops.quantized.linear_prepack_fp16(weight.float().contiguous(), bias)
+        self._narrow = torch.backends.cpu.get_cpu_capability() != "AVX512"
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features], in the format of `x`."""
-        y: Tensor = torch.ops.quantized.linear_dynamic_fp16(x.float(), self._packed)
-        return y.to(x.dtype)
+        rows = x.float().reshape(-1, self.in_features)
+        if (added := self._added_rows(len(rows))) > 0:
+            rows = functional.pad(rows, (0, 0, 0, added))
+        y: Tensor = torch.ops.quantized.linear_dynamic_fp16(rows, self._packed)
+        return y[: len(rows) - added].reshape(*x.shape[:-1], self.out_features).to(x.dtype)
+
+    def _added_rows(self, rows: int) -> int:
+        """How many rows of zeros make FBGEMM sum every row in the same order."""
+        left = rows % _ROWS_AT_ONCE
+        return 3 - left if self._narrow and left in {1, 2} else 0
 
 
 class Siblings(nn.Module):

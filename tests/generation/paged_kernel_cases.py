@@ -5,7 +5,9 @@ With TRITON_INTERPRET=1 the kernels run in Triton's interpreter on the CPU, othe
 
 import os
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,6 +18,23 @@ from tests.generation.paged import LAYER, Shape, attend_in_steps, expected
 torch.set_num_threads(1)
 
 DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
+
+if DEVICE == "cpu":
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+    def dot(self: Any, a: Any, b: Any, added: Any, *_precision: Any) -> Any:
+        """`a` times `b` plus `added`, each row summed in the same order, as on a GPU.
+
+        The interpreter multiplies by BLAS, which on some processors rounds a row by its place in the tile.
+        """
+        left, right = (one.data.astype(added.data.dtype) for one in (a, b))
+        total = np.zeros_like(added.data)
+        for k in range(left.shape[1]):
+            total += left[:, k, None] * right[k]
+        return TensorHandle(total + added.data, added.dtype.scalar)
+
+    InterpreterBuilder.create_dot = dot
+
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 TOLERANCE = {F32: 2e-5, F16: 4e-3, BF16: 3e-2}
 # decoding in a fresh block, a chunk of exact blocks, a verification, a prefill beside them

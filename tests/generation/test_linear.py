@@ -29,8 +29,29 @@ def linear_weights(model: nn.Module) -> dict[str, torch.Tensor]:
     return {name: layer.weight for name, layer in model.named_modules() if type(layer) is nn.Linear}
 
 
+def numbers(*shape: int, seed: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
 def bfloat16_numbers(*shape: int, seed: int) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).bfloat16().float()
+    return numbers(*shape, seed=seed).bfloat16().float()
+
+
+@needs_fbgemm
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1, 3), (0, 3), (7, 3), (2, 4, 3)])
+def test_a_packed_product_has_the_shape_of_the_plain_one(shape):
+    weight, x = bfloat16_numbers(5, 3, seed=1), torch.randn(shape)
+
+    torch.testing.assert_close(HalfProduct(weight, None)(x), functional.linear(x, weight))
+
+
+@needs_fbgemm
+def test_a_row_has_the_same_bits_in_every_batch():
+    product = HalfProduct(bfloat16_numbers(33, 64, seed=1), None)
+    row = numbers(64, seed=2)
+    batches = [product(row.expand(rows, 64).contiguous()) for rows in range(1, 140)]
+
+    assert all(torch.equal(y, batches[0].expand_as(y)) for y in batches)
 
 
 sizes = st.integers(1, 70)
@@ -54,7 +75,7 @@ def test_a_packed_product_equals_the_plain_one(rows, width, out, bias, seed):
 @given(rows=st.integers(2, 130), width=sizes, out=sizes, data=st.data())
 def test_a_row_has_the_same_bits_alone_and_among_others(rows, width, out, data):
     product = HalfProduct(bfloat16_numbers(out, width, seed=1), None)
-    x = torch.randn(rows, width)
+    x = numbers(rows, width, seed=rows)
     start = data.draw(st.integers(0, rows - 1))
     stop = data.draw(st.integers(start + 1, rows))
 
