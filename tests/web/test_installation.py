@@ -1,5 +1,6 @@
 """Operators manage the installation in the page: its index, prices and tenants."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from tests.web.looking import seen
 from tests.web.reembedded import allow, before, during
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Page, Route
 
 TEXTS = [f"The keeper of tower{number} counted ships{number} in winter{number}." for number in range(2 * BLOCK + 1)]
 LATE = "A lighthouse stood at the harbour."
@@ -176,6 +177,29 @@ async def test_strangers_are_shown_the_way_to_the_provider(
     await page.get_by_role("button", name="Sign in", exact=True).click()
     await page.get_by_role("button", name="Sign out").click()
     await way.wait_for()
+
+
+async def test_signing_out_gives_up_first_what_the_page_waits_for(open_page: Opening, operator: Tenant) -> None:
+    page = await open_page()
+    given_up = asyncio.Event()
+
+    async def unanswered(route: "Route") -> None:
+        await given_up.wait()
+        await route.abort()
+
+    async def afterwards(route: "Route") -> None:
+        if route.request.method == "DELETE":
+            await given_up.wait()
+        await route.continue_()
+
+    page.on("requestfailed", lambda _: given_up.set())
+    await page.route("**/v1/conversations?*", unanswered)
+    await page.route("**/v1/session", afterwards)
+    await page.get_by_label("API key").fill(operator.key)
+    async with page.expect_request("**/v1/conversations?*"):
+        await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.get_by_role("button", name="Sign out").click()
+    await page.get_by_role("link", name="Sign in with your organisation").wait_for()
 
 
 async def test_a_tenant_is_made_with_its_first_key_shut_out_and_let_in(open_page: Opening, operator: Tenant) -> None:

@@ -105,7 +105,8 @@ export async function problemOf(response: Response): Promise<Problem> {
   } catch {
     // A proxy's own page: its status is all there is to say.
   }
-  if (response.status === 401) openid = body.openid === true;
+  // A body that was cut off says nothing of it.
+  if (response.status === 401 && typeof body.openid === "boolean") openid = body.openid;
   return new Problem(
     response.status,
     text(body.type) || "about:blank",

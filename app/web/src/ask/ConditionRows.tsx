@@ -117,7 +117,7 @@ function Row({ row, number, fields, onChange, onRemove }: RowProps) {
 function useFieldNames(): string[] {
   const documents = useQuery({
     queryKey: ["documents", { limit: LOOKED_AT }],
-    queryFn: () => request<Page<Document>>("v1/documents", { query: { limit: LOOKED_AT } }),
+    queryFn: ({ signal }) => request<Page<Document>>("v1/documents", { query: { limit: LOOKED_AT }, signal }),
   });
   const names = new Set((documents.data?.data ?? []).flatMap((one) => Object.keys(one.metadata)));
   return [...names].sort();

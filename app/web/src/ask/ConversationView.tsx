@@ -31,7 +31,8 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
   const draft = useDraft(runs, conversation);
   const kept = useQuery({
     queryKey: ["conversations", conversation],
-    queryFn: () => request<WholeConversation>(`v1/conversations/${encodeURIComponent(conversation ?? "")}`),
+    queryFn: ({ signal }) =>
+      request<WholeConversation>(`v1/conversations/${encodeURIComponent(conversation ?? "")}`, { signal }),
     enabled: conversation !== null,
   });
   const turns = useMemo(() => mergedTurns(kept.data?.data ?? [], here, kept.data?.interrupted), [kept.data, here]);

@@ -134,7 +134,8 @@ function ByDocument({ usage, turn }: { usage: Usage; turn: Turn }) {
   const documents = useQueries({
     queries: unnamed.map((id) => ({
       queryKey: ["documents", id],
-      queryFn: () => request<Document>(`v1/documents/${encodeURIComponent(id)}`),
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        request<Document>(`v1/documents/${encodeURIComponent(id)}`, { signal }),
     })),
   });
   const names = new Map(documents.flatMap(({ data }) => (data === undefined ? [] : [[data.id, data.filename]])));

@@ -49,8 +49,8 @@ function Collections({ scope, onChange }: ScopePickerProps) {
   const words = t.ask.scope;
   const list = useInfiniteQuery({
     queryKey: ["collections", "list"],
-    queryFn: ({ pageParam }) =>
-      request<Page<Collection>>("v1/collections", { query: { limit: 100, cursor: pageParam } }),
+    queryFn: ({ pageParam, signal }) =>
+      request<Page<Collection>>("v1/collections", { query: { limit: 100, cursor: pageParam }, signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
   });

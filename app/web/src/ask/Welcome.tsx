@@ -19,12 +19,13 @@ export function Welcome() {
   const { role } = useSession();
   const any = useQuery({
     queryKey: ["documents", { limit: 1 }],
-    queryFn: () => request<Page<Document>>("v1/documents", { query: { limit: 1 } }),
+    queryFn: ({ signal }) => request<Page<Document>>("v1/documents", { query: { limit: 1 }, signal }),
   });
   const empty = any.data?.data.length === 0;
   const ready = useQuery({
     queryKey: ["documents", { limit: MOST_CARDS, status: "indexed" }],
-    queryFn: () => request<Page<Document>>("v1/documents", { query: { limit: MOST_CARDS, status: "indexed" } }),
+    queryFn: ({ signal }) =>
+      request<Page<Document>>("v1/documents", { query: { limit: MOST_CARDS, status: "indexed" }, signal }),
     enabled: any.isSuccess && !empty,
     refetchInterval: (query) => (query.state.data?.data.length === 0 ? POLL_MS : false),
   });

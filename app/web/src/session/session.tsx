@@ -1,5 +1,5 @@
 /** Who is signed in: asked once, and again after signing in or out. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryFilters, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
 import { request, setProvider, setToken } from "../api/http";
 import type { Session, SessionState, SignedOut } from "../api/types";
@@ -32,13 +32,15 @@ export async function signIn(key: string): Promise<Session> {
 export function useSignOut(): () => Promise<void> {
   const queries = useQueryClient();
   return async () => {
+    // The session's own query stays: what shows who is signed in is watching it.
+    const others: QueryFilters = { predicate: ({ queryKey }) => queryKey[0] !== "session" };
     try {
+      await queries.cancelQueries(others); // what is on its way would be refused
       await endSession();
     } finally {
       setToken(null);
-      // The session's own query stays: what shows who is signed in is watching it.
       queries.setQueryData(["session"], null);
-      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
+      queries.removeQueries(others);
     }
   };
 }
