@@ -17,7 +17,7 @@ from torch.nn import functional
 
 # Layers of one parent that read the same input, by the names transformers' models share.
 SIBLINGS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
-_ROWS_AT_ONCE = 6  # of FBGEMM's widest kernel for AVX2; those for one and two rows keep two sums for each column
+_ROWS_AT_ONCE = 6  # of FBGEMM's widest kernel for AVX2; those for one and two rows round otherwise
 # Per output channel, ‖half(w) - w‖ / ‖w‖ up to which half precision counts as the same weight. Float32
 # products of the same numbers in another order differ by more.
 LOSSLESS = 1e-7

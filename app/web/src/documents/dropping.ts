@@ -14,7 +14,7 @@ export function useDrop(onFiles: (gathered: Gathered) => void, resting: () => bo
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") === true;
     const enter = (event: DragEvent) => {
       if (!hasFiles(event) || isCovered() || rests()) return;
-      event.preventDefault(); // or what is dropped before the next dragover is lost (HTML Standard, 6.11.5)
+      event.preventDefault(); // or what is dropped before the next dragover is lost (HTML Standard, drag-and-drop processing model)
       inside += 1;
       setOver(true);
     };
