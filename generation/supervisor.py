@@ -54,6 +54,16 @@ class Backoff:
         return min(2 * pause_s, self.longest_s)
 
 
+def collect_all() -> None:
+    """Collect the garbage of the whole process, frozen objects included; every thread stands still meanwhile.
+
+    Threads, streams and callbacks tie an engine into cycles that only the collector frees, and not while it is
+    frozen. The next engine needs the memory of this one's cache.
+    """
+    gc.unfreeze()
+    gc.collect()
+
+
 class SupervisedEngine:
     """A `ports.Engine` over a succession of engines, one at a time.
 
@@ -69,6 +79,7 @@ class SupervisedEngine:
         backoff: Backoff | None = None,
         watch_s: float = 0.1,
         patience_s: float = 5.0,
+        free: Callable[[], object] = collect_all,
     ) -> None:
         """Make the first engine in the calling thread, and supervise it.
 
@@ -78,11 +89,13 @@ class SupervisedEngine:
             backoff: The pauses; None takes the defaults.
             watch_s: Seconds between two polls of the engine.
             patience_s: Seconds `close` waits for a restart that is in progress.
+            free: Frees the memory of the engine that died, before the factory is called.
         """
         self._factory = factory
         self._backoff = backoff or Backoff()
         self._watch_s = watch_s
         self._patience_s = patience_s
+        self._free = free
         engine = factory()
         self._lock = threading.Lock()  # guards the next four
         self._engine: Engine | None = engine
@@ -153,10 +166,7 @@ class SupervisedEngine:
             logger.error("the engine died; it will be restarted")
             served_s = time.monotonic() - started_at
             self._bury()
-            # Threads, streams and callbacks make an engine a web that only the collector frees, and not
-            # while it is frozen; the next engine needs the memory of this one's cache.
-            gc.unfreeze()
-            gc.collect()
+            self._free()
             restarted = False
             while not restarted:
                 pause_s = self._backoff.after(pause_s, served_s=served_s)

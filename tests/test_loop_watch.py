@@ -15,18 +15,16 @@ def work(seconds: float) -> None:
         pass
 
 
-def match() -> None:
-    """The matcher does not let go of the interpreter; the thread lives on for a moment, as a server's workers do."""
-    re.match(r"(a|aa)+$", "a" * 31 + "b")
-    time.sleep(0.3)
-
-
 def watched(coroutine, elsewhere: WorkElsewhere | None = None) -> LoopWatch:
+    """The watch, once it has looked again after the work of `coroutine`, whose threads may live on until then."""
+
     async def run() -> LoopWatch:
         with LoopWatch(asyncio.get_running_loop(), elsewhere=elsewhere).watching() as watch:
             await asyncio.sleep(0.05)
             await coroutine()
-            await asyncio.sleep(0.05)
+            looked = watch.asked
+            while watch.asked < looked + 2:
+                await asyncio.sleep(0.01)
         return watch
 
     return asyncio.run(run())
@@ -60,13 +58,23 @@ def test_short_work_is_none():
 
 
 def test_a_thread_that_keeps_the_interpreter_is_a_hold():
+    matched, over = threading.Event(), threading.Event()
+
+    def match() -> None:
+        """The matcher does not let go of the interpreter; the thread lives on, as a server's workers do."""
+        re.match(r"(a|aa)+$", "a" * 33 + "b")
+        matched.set()
+        over.wait(30)
+
     async def busy() -> None:
-        thread = threading.Thread(target=match, name="matcher")
-        thread.start()
-        while thread.is_alive():
+        threading.Thread(target=match, name="matcher").start()
+        while not matched.is_set():
             await asyncio.sleep(0.01)
 
-    assert any("matcher" in hold.what for hold in watched(busy).holds)
+    try:
+        assert any("matcher" in hold.what for hold in watched(busy).holds)
+    finally:
+        over.set()
 
 
 def test_work_that_a_server_gives_to_another_process_is_no_hold():

@@ -18,6 +18,10 @@ IDLE = EngineStats(
 )
 
 
+def free_nothing() -> None:
+    """Leave the garbage alone: in a process with thousands of tests behind it, a collection takes many seconds."""
+
+
 class FakeEngine:
     """An engine whose death and counts a test decides."""
 
@@ -68,8 +72,10 @@ def supervise() -> Iterator[Callable[..., SupervisedEngine]]:
     """Make supervised engines that are closed after the test."""
     supervised: list[SupervisedEngine] = []
 
-    def start(factory: Callable[[], Engine], backoff: Backoff = QUICK) -> SupervisedEngine:
-        supervised.append(SupervisedEngine(factory, backoff=backoff))
+    def start(
+        factory: Callable[[], Engine], backoff: Backoff = QUICK, free: Callable[[], object] = free_nothing
+    ) -> SupervisedEngine:
+        supervised.append(SupervisedEngine(factory, backoff=backoff, free=free))
         return supervised[-1]
 
     yield start

@@ -16,7 +16,7 @@ import pytest
 from generation.errors import ContextLengthExceeded, EngineStopped, ModelUnavailable
 from generation.ports import Engine, Observer, Stream
 from generation.step import DeviceLost
-from generation.supervisor import Backoff, SupervisedEngine
+from generation.supervisor import Backoff, SupervisedEngine, collect_all
 from generation.types import FinishReason, GenerationRequest
 from tests.generation.fakes import Plan, RecordingObserver, ScriptedRunner, read, request, scripted_engine, wait_until
 from tests.generation.supervised import IDLE, Factory, FakeEngine, supervise
@@ -71,7 +71,7 @@ async def test_a_dead_engine_is_out_of_memory_before_the_next_one_is_made(
         return made
 
     caplog.set_level(logging.CRITICAL + 1, "footnote.generation")  # a captured traceback would hold the engine
-    engine = supervise(factory, Backoff(first_s=0.3))
+    engine = supervise(factory, Backoff(first_s=0.3), collect_all)
     gc.freeze()  # as the application does once everything is loaded
     try:
         await read(engine.submit(request(), observer=RecordingObserver()))  # type: ignore[arg-type]
@@ -80,6 +80,7 @@ async def test_a_dead_engine_is_out_of_memory_before_the_next_one_is_made(
         gc.unfreeze()
 
     assert seen_at_restart == [False]
+    assert signature(SupervisedEngine).parameters["free"].default is collect_all
 
 
 async def test_it_recovers_from_one_death_after_the_other(supervise: Callable[..., SupervisedEngine]) -> None:

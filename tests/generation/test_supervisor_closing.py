@@ -10,7 +10,7 @@ from generation.errors import EngineStopped
 from generation.ports import Engine
 from generation.supervisor import Backoff, SupervisedEngine
 from tests.generation.fakes import RecordingObserver, request, wait_until
-from tests.generation.supervised import QUICK, Factory, FakeEngine, supervise
+from tests.generation.supervised import QUICK, Factory, FakeEngine, free_nothing, supervise
 
 __all__ = ["supervise"]
 
@@ -61,7 +61,7 @@ def test_an_engine_that_comes_out_of_a_hanging_factory_after_the_close_is_closed
             go_on.wait(30)
         return made
 
-    engine = SupervisedEngine(factory, backoff=QUICK)
+    engine = SupervisedEngine(factory, backoff=QUICK, free=free_nothing)
     first.dead = True
     assert inside.wait(30)
     closer = threading.Thread(target=engine.close)
@@ -89,7 +89,7 @@ def test_closing_gives_up_on_a_factory_that_hangs(caplog: pytest.LogCaptureFixtu
         made.append(first)
         return first
 
-    engine = SupervisedEngine(factory, backoff=QUICK, patience_s=0.1)
+    engine = SupervisedEngine(factory, backoff=QUICK, patience_s=0.1, free=free_nothing)
     first.dead = True
     assert inside.wait(30)
     began = time.monotonic()
