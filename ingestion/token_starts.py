@@ -21,7 +21,8 @@ class TokenStarts:
     def __init__(self, tokenizer: Tokenizer, text: str) -> None:
         starts = array("L")
         for first, last in windows(text, 0, len(text), _WINDOW_CHARS):
-            encoding = tokenizer.encode(text[first:last], add_special_tokens=False)
+            # The batch call lets go of the interpreter, and the call for one text does not.
+            (encoding,) = tokenizer.encode_batch([text[first:last]], add_special_tokens=False)
             starts.extend([first + start for start, _ in encoding.offsets])
         self._starts = starts
 

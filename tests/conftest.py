@@ -1,6 +1,7 @@
 """Configures the suite: isolation from the machine, the exhaustive tests, Hypothesis, and what xdist runs together."""
 
 import gc
+import itertools
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -60,15 +61,26 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 _SHARING = ("tests/e2e", "tests/ingestion", "tests/web")
 
 
+_files_run = itertools.count(1)
+_COLLECTED_EVERY = 20  # files
+
+
 @pytest.fixture(scope="module", autouse=True)
-def collector_as_before() -> Iterator[None]:
-    """Garbage is collected as before: a command turns that off, and an application that has loaded its models tells the
-    collector to leave alone what is there, which here is all that tests have left behind, and for ever."""
+def collector_between_tests() -> Iterator[None]:
+    """Garbage is collected as before, and what thousands of tests have left behind is looked through between them.
+
+    A command turns collection off, and an application that has loaded its models freezes what is there. Late in a run
+    a collection of everything takes seconds and stops every thread of a server under test: so it is done between two
+    files, now and then, and what remains is frozen.
+    """
     thresholds = gc.get_threshold()
     yield
-    gc.unfreeze()
     gc.set_threshold(*thresholds)
     gc.enable()
+    if next(_files_run) % _COLLECTED_EVERY == 0:
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -24,7 +24,7 @@ from tests.web.served import application
 from tests.web.spare import HEIGHT, WIDTH, Spare
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, ConsoleMessage, Dialog, Page
+    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page
 
 _HERE = Path(__file__).parent
 # The first has no windows to draw round a page, so that it opens one in half the time.
@@ -203,6 +203,13 @@ async def window(url: str) -> AsyncIterator[Window]:
 Opening = Callable[..., Awaitable["Page"]]
 
 
+async def _close(context: "BrowserContext") -> None:
+    """Close a browser. A route's handler that still waits for the server fails then, and nobody is told."""
+    for page in context.pages:
+        await page.unroute_all(behavior="ignoreErrors")
+    await context.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def open_page(spare: Spare, url: str, window: Window) -> AsyncIterator[Opening]:
     """A function that opens the page in a browser of its own, signed in where it is given a key."""
@@ -218,7 +225,7 @@ async def open_page(spare: Spare, url: str, window: Window) -> AsyncIterator[Ope
         ) -> "Page":
             page = await spare.take()
             context = page.context
-            stack.push_async_callback(context.close)
+            stack.push_async_callback(_close, context)
             window.watch(page)
             context.on("page", window.watch)
             context.on("request", lambda request: window.asked(request.url))

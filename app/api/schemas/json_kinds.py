@@ -36,12 +36,13 @@ def refuse_other_kinds(values: object, model: type[BaseModel]) -> None:
 
 def _expected(value: object, kinds: frozenset[type]) -> Any:
     """The error message for a value of the wrong type; None where pydantic validates it."""
-    for item in value if isinstance(value, list) else (value,):
-        if isinstance(item, bool) and bool not in kinds:
+    types = dict.fromkeys(map(type, value)) if isinstance(value, list) else (type(value),)  # a list may be very long
+    for given in types:
+        if issubclass(given, bool) and bool not in kinds:
             return "Input should not be a boolean"
-        if isinstance(item, int | float) and not isinstance(item, bool) and not kinds & _NUMBERS:
+        if issubclass(given, int | float) and not issubclass(given, bool) and not kinds & _NUMBERS:
             return "Input should not be a number"
-        if isinstance(item, str) and kinds <= _SPELLED:
+        if issubclass(given, str) and kinds <= _SPELLED:
             return "Input should not be a string"
     return None
 

@@ -60,7 +60,7 @@ def test_a_certificate_and_its_key_are_all_that_tls_needs(tmp_path: Path) -> Non
 def test_below_a_path_the_api_describes_itself_there(tmp_path: Path) -> None:
     with (
         _served(tmp_path, Settings(port=0, root_path="/footnote", _env_file=None)) as port,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as proxied,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as proxied,
     ):
         page = proxied.get("/docs")
         assert "/footnote/openapi.json" in page.text
