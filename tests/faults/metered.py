@@ -37,8 +37,8 @@ LETTERS = 200
 class SlowRunner(ScriptedRunner):
     """Takes a moment for each step, and finds a few tokens of every second prompt."""
 
-    def __init__(self, step_seconds: float, says: str) -> None:
-        super().__init__(says, before_step=partial(_pause, step_seconds))
+    def __init__(self, step_seconds: float, says: str, wait: Callable[[], None]) -> None:
+        super().__init__(says, before_step=partial(_pause, step_seconds, wait))
         self._begun = 0
 
     def begin(self, sequence: SequenceState, tokens: int) -> int | None:
@@ -52,15 +52,24 @@ class SlowRunner(ScriptedRunner):
         return samples
 
 
-def _pause(seconds: float, plan: Plan) -> None:
+def _pause(seconds: float, wait: Callable[[], None], plan: Plan) -> None:
     if seconds:
         time.sleep(seconds)
+    wait()
 
 
-def scripted(*, step_seconds: float = 0.0005, says: str = "abcdefghij" * (LETTERS // 10)) -> LocalEngine:
-    """An engine whose steps take so long and are short, so that prompts need several and are left in the middle."""
+def scripted(
+    *,
+    step_seconds: float = 0.0005,
+    says: str = "abcdefghij" * (LETTERS // 10),
+    wait: Callable[[], None] = lambda: None,
+) -> LocalEngine:
+    """An engine whose steps take so long and are short, so that prompts need several and are left in the middle.
+
+    Before each step the engine's thread also calls `wait`.
+    """
     return LocalEngine(
-        SlowRunner(step_seconds, says),
+        SlowRunner(step_seconds, says, wait),
         LetterTokenizer(),
         EngineConfig(model=MODEL, step_tokens=256, max_running=8),
         info=ModelInfo(model=MODEL, revision="0", context_window=8192, device="cpu", dtype="float32"),

@@ -15,7 +15,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,31 @@ class _Noting:
     def finish(self, completion: Completion) -> None:
         self._observer.finish(completion)
         self._ended[completion.id] = time.perf_counter()
+
+
+class LoopTurns:
+    """Lets an engine wait for a turn of the event loop, so that it cannot run ahead of clients on that loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @contextmanager
+    def of_this_loop(self) -> Iterator[None]:
+        """Inside the block `wait` waits for the running loop; outside it returns at once."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            yield
+        finally:
+            self._loop = None
+
+    def wait(self) -> None:
+        """Wait until the loop has done what was ready; a second at most, as it may just be ending."""
+        loop, turned = self._loop, threading.Event()
+        if loop is None:
+            return
+        with suppress(RuntimeError):  # it has ended
+            loop.call_soon_threadsafe(turned.set)
+            turned.wait(1)
 
 
 @dataclass(slots=True)
@@ -217,11 +243,21 @@ def _deltas(text: str) -> list[str]:
     return found
 
 
-def measured(folder: Path, *, requests: int, seed: int = 7) -> Figures:
-    """One run over a scratch data dir."""
-    engine = Ends(scripted(step_seconds=0.002))
+def measured(folder: Path, *, requests: int, seed: int = 7, in_turns: bool = False) -> Figures:
+    """One run over a scratch data dir.
+
+    Where `in_turns`, the engine waits for a turn of the clients' loop before each step: on a slow machine it would
+    otherwise have ended most answers before their clients, which share the loop with the server, can leave.
+    """
+    turns = LoopTurns()
+    engine = Ends(scripted(step_seconds=0.002, wait=turns.wait))
+
+    async def in_one_loop() -> Figures:
+        with turns.of_this_loop() if in_turns else nullcontext():
+            return await run(state, engine, requests=requests, seed=seed)
+
     with metered(folder, engine=engine, limits=LIMITS) as state:
-        return asyncio.run(run(state, engine, requests=requests, seed=seed))
+        return asyncio.run(in_one_loop())
 
 
 def main() -> None:
