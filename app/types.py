@@ -319,6 +319,10 @@ class Components:
         """Tokens of the whole prompt."""
         return self.template + self.system + self.history + self.question + self.context
 
+    def plus(self, other: "Components") -> "Components":
+        """The sum of both, by component."""
+        return Components(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentShare:

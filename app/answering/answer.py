@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.answering.citation import Citation
-from app.types import Components
-from app.usage.ledger.events import Bill
+from app.answering.token_usage import TokenUsage
 from generation.types import FinishReason, TokenLogprob
 from retrieval.types import Context, Dropped, Hit, Source, Span
 
@@ -56,33 +55,6 @@ class TextDelta:
 
     text: str
     logprobs: tuple[TokenLogprob, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TokenUsage:
-    """The tokens of one answer, equal to those of its ledger rows. `by_document` sums to `components.context`.
-
-    Attributes:
-        summary_tokens: Read and generated to summarise the passages that did not fit.
-        extract_tokens: Read by the embedder to select quotes.
-        rewrite_tokens: Read and generated to rewrite the question to stand alone.
-        verify_tokens: Read to verify the answer.
-        locate_tokens: Read to find the spans of the sources that answer.
-        bill: None until the answer has ended, and where the ledger could not be read then.
-    """
-
-    components: Components
-    completion_tokens: int
-    cached_tokens: int
-    by_document: Mapping[str, int]
-    embedding_tokens: int
-    rerank_tokens: int = 0
-    summary_tokens: int = 0
-    extract_tokens: int = 0
-    rewrite_tokens: int = 0
-    verify_tokens: int = 0
-    locate_tokens: int = 0
-    bill: Bill | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +118,8 @@ class AbstentionReport:
 class Answer:
     """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
 
-    `standalone_question` is the rewritten question, None where no rewriting was needed.
+    `model` is the language model that wrote the text, else the model that chose the quotes, read for them or searched,
+    "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting was needed.
     `logprobs` are of every generated token, where they were requested. `quoted` are the spans that Footnote
     quoted from the sources without a model, likeliest first. `answers` is the probability in [0, 1] that the question
     is answered, None where nothing estimated it. `lead` are the words at the beginning that answer it, without their

@@ -11,6 +11,7 @@ from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
 from app.answering.quoting.rendering import quotation
 from app.answering.refusals import refusal
+from app.answering.token_usage import ModelCall
 from app.answering.verification.metered_models import MeteredModels, Verification
 from app.answering.verification.verifier import Verifier
 from app.telemetry.stations import station
@@ -36,16 +37,16 @@ class AnswerWriter:
         memory: Memory = nullcontext,
         models: MeteredModels | None = None,
     ) -> None:
-        """`memory` opens the cache of computations on texts; `models` verify, and count the tokens they read."""
+        """`memory` opens the cache of computations on texts; `models` verify, and note their calls."""
         self.footnotes = footnotes
         self._memory = memory
         self._form = form
         self._models = models
 
     @property
-    def verify_tokens(self) -> int:
-        """The tokens that models have read so far to verify the answer."""
-        return self._models.tokens if self._models is not None else 0
+    def calls(self) -> tuple[ModelCall, ...]:
+        """The calls so far of models that verify the answer."""
+        return tuple(self._models.calls) if self._models is not None else ()
 
     async def write(self, text: str) -> str:
         """Take generated text, return the part of the answer that can be shown now."""

@@ -173,7 +173,7 @@ class Answerer:
             rewritten = self._rewritten(question, calls)
             question = rewritten.question
             if self._replies is not None and (reply := self._replies.which(question)) is not None:
-                return Prepared.replied(question, reply, started=started, rewrite_tokens=rewritten.tokens)
+                return Prepared.replied(question, reply, started=started, calls=rewritten.calls)
             room = self._contexts.room(question, prompted=not by_quotes)
             found, overview = self._found(question)
 
@@ -197,10 +197,7 @@ class Answerer:
                     started=started,
                     retrieve_ms=retrieving.seconds * 1000 - found.rerank_ms,
                     rerank_ms=found.rerank_ms,
-                    embedding_tokens=found.embedding_tokens,
-                    rerank_tokens=found.rerank_tokens,
-                    summary_tokens=given.summary_tokens,
-                    rewrite_tokens=rewritten.tokens,
+                    calls=(*rewritten.calls, *found.calls, *given.calls),
                 ),
             )
 
@@ -313,9 +310,7 @@ class Answerer:
                 assert completion is not None, "a stream ends with its completion"
                 if self._quote_unverified:
                     shown = writer.quote(prepared, completion, pending=shown)
-                answer = replace(outcome, completion=completion, verify_tokens=writer.verify_tokens).generated(
-                    writer.footnotes
-                )
+                answer = replace(outcome, completion=completion, verified=writer.calls).generated(writer.footnotes)
                 shown += answer.text[len(writer.footnotes.answer) :]  # the note behind a refusal
             answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)
@@ -336,7 +331,7 @@ class Answerer:
         """The hits, and the overview they are of where the question asks about a document as a whole."""
         overview = self._overviews.known(question) if self._overviews is not None else None
         if overview is not None:
-            return Found(overview.hits, embedding_tokens=0), overview
+            return Found(overview.hits), overview
         found = self._finder.find(question)
         overview = self._overviews.found(question, found.hits) if self._overviews is not None else None
         return (found if overview is None else replace(found, hits=overview.hits)), overview

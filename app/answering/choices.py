@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from contextvars import copy_context
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import anyio
 
-from app.answering.answer import Answer, SourcesFound, TextDelta, TokenUsage
+from app.answering.answer import Answer, SourcesFound, TextDelta
 from app.answering.answerer import Answerer
 from app.answering.prepared import Prepared
 from app.answering.question import Question
-from app.types import Components
+from app.answering.token_usage import TokenUsage, total
 
 Event = SourcesFound | TextDelta | Answer
 
@@ -79,7 +79,7 @@ class Choices:
         if len(answers) == 1:
             return answers[0].usage
         bill = await asyncio.to_thread(self.answerer.bill, self.first.question.request_id)
-        return replace(total([answer.usage for answer in answers]), bill=bill)
+        return replace(total(answer.usage for answer in answers), bill=bill)
 
     async def _feed(self, choice: int, line: "asyncio.Queue[tuple[int, Event] | BaseException | None]") -> None:
         try:
@@ -112,19 +112,3 @@ async def prepare_choices(answerer: Answerer, question: Question, *, n: int) -> 
     except asyncio.CancelledError:
         task.add_done_callback(release)
         raise
-
-
-def total(usages: Sequence[TokenUsage]) -> TokenUsage:
-    """The sum of the usages, by meter, component and document, with the bill of the first."""
-    by_document: dict[str, int] = {}
-    for usage in usages:
-        for document_id, tokens in usage.by_document.items():
-            by_document[document_id] = by_document.get(document_id, 0) + tokens
-    meters = [one.name for one in fields(TokenUsage) if one.name not in {"components", "by_document", "bill"}]
-    parts = [one.name for one in fields(Components)]
-    return TokenUsage(
-        components=Components(**{part: sum(getattr(usage.components, part) for usage in usages) for part in parts}),
-        by_document=by_document,
-        bill=usages[0].bill,
-        **{meter: sum(getattr(usage, meter) for usage in usages) for meter in meters},
-    )

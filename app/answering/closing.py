@@ -157,7 +157,7 @@ def outcome_of(question: Question, answer: Answer) -> AnswerOutcome | None:
     if answer.reason == "unsure" or answer.reason in REFUSED:
         result = AnswerResult.UNSURE if answer.reason == "unsure" else AnswerResult.REFUSED
         return _outcome(question, result, reason=answer.reason, total_us=total_us)
-    replied = not answer.citations and not answer.usage.completion_tokens
+    replied = not answer.citations and not answer.usage.answer_tokens
     confirmed = None if replied else any(citation.verified for citation in answer.citations)
     return _outcome(question, AnswerResult.ANSWERED, confirmed=confirmed, total_us=total_us)
 

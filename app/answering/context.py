@@ -13,6 +13,7 @@ from app.answering.question_kind import asks_for_words
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.selection import Selection, answered_from
 from app.answering.summaries import Summarised, Summariser
+from app.answering.token_usage import ModelCall
 from app.answering.wording import Wording
 from app.telemetry.stations import station
 from generation.errors import ContextLengthExceeded
@@ -72,13 +73,16 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
-    """The sources that fit, the prompt that shows them, and the quotes in them that may answer."""
+    """The sources that fit, the prompt that shows them, and the quotes in them that may answer.
+
+    `calls` are those of a language model that summarised sources; the selection has its own.
+    """
 
     context: Context
     prompt: Prompt
     selection: Selection | None = None
     summarised: tuple[str, ...] = ()
-    summary_tokens: int = 0
+    calls: tuple[ModelCall, ...] = ()
 
 
 def _unannounced(_: BuiltContext) -> None:
@@ -167,7 +171,7 @@ class ContextBuilder:
                     prompted=prompted,
                 )
         grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
-        built = BuiltContext(found.context, Prompt(()), summarised=found.chunk_ids, summary_tokens=found.tokens)
+        built = BuiltContext(found.context, Prompt(()), summarised=found.chunk_ids, calls=found.calls)
         with station("read"):
             selection = self._selection(
                 question,

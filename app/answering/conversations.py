@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport, TokenUsage
+from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
 from app.answering.followup.continuation import goes_on
 from app.answering.followup.rules import Exchange, stand_alone
 from app.answering.overview.asking import wanted_overview
 from app.answering.prompt import Message
 from app.answering.question import Question
 from app.answering.small_talk import small_talk
+from app.answering.token_usage import Purpose, TokenUsage
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.conversations import ConversationRepository
 from app.db.values import require_text
@@ -48,8 +50,8 @@ class AnswerRecord:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, object]) -> "AnswerRecord":
-        """The record from what `as_json` returned, unchanged."""
-        return _KEPT.validate_python(kept)
+        """The record from what `as_json` returned, unchanged; records of earlier versions are brought up to date."""
+        return _KEPT.validate_python(_with_calls(kept))
 
     def as_json(self) -> dict[str, object]:
         """The record in JSON types."""
@@ -58,6 +60,34 @@ class AnswerRecord:
 
 
 _KEPT = TypeAdapter(AnswerRecord)
+
+_HELPERS = {
+    "rewrite_tokens": Purpose.REWRITE,
+    "embedding_tokens": Purpose.EMBED_QUERY,
+    "rerank_tokens": Purpose.RERANK,
+    "summary_tokens": Purpose.SUMMARISE,
+    "locate_tokens": Purpose.LOCATE,
+    "extract_tokens": Purpose.EXTRACT,
+    "verify_tokens": Purpose.VERIFY,
+}
+"""The fields of usage in earlier records that counted a purpose's tokens, read and written together."""
+
+
+def _with_calls(kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record whose usage lists its calls. Earlier ones counted tokens by purpose, without the helpers' models."""
+    usage = kept["usage"]
+    if "calls" in usage:
+        return kept
+    calls = [
+        {"purpose": purpose, "model": "", "prompt_tokens": usage[field]}
+        for field, purpose in _HELPERS.items()
+        if usage.get(field)
+    ]
+    read, written = sum(usage["components"].values()), usage["completion_tokens"]
+    if read + written:
+        answering = {"prompt_tokens": read, "cached_tokens": usage["cached_tokens"], "completion_tokens": written}
+        calls.append({"purpose": Purpose.ANSWER, "model": kept["model"], **answering})
+    return {**kept, "model": kept["model"] if read + written else "", "usage": {**usage, "calls": calls}}
 
 
 _CITED = 3  # footnotes of an answer that are read for antecedents

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from app.answering.abstention import evidence_score
 from app.answering.calls import CallNumber
 from app.answering.question import Question
+from app.answering.token_usage import ModelCall, Purpose, called
 from app.errors import InvalidRequest
 from app.telemetry.stations import station
 from app.types import Operation
@@ -28,15 +29,21 @@ MARGIN = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits best first, the tokens that the embedder and the reranker read, and the milliseconds of reranking.
-
-    `rerank_tokens` is 0 when nothing was reranked.
-    """
+    """Hits best first, the calls of the embedder and the reranker, and the milliseconds of reranking."""
 
     hits: tuple[Hit, ...]
-    embedding_tokens: int
-    rerank_tokens: int = 0
+    calls: tuple[ModelCall, ...] = ()
     rerank_ms: float = 0.0
+
+    @property
+    def embedding_tokens(self) -> int:
+        """Tokens of the question that the embedder read; 0 where its vector was cached."""
+        return sum(call.prompt_tokens for call in self.calls if call.purpose is Purpose.EMBED_QUERY)
+
+    @property
+    def rerank_tokens(self) -> int:
+        """Tokens that the reranker read; 0 where nothing was reranked."""
+        return sum(call.prompt_tokens for call in self.calls if call.purpose is Purpose.RERANK)
 
 
 class Finder:
@@ -81,16 +88,20 @@ class Finder:
             )
         if self._reranker is None or question.rerank is False:
             result = self._searched(question, top_k=question.top_k)
-            return Found(result.hits, result.embedding_tokens)
+            return Found(result.hits, self._embedded(result))
         result = self._searched(question, top_k=max(question.top_k, self._candidates))
         with station("rerank") as reranking:
-            hits, tokens = self._reranked(self._reranker, question, result.hits)
+            hits, reranked_by = self._reranked(self._reranker, question, result.hits)
         return Found(
             hits=hits[: question.top_k],
-            embedding_tokens=result.embedding_tokens,
-            rerank_tokens=tokens,
+            calls=(*self._embedded(result), *reranked_by),
             rerank_ms=reranking.seconds * 1000,
         )
+
+    def _embedded(self, result: SearchResult) -> tuple[ModelCall, ...]:
+        """The call that embedded the question; none where its vector was cached."""
+        model, tokens = self._embedder.info.model, result.embedding_tokens
+        return called(ModelCall(purpose=Purpose.EMBED_QUERY, model=model, prompt_tokens=tokens))
 
     def _searched(self, question: Question, *, top_k: int) -> SearchResult:
         """The hits of the question's scope, with those of preferred documents put first."""
@@ -135,11 +146,13 @@ class Finder:
             call.input_tokens = result.embedding_tokens
         return result
 
-    def _reranked(self, reranker: Reranker, question: Question, hits: tuple[Hit, ...]) -> tuple[tuple[Hit, ...], int]:
-        """The hits in their new order, and the tokens that the reranker read."""
+    def _reranked(
+        self, reranker: Reranker, question: Question, hits: tuple[Hit, ...]
+    ) -> tuple[tuple[Hit, ...], tuple[ModelCall, ...]]:
+        """The hits in their new order, and the reranker's call."""
         passages = [passage(hit.chunk) for hit in hits[: self._candidates]]
         if len(passages) < 2:
-            return hits, 0  # there is nothing to put in order
+            return hits, ()  # there is nothing to put in order
         tokens = reranker.count_tokens(question.text, passages)
         reservation = question.reservation(
             call=CallNumber.RERANK,
@@ -150,7 +163,8 @@ class Finder:
         )
         with self._ledger.metered(reservation):
             scores = reranker.score(question.text, passages)
-        return reranked(hits, scores), tokens
+        call = ModelCall(purpose=Purpose.RERANK, model=reranker.model, prompt_tokens=tokens)
+        return reranked(hits, scores), called(call)
 
 
 def preferring(

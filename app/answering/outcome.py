@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.abstention import REFUSED, Verdict, after_generation, without_generation
-from app.answering.answer import AbstentionReport, Answer, SourceReport, TokenUsage
+from app.answering.answer import AbstentionReport, Answer, SourceReport
 from app.answering.citation import Citation
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA, json_answer
@@ -13,6 +13,7 @@ from app.answering.prepared import Prepared
 from app.answering.question import Question
 from app.answering.quoting.rendering import Quotation, quotation, unconfirmed
 from app.answering.quoting.selection import Quote, Selection, leads
+from app.answering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.errors import DeadlinePassed
 from app.types import Components
 from generation.types import Completion, FinishReason
@@ -23,13 +24,13 @@ from retrieval.types import Span
 class Outcome:
     """How a prepared question ended. `completion` is None where no model generated.
 
-    `verify_tokens` were read to verify it. `model` is the name that the answer reports.
+    `verified` are the calls that verified it. `model` is the language model that generated, or would have.
     """
 
     prepared: Prepared
     model: str
     completion: Completion | None = None
-    verify_tokens: int = 0
+    verified: tuple[ModelCall, ...] = ()
 
     def ungenerated(self) -> Answer:
         """The answer without a model's text: a dry run, a refusal, a reply, quotes, or none as it was cancelled."""
@@ -60,9 +61,10 @@ class Outcome:
                 opening=verdict.text,
             )
             found = found if verdict.reason is None else unconfirmed(found)
+        usage = self._usage(prepared.prompt.components if question.dry_run else Components())
         return Answer(
             id=question.request_id,
-            model=self.model,
+            model=_reported(usage.calls),
             answered=verdict.reason is None,
             reason=verdict.reason,
             text=found.text,
@@ -70,7 +72,7 @@ class Outcome:
             citations=found.citations,
             uncited=(),
             sources=self._report(found.citations),
-            usage=self._usage(prepared.prompt.components if question.dry_run else Components()),
+            usage=usage,
             budget=prepared.budget,
             timings_ms=self._timings(),
             abstention=verdict.report,
@@ -137,22 +139,23 @@ class Outcome:
         return replace(self.prepared.report, cited=tuple(dict.fromkeys(one.chunk_id for one in citations)))
 
     def _usage(self, components: Components) -> TokenUsage:
-        prepared, completion, cost = self.prepared, self.completion, self.prepared.cost
+        """The usage of all calls; `components` are those of the answering call's prompt, all 0 where it read none."""
+        prepared = self.prepared
+        chosen = prepared.selection.calls if prepared.selection is not None else ()
         return TokenUsage(
             components=components,
-            completion_tokens=completion.generated_tokens if completion else 0,
-            cached_tokens=completion.cached_tokens if completion else 0,
             by_document={share.document_id: share.tokens for share in prepared.prompt.shares(prepared.context)}
             if components.total
             else {},
-            embedding_tokens=cost.embedding_tokens,
-            rerank_tokens=cost.rerank_tokens,
-            summary_tokens=cost.summary_tokens,
-            rewrite_tokens=cost.rewrite_tokens,
-            verify_tokens=self.verify_tokens,
-            extract_tokens=prepared.selection.tokens if prepared.selection is not None else 0,
-            locate_tokens=prepared.selection.read_tokens if prepared.selection is not None else 0,
+            calls=(*prepared.cost.calls, *chosen, *self._answering(components), *self.verified),
         )
+
+    def _answering(self, components: Components) -> tuple[ModelCall, ...]:
+        """The call that answers: made, planned by a dry run, or none."""
+        if self.completion is not None:
+            return called(ModelCall.generated(Purpose.ANSWER, self.model, self.completion))
+        planned = ModelCall(purpose=Purpose.ANSWER, model=self.model, prompt_tokens=components.total, planned=True)
+        return called(planned)
 
     def _timings(self) -> dict[str, float | None]:
         """Milliseconds by stage; `first_token` counts from the start of the preparation."""
@@ -175,3 +178,12 @@ def _lead(question: Question, selection: Selection) -> Quote | None:
     if selection.title is not None and selection.outcome == "answered":
         return selection.title
     return selection.quotes[0] if leads(question.text, selection) else None
+
+
+_REPORTED = (Purpose.ANSWER, Purpose.LOCATE, Purpose.EXTRACT, Purpose.RERANK, Purpose.EMBED_QUERY, Purpose.REWRITE)
+
+
+def _reported(calls: Sequence[ModelCall]) -> str:
+    """The model that an answer which no language model wrote is reported under: of its calls the most telling one."""
+    models = {call.purpose: call.model for call in calls}
+    return next((models[purpose] for purpose in _REPORTED if purpose in models), "")

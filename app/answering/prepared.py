@@ -9,26 +9,24 @@ from app.answering.citation import Pages
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.selection import Selection
+from app.answering.token_usage import ModelCall
 from retrieval.types import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparationCost:
-    """Tokens and milliseconds spent before generation; `started` is the `time.perf_counter` second it began.
+    """The model calls and milliseconds before generation; `started` is the `time.perf_counter` second it began.
 
-    `summary_tokens` and `rewrite_tokens` were read and generated, the others read.
+    The calls that select quotes are in `Prepared.selection`.
     """
 
     started: float
     retrieve_ms: float
     rerank_ms: float = 0.0
-    embedding_tokens: int = 0
-    rerank_tokens: int = 0
-    summary_tokens: int = 0
-    rewrite_tokens: int = 0
+    calls: tuple[ModelCall, ...] = ()
 
     def shared(self) -> "PreparationCost":
-        """The cost of a further answer from the same sources: the same times, and no tokens."""
+        """The cost of a further answer from the same sources: the same times, and no calls."""
         return PreparationCost(started=self.started, retrieve_ms=self.retrieve_ms, rerank_ms=self.rerank_ms)
 
 
@@ -75,8 +73,10 @@ class Prepared:
     rest: Rest | None = None
 
     @classmethod
-    def replied(cls, question: Question, reply: str, *, started: float, rewrite_tokens: int = 0) -> "Prepared":
-        """A question with a reply that needs no search; `started` and `rewrite_tokens` as in `PreparationCost`."""
+    def replied(
+        cls, question: Question, reply: str, *, started: float, calls: tuple[ModelCall, ...] = ()
+    ) -> "Prepared":
+        """A question with a reply that needs no search; `started` and `calls` as in `PreparationCost`."""
         nothing = Context(sources=(), dropped=(), tokens=0)
         return cls(
             question=question,
@@ -84,7 +84,7 @@ class Prepared:
             prompt=Prompt(()),
             report=SourceReport.of((), nothing),
             budget=Budget(context_window=0, reserved_output=0, prompt_tokens=0),
-            cost=PreparationCost(started=started, retrieve_ms=0.0, rewrite_tokens=rewrite_tokens),
+            cost=PreparationCost(started=started, retrieve_ms=0.0, calls=calls),
             reply=reply,
         )
 

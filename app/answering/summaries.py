@@ -11,6 +11,7 @@ from app.answering.calls import Caller, CallNumber, Calls, completions
 from app.answering.overflow import LeftOut, left_out, source_of, with_summaries
 from app.answering.prompt import build_summary_prompt, quoted
 from app.answering.question import Question
+from app.answering.token_usage import ModelCall, Purpose, called
 from app.answering.verification.verifier import Verifier
 from app.types import DocumentShare
 from app.usage.ledger.ledger import Ledger
@@ -30,11 +31,11 @@ _COVERAGE = 0.6  # of a sentence's words, by rarity, that its passage must hold
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """A context, the chunk ids of its sources with a summary, and the tokens read and generated for summaries."""
+    """A context, the chunk ids of its sources with a summary, and the calls that summarised."""
 
     context: Context
     chunk_ids: tuple[str, ...] = ()
-    tokens: int = 0
+    calls: tuple[ModelCall, ...] = ()
 
 
 class Summariser:
@@ -85,7 +86,8 @@ class Summariser:
             for (item, _), completion in zip(allotted, ended, strict=True)
             if completion is not None and (text := _text(completion, item))
         ]
-        spent = sum(done.prompt_tokens + done.generated_tokens for done in ended if done is not None)
+        model = self._engine.info.model
+        spent = called(*(ModelCall.generated(Purpose.SUMMARISE, model, done) for done in ended if done is not None))
         fuller, chunk_ids = with_summaries(hits, context, written, budget=budget, count_tokens=count, order=order)
         return Summarised(fuller if chunk_ids else whole, chunk_ids, spent)
 

@@ -39,5 +39,5 @@ def search(
     nearest = nearest_sentences(chunks, query=body.query) if body.highlights else ((),) * len(chunks)
     return SearchResponse(
         data=[HitBody.of(hit, spans) for hit, spans in zip(found.hits, nearest, strict=True)],
-        usage=SearchUsage(embedding_tokens=found.embedding_tokens, rerank_tokens=found.rerank_tokens),
+        usage=SearchUsage.of(found),
     )

@@ -99,7 +99,7 @@ def cost_scores(answer: Answer) -> dict[str, float]:
     """An answer's cost: `latency` in milliseconds, `prompt_tokens` and `completion_tokens`."""
     return {
         "latency": float(answer.timings_ms["total"] or 0.0),
-        "prompt_tokens": float(answer.usage.components.total),
+        "prompt_tokens": float(answer.usage.prompt_tokens),
         "completion_tokens": float(answer.usage.completion_tokens),
     }
 

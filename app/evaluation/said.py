@@ -75,7 +75,7 @@ def first_of(answer: Answer) -> str:
 
 
 def _by_quotes(answer: Answer) -> bool:
-    return bool(answer.quoted) and not answer.usage.completion_tokens
+    return bool(answer.quoted) and not answer.usage.answer_tokens
 
 
 def nothing_said() -> Said:

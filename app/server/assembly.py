@@ -168,9 +168,10 @@ class Assembly:
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)
         limits = _limits(settings)
         overviews = Overviews(catalogue, contents, min_evidence=limits.min_evidence)
+        search = Search(embedder, index.current, self.lexical, self.chunks, station=station)
         return Answerer(
             finder=Finder(
-                search=Search(embedder, index.current, self.lexical, self.chunks, station=station),
+                search=search,
                 embedder=embedder,
                 ledger=ledger,
                 reranker=self.reranker,
@@ -183,7 +184,12 @@ class Assembly:
                 limits=limits,
                 wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
                 summariser=summariser if settings.overflow == "summarise" else None,
-                quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger),
+                quoter=Quoter(
+                    embedder=embedder,
+                    reader=reader,
+                    ledger=ledger,
+                    remembered=lambda question, tenant_id: search.remembered(question, tenant_id=tenant_id),
+                ),
             ),
             generator=Generator(
                 engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger, limits=limits

@@ -13,6 +13,7 @@ from app.answering.calls import Caller, CallNumber, Calls, completions
 from app.answering.followup.noun_phrases import names
 from app.answering.prompt import FENCE, Component, Message, Prompt, Segment, quoted
 from app.answering.question import Question
+from app.answering.token_usage import ModelCall, Purpose, called
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from generation.types import Completion, FinishReason
@@ -30,10 +31,10 @@ _MORE_CHARACTERS = 200  # beyond three times the question's characters
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A standalone question, and the tokens read and generated for it."""
+    """A standalone question, and the call that rewrote it."""
 
     question: Question
-    tokens: int = 0
+    calls: tuple[ModelCall, ...] = ()
 
 
 class Rewriter:
@@ -44,6 +45,7 @@ class Rewriter:
     """
 
     def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
+        self._model = engine.info.model
         self._tokenizer = tokenizer
         self._caller = Caller(engine=engine, tokenizer_revision=tokenizer_revision, ledger=ledger)
 
@@ -63,7 +65,7 @@ class Rewriter:
         if completion is None:
             return Rewritten(question)
         text = " ".join(completion.text.split()).strip('"“”')
-        spent = completion.prompt_tokens + completion.generated_tokens
+        spent = called(ModelCall.generated(Purpose.REWRITE, self._model, completion))
         usable = completion.finish_reason is FinishReason.STOP and is_rewriting(
             text, asked=question.as_asked, said=[message.content for message in question.history]
         )

@@ -1,16 +1,18 @@
 """Selects the parts of the sources that answer a question, and meters the models that read them."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeAlias
 
 from app.answering.calls import CallNumber, Calls, CallsClosed
 from app.answering.question import Question
 from app.answering.quoting.breadth import breadth_of
 from app.answering.quoting.selection import NEAREST, OnBatch, QuoteSelector, Selection, answered_from
+from app.answering.token_usage import ModelCall, Purpose, called
 from app.types import Operation, Reservation
 from app.usage.ledger.ledger import Ledger
-from retrieval.ports import Embedder, SpanReader
+from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context
 
 
@@ -18,20 +20,32 @@ def _ignored() -> None:
     """What happens by default when the first call of a selection is accepted: nothing."""
 
 
+Remembered: TypeAlias = Callable[[str, str], Vectors | None]
+"""The (dim,) unit vector of a question of a tenant, by its text and the tenant's id; None where it is not cached."""
+
+
+def _nothing(_question: str, _tenant_id: str) -> None:
+    """No vector is cached."""
+
+
 class _Metered:
     """The metered calls of one selection, which end when the calls of its question are closed.
 
-    `tokens` are those that were read, by call.
+    `read` are the calls with the tokens that they read.
     """
 
     def __init__(self, ledger: Ledger, *, calls: Calls, on_accepted: Callable[[], None]) -> None:
         self._ledger = ledger
         self._calls = calls
         self._accepted = iter((on_accepted,))
-        self.tokens: Counter[CallNumber] = Counter()
+        self._read: dict[Purpose, ModelCall] = {}
+
+    @property
+    def read(self) -> tuple[ModelCall, ...]:
+        return called(*self._read.values())
 
     @contextmanager
-    def call(self, number: CallNumber, reservation: Reservation) -> Iterator[OnBatch]:
+    def call(self, purpose: Purpose, reservation: Reservation) -> Iterator[OnBatch]:
         """Meter one call; the result is to be called after each of its batches.
 
         Raises:
@@ -43,14 +57,17 @@ class _Metered:
         with self._ledger.metered(reservation) as call:
             next(self._accepted, _ignored)()
 
+            def note(tokens: int) -> None:
+                self._read[purpose] = ModelCall(purpose=purpose, model=reservation.model, prompt_tokens=tokens)
+
             def on_batch(tokens: int) -> None:
-                self.tokens[number] = tokens
+                note(tokens)
                 if self._calls.closed:
                     call.input_tokens, call.status_on_error = tokens, self._calls.aborted
                     raise CallsClosed
 
             yield on_batch
-            self.tokens[number] = reservation.input_tokens
+            note(reservation.input_tokens)
 
 
 class Quoter:
@@ -66,8 +83,19 @@ class Quoter:
         ('answered', ['The plant in Oslo closed on 4 May after a fire.'])
     """
 
-    def __init__(self, *, embedder: Embedder, ledger: Ledger, reader: SpanReader | None = None) -> None:
-        """Without a reader, words and the embedder decide alone."""
+    def __init__(
+        self,
+        *,
+        embedder: Embedder,
+        ledger: Ledger,
+        reader: SpanReader | None = None,
+        remembered: Remembered = _nothing,
+    ) -> None:
+        """Without a reader, words and the embedder decide alone.
+
+        `remembered` has the vectors of questions that were searched for: they are not embedded, nor billed, again.
+        """
+        self._remembered = remembered
         self._selector = QuoteSelector(embedder, reader)
         self._embedder = embedder
         self._reader = reader
@@ -100,24 +128,27 @@ class Quoter:
         answered = answered_from(abstention)
         metered = _Metered(self._ledger, calls=calls, on_accepted=on_accepted)
         try:
-            return self._selector.select(
+            selection = self._selector.select(
                 question.text,
                 context,
                 answered=answered,
                 nearest=min(NEAREST, answered),
-                reading=lambda tokens: metered.call(CallNumber.READ, self._reading(question, tokens)),
-                embedding=lambda tokens: metered.call(CallNumber.FIND_QUOTES, self._embedding(question, tokens)),
+                reading=lambda tokens: metered.call(Purpose.LOCATE, self._reading(question, tokens)),
+                embedding=lambda tokens: metered.call(Purpose.EXTRACT, self._embedding(question, tokens)),
                 breadth=breadth_of(question.text),
+                question_vector=self._remembered(question.text, question.principal.tenant_id),
             )
         except CallsClosed:
-            return Selection(
+            tokens = {call.purpose: call.prompt_tokens for call in metered.read}
+            selection = Selection(
                 (),
                 0.0,
                 "refused",
-                tokens=metered.tokens[CallNumber.FIND_QUOTES],
-                read_tokens=metered.tokens[CallNumber.READ],
+                tokens=tokens.get(Purpose.EXTRACT, 0),
+                read_tokens=tokens.get(Purpose.LOCATE, 0),
                 threshold=answered,
             )
+        return replace(selection, calls=metered.read)
 
     def _reading(self, question: Question, tokens: int) -> Reservation:
         assert self._reader is not None, "only a reader reads"

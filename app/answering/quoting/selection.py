@@ -25,7 +25,8 @@ from app.answering.quoting.score import (
     promise,
     values,
 )
-from retrieval.ports import Embedder, SpanReader
+from app.answering.token_usage import ModelCall
+from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context, Source, Span
 
 ANSWERED = 0.3
@@ -81,6 +82,7 @@ class Selection:
         outcome: "answered", "unsure" (the quotes are the nearest passages and may not answer) or "refused".
         tokens: Number of tokens the embedder read.
         read_tokens: Number of tokens the span reader read.
+        calls: The metered calls that read them.
         threshold: The probability from which on the question counts as answered.
         probabilities: Source number, characters and probability of every candidate that was scored.
         title: The line that names the document which the quotes are of, where the question asks about it as a whole.
@@ -91,6 +93,7 @@ class Selection:
     outcome: Outcome
     tokens: int = 0
     read_tokens: int = 0
+    calls: tuple[ModelCall, ...] = ()
     threshold: float = ANSWERED
     probabilities: tuple[tuple[int, Span, float], ...] = ()
     title: Quote | None = None
@@ -102,7 +105,7 @@ class Selection:
 
     def again(self) -> "Selection":
         """The same selection for a further answer, which costs nothing more."""
-        return replace(self, tokens=0, read_tokens=0)
+        return replace(self, tokens=0, read_tokens=0, calls=())
 
     def answers(self, cited: Iterable[tuple[int, Span]]) -> float:
         """The probability that an answer which cites these passages answers: the likeliest candidate's among them.
@@ -178,6 +181,7 @@ class QuoteSelector:
         reading: Metering = unmetered,
         embedding: Metering = unmetered,
         breadth: Breadth = ONE,
+        question_vector: Vectors | None = None,
     ) -> Selection:
         """The parts of `context` that answer `question`, and whether they do.
 
@@ -189,8 +193,16 @@ class QuoteSelector:
             reading: Surrounds the span reader's call, if one is made.
             embedding: Surrounds the embedder's call, if one is made.
             breadth: How many candidates are quoted, and which.
+            question_vector: (dim,) unit vector of `question` where it was embedded before; it is not embedded again.
         """
-        found = self.judged(question, context, reading=reading, embedding=embedding, most=breadth.embedded)
+        found = self.judged(
+            question,
+            context,
+            reading=reading,
+            embedding=embedding,
+            most=breadth.embedded,
+            question_vector=question_vector,
+        )
         if not found.candidates:
             return Selection((), 0.0, "refused", threshold=answered)
         weights, certain = WITHOUT_READER, CERTAIN_WITHOUT_READER
@@ -224,6 +236,7 @@ class QuoteSelector:
         reading: Metering = unmetered,
         embedding: Metering = unmetered,
         most: int = ONE.embedded,
+        question_vector: Vectors | None = None,
     ) -> Judged:
         """The `most` promising candidates of `context` with the values by which they are scored; see `select`."""
         candidates = candidates_of(context.sources)
@@ -241,10 +254,13 @@ class QuoteSelector:
         embedded = sorted(ranked[:most])
         texts = [_embedded_text(candidates[place]) for place in embedded]
         counted = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
-        tokens = self._embedder.count_query(question) + self._embedder.count_documents(texts, counted=counted)
+        tokens = self._embedder.count_documents(texts, counted=counted)
+        if question_vector is None:
+            tokens += self._embedder.count_query(question)
         with embedding(tokens):
             vectors = self._embedder.embed_documents(texts)
-            cosines = [float(cosine) for cosine in vectors @ self._embedder.embed_query(question)]
+            asked = self._embedder.embed_query(question) if question_vector is None else question_vector
+            cosines = [float(cosine) for cosine in vectors @ asked]
         best = max(cosines)
         return Judged(
             tuple(candidates[place] for place in embedded),

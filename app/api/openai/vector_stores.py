@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
 
+from app.answering.finder import Found
 from app.answering.question import Question
 from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for, visible_collection
 from app.api.openai.schemas.vector_stores import (
@@ -173,7 +174,7 @@ def search_vector_store(
         raw_filter=translated(body.filters) if body.filters is not None else None,
     )
     best: dict[int, Hit] = {}
-    embedding_tokens = rerank_tokens = 0
+    searches: list[Found] = []
     for choice, query in enumerate(queries):
         found = models.answerer.search(
             Question(
@@ -187,8 +188,7 @@ def search_vector_store(
                 choice=choice,
             )
         )
-        embedding_tokens += found.embedding_tokens
-        rerank_tokens += found.rerank_tokens
+        searches.append(found)
         for hit in found.hits:
             known = best.get(hit.chunk.key)
             if known is None or score_of(known) < score_of(hit):
@@ -202,7 +202,7 @@ def search_vector_store(
     return StoreSearchPage(
         search_query=queries,
         data=[StoreHit.of(hit, documents.get(hit.chunk.document_id, {})) for hit in shown],
-        usage=SearchUsage(embedding_tokens=embedding_tokens, rerank_tokens=rerank_tokens),
+        usage=SearchUsage.of(*searches),
     )
 
 

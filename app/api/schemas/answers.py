@@ -255,7 +255,11 @@ class AnswerBody(ResponseBody):
 
     id: str = Field(description="The request's id, by which the usage ledger names it.", examples=["req_01k9"])
     object: Literal["answer"] = Field(default="answer", description="Always `answer`.")
-    model: str = Field(description="The language model that generated the answer.", examples=["SmolLM2-135M-Instruct"])
+    model: str = Field(
+        description="The language model that wrote the answer; where quotes answer, the model that read the passages. "
+        "Empty when no model was called; `usage.calls` names them all.",
+        examples=["evidence-minilm-l6"],
+    )
     answered: bool = Field(description="False when the documents do not contain an answer.")
     reason: str | None = Field(
         description="Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), "

@@ -132,7 +132,11 @@ class ConversationBody(ResponseBody):
 class MakingBody(ResponseBody):
     """How an answer was generated: fields of `AnswerBody` with their values at the time."""
 
-    model: str = Field(description="The language model that generated the answer.", examples=["SmolLM2-135M-Instruct"])
+    model: str = Field(
+        description="The language model that wrote the answer; where quotes answer, the model that read the passages. "
+        "Empty when no model was called; `usage.calls` names them all.",
+        examples=["evidence-minilm-l6"],
+    )
     reason: str | None = Field(description="Why `answered` is false; null when it is true.", examples=[None])
     finish_reason: str = Field(description="stop or length.", examples=["stop"])
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from app.answering.finder import Found
 from app.api.schemas.bounds import MOST_QUESTION, Described, DocumentIds, Ids
 from app.api.schemas.shape import RequestBody, ResponseBody
+from app.api.schemas.token_usage import CallBody
 from retrieval.types import Hit, SearchMode, Span
 
 FILTER = (
@@ -107,10 +109,23 @@ class HitBody(ResponseBody):
 
 
 class SearchUsage(ResponseBody):
-    """Token usage of the search."""
+    """Token usage of the search; equal to the ledger's rows of this request."""
 
+    total_tokens: int = Field(description="Tokens that all model calls read.", examples=[6])
     embedding_tokens: int = Field(description="Tokens of the query that the embedder read.", examples=[6])
     rerank_tokens: int = Field(description="Tokens of queries and passages that the reranker read.", examples=[0])
+    calls: list[CallBody] = Field(description="The model calls, in the order they were made.")
+
+    @classmethod
+    def of(cls, *found: Found) -> "SearchUsage":
+        """The usage of one search, or of several together."""
+        calls = [call for one in found for call in one.calls]
+        return cls(
+            total_tokens=sum(call.total_tokens for call in calls),
+            embedding_tokens=sum(one.embedding_tokens for one in found),
+            rerank_tokens=sum(one.rerank_tokens for one in found),
+            calls=[CallBody.of(call) for call in calls],
+        )
 
 
 class SearchResponse(ResponseBody):

@@ -2,10 +2,21 @@
 
 from pydantic import Field
 
-from app.answering.answer import TokenUsage
+from app.answering.token_usage import ModelCall, Purpose, TokenUsage
 from app.api.schemas.shape import ResponseBody
 from app.usage.ledger.events import Bill
 from app.usage.rollups.sums import decimal
+
+_HELPERS = (
+    Purpose.EMBED_QUERY,
+    Purpose.EXTRACT,
+    Purpose.LOCATE,
+    Purpose.RERANK,
+    Purpose.REWRITE,
+    Purpose.SUMMARISE,
+    Purpose.VERIFY,
+)
+_READING = (Purpose.EXTRACT, Purpose.LOCATE, Purpose.RERANK, Purpose.SUMMARISE)
 
 
 class PromptTokensDetails(ResponseBody):
@@ -15,23 +26,67 @@ class PromptTokensDetails(ResponseBody):
 
 
 class ComponentsBody(ResponseBody):
-    """Prompt tokens by purpose; the sum is `prompt_tokens`."""
+    """Tokens by purpose; the sum is `total_tokens`.
 
-    template: int = Field(description="The chat template and labels.", examples=[24])
-    system: int = Field(description="Instructions.", examples=[60])
-    history: int = Field(description="Earlier turns.", examples=[0])
-    question: int = Field(description="The question.", examples=[17])
-    context: int = Field(description="The sources.", examples=[2090])
+    `template` to `context` are the prompt of the language model that answers; all 0 where quotes answer.
+    """
+
+    template: int = Field(description="The chat template and labels of the prompt.", examples=[24])
+    system: int = Field(description="Instructions in the prompt.", examples=[60])
+    history: int = Field(description="Earlier turns in the prompt.", examples=[0])
+    question: int = Field(description="The question in the prompt.", examples=[17])
+    context: int = Field(description="The sources in the prompt.", examples=[2090])
+    completion: int = Field(description="Tokens generated as the answer.", examples=[41])
+    embedding: int = Field(description="Embedding the question to search for it.", examples=[12])
+    reading: int = Field(
+        description="Reading, ranking and summarising passages, and choosing quotes from them.", examples=[3182]
+    )
+    rewriting: int = Field(description="Rewriting a follow-up question to stand alone.", examples=[0])
+    verification: int = Field(description="Verifying what was generated.", examples=[0])
 
 
 class AuxiliaryBody(ResponseBody):
-    """An auxiliary model call of the request."""
+    """The model calls for one purpose other than answering."""
 
     purpose: str = Field(
         description="`embed_query`, `extract`, `locate`, `rerank`, `rewrite`, `summarise` or `verify`.",
         examples=["embed_query"],
     )
     tokens: int = Field(description="Tokens read and, for `rewrite` and `summarise`, also generated.", examples=[12])
+
+
+class CallBody(ResponseBody):
+    """One model call, equal to its row of the ledger."""
+
+    purpose: str = Field(
+        description="`answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `locate` reads passages "
+        "for the words that answer, `extract` chooses quotes, `rerank` ranks passages.",
+        examples=["locate"],
+    )
+    model: str = Field(
+        description="The model that was called; empty in answers stored before it was recorded.",
+        examples=["evidence-minilm-l6"],
+    )
+    prompt_tokens: int = Field(description="Tokens read.", examples=[2841])
+    cached_tokens: int = Field(description="Those of them that were reused from the KV cache.", examples=[0])
+    completion_tokens: int = Field(description="Tokens written.", examples=[0])
+    planned: bool = Field(
+        default=False,
+        description="Whether a dry run only planned the call: it counts in the sums here and is on no ledger.",
+        examples=[False],
+    )
+
+    @classmethod
+    def of(cls, call: ModelCall) -> "CallBody":
+        """The body for a call."""
+        return cls(
+            purpose=call.purpose,
+            model=call.model,
+            prompt_tokens=call.prompt_tokens,
+            cached_tokens=call.cached_tokens,
+            completion_tokens=call.completion_tokens,
+            planned=call.planned,
+        )
 
 
 class Money(ResponseBody):
@@ -42,15 +97,16 @@ class Money(ResponseBody):
 
 
 class UsageBody(ResponseBody):
-    """Token usage and cost; equal to the ledger's rows of this request."""
+    """Token usage and cost of every model call for the answer; equal to the ledger's rows of this request."""
 
-    prompt_tokens: int = Field(description="Prompt tokens.", examples=[2191])
-    completion_tokens: int = Field(description="Generated tokens.", examples=[41])
-    total_tokens: int = Field(description="Sum of prompt and completion tokens.", examples=[2232])
+    prompt_tokens: int = Field(description="Tokens that all model calls read.", examples=[5385])
+    completion_tokens: int = Field(description="Tokens that all model calls wrote; 0 for quotes.", examples=[41])
+    total_tokens: int = Field(description="Sum of both.", examples=[5426])
     prompt_tokens_details: PromptTokensDetails = Field(description="OpenAI's breakdown of the prompt tokens.")
-    components: ComponentsBody = Field(description="Prompt tokens by purpose.")
+    components: ComponentsBody = Field(description="Tokens by purpose; they sum to `total_tokens`.")
+    calls: list[CallBody] = Field(description="The model calls, in the order they were made.")
     by_document: dict[str, int] = Field(description="Context tokens by document; they sum to `components.context`.")
-    auxiliary: list[AuxiliaryBody] = Field(description="Auxiliary model calls.")
+    auxiliary: list[AuxiliaryBody] = Field(description="Tokens of the calls other than `answer`, by purpose.")
     cost: Money = Field(description="Cost of the calls that have a price.")
     num_unpriced: int = Field(
         description="Number of model calls without a price, which `cost` does not include.", examples=[0]
@@ -60,25 +116,11 @@ class UsageBody(ResponseBody):
     def of(cls, usage: TokenUsage) -> "UsageBody":
         """The body for an answer's usage."""
         parts, bill = usage.components, usage.bill
-        auxiliary = []
-        if usage.embedding_tokens:
-            auxiliary.append(AuxiliaryBody(purpose="embed_query", tokens=usage.embedding_tokens))
-        if usage.extract_tokens:
-            auxiliary.append(AuxiliaryBody(purpose="extract", tokens=usage.extract_tokens))
-        if usage.locate_tokens:
-            auxiliary.append(AuxiliaryBody(purpose="locate", tokens=usage.locate_tokens))
-        if usage.rerank_tokens:
-            auxiliary.append(AuxiliaryBody(purpose="rerank", tokens=usage.rerank_tokens))
-        if usage.rewrite_tokens:
-            auxiliary.append(AuxiliaryBody(purpose="rewrite", tokens=usage.rewrite_tokens))
-        if usage.summary_tokens:
-            auxiliary.append(AuxiliaryBody(purpose="summarise", tokens=usage.summary_tokens))
-        if usage.verify_tokens:
-            auxiliary.append(AuxiliaryBody(purpose="verify", tokens=usage.verify_tokens))
+        helped = ((purpose, usage.tokens_for(purpose)) for purpose in _HELPERS)
         return cls(
-            prompt_tokens=parts.total,
+            prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
-            total_tokens=parts.total + usage.completion_tokens,
+            total_tokens=usage.total_tokens,
             prompt_tokens_details=PromptTokensDetails(cached_tokens=usage.cached_tokens),
             components=ComponentsBody(
                 template=parts.template,
@@ -86,9 +128,15 @@ class UsageBody(ResponseBody):
                 history=parts.history,
                 question=parts.question,
                 context=parts.context,
+                completion=usage.answer_tokens,
+                embedding=usage.tokens_for(Purpose.EMBED_QUERY),
+                reading=usage.tokens_for(*_READING),
+                rewriting=usage.tokens_for(Purpose.REWRITE),
+                verification=usage.tokens_for(Purpose.VERIFY),
             ),
+            calls=[CallBody.of(call) for call in usage.calls],
             by_document=dict(usage.by_document),
-            auxiliary=auxiliary,
+            auxiliary=[AuxiliaryBody(purpose=purpose, tokens=tokens) for purpose, tokens in helped if tokens],
             cost=Money(value=_amount(bill), currency=bill.currency) if bill else Money(value=None),
             num_unpriced=bill.unpriced if bill else 0,
         )

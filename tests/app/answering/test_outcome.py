@@ -19,6 +19,7 @@ from app.answering.quoting.rendering import quotation
 from app.answering.quoting.selection import Outcome as Chosen
 from app.answering.quoting.selection import Quote, Selection
 from app.answering.refusals import REFUSAL, UNSURE
+from app.answering.token_usage import ModelCall, Purpose
 from app.types import Principal, Role
 from generation.types import Completion, FinishReason, Timings
 from retrieval.types import Context, Scope, Span
@@ -92,12 +93,18 @@ ASKED = "When did the plant close?"
 SURE, NEARLY_SURE = (1 + CONFIRMED) / 2, CONFIRMED / 2
 
 
+CHOSEN = (
+    ModelCall(purpose=Purpose.LOCATE, model="reader", prompt_tokens=7),
+    ModelCall(purpose=Purpose.EXTRACT, model="embedder", prompt_tokens=5),
+)
+
+
 def by_quotes(score: float, outcome: Chosen, **fields: Any) -> Answer:
     """The answer to a question that quotes answer: one sentence with its date highlighted."""
     shown = source(TEXT)
     quote = Quote(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
     selection = Selection(
-        () if outcome == "refused" else (quote,), score, outcome, tokens=5, read_tokens=7, threshold=0.5
+        () if outcome == "refused" else (quote,), score, outcome, tokens=5, read_tokens=7, calls=CHOSEN, threshold=0.5
     )
     asked = replace(
         prepared(),
@@ -120,7 +127,9 @@ def test_quotes_are_an_answer_that_words_lead() -> None:
     assert [given.text[one.start_char : one.end_char] for one in quoted.highlights] == ["4 May"]
     assert (given.answers, quoted.answers) == (SURE, SURE)
     assert [one.verified for one in given.citations] == [True, True]
-    assert (given.usage.extract_tokens, given.usage.locate_tokens, given.usage.completion_tokens) == (5, 7, 0)
+    assert given.usage.calls == CHOSEN
+    assert (given.usage.prompt_tokens, given.usage.completion_tokens, given.usage.total_tokens) == (12, 0, 12)
+    assert given.model == "reader", "the model that found the words, not the one that was not called"
 
 
 def test_a_question_that_no_few_words_answer_has_no_lead() -> None:

@@ -12,10 +12,14 @@ from app.answering.prepared import PreparationCost, Prepared
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.selection import Quote, Selection
+from app.answering.token_usage import ModelCall, Purpose
 from app.types import Principal, Role
 from generation.ports import Stream
 from retrieval.types import Context, Scope, Span
 from tests.app.answering.sources import source
+
+SEARCHED = ModelCall(purpose=Purpose.EMBED_QUERY, model="e", prompt_tokens=4)
+CHOSEN = ModelCall(purpose=Purpose.EXTRACT, model="e", prompt_tokens=6)
 
 
 def prepared(*, deadline: float | None = None) -> Prepared:
@@ -70,9 +74,9 @@ def test_a_further_answer_costs_nothing_for_its_sources_and_has_no_call_yet() ->
     leaving = Leaving()
     first = replace(
         prepared(),
-        cost=PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0, embedding_tokens=4, summary_tokens=5),
+        cost=PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0, calls=(SEARCHED,)),
         call=RunningCall(cast(Stream, leaving), cast(Settler, leaving)),
-        selection=Selection((), 0.5, "answered", tokens=6, read_tokens=7),
+        selection=Selection((), 0.5, "answered", tokens=6, read_tokens=7, calls=(CHOSEN,)),
     )
 
     further = first.again(1)

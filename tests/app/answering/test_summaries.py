@@ -173,7 +173,9 @@ def test_each_summary_is_a_row_written_before_the_engine_sees_it_and_settled_by_
         assert sum(share.tokens for share in row.documents) == row.components.context
         assert (row.model, row.tokenizer_revision) == ("scripted", "r1")
         assert (request.salt, request.user) == ("t", "u")
-    assert result.tokens == sum(row.input_tokens + row.output_tokens for row in rows) > 0
+    assert (
+        sum(call.total_tokens for call in result.calls) == sum(row.input_tokens + row.output_tokens for row in rows) > 0
+    )
 
 
 @pytest.mark.parametrize("budget", range(0, 660, 30))
@@ -222,7 +224,7 @@ def test_without_a_usable_summary_the_context_is_as_if_none_had_been_asked_for(
     assert (result.context, result.chunk_ids) == (fit(360), ())
     rows = ledger.usage("req_1")
     assert {row.status for row in rows} == {status}
-    assert result.tokens == sum(row.input_tokens + row.output_tokens for row in rows)
+    assert sum(call.total_tokens for call in result.calls) == sum(row.input_tokens + row.output_tokens for row in rows)
 
 
 def test_of_several_summaries_the_one_that_fails_is_dropped_and_says_so(ledger: Ledger) -> None:
@@ -310,7 +312,7 @@ def test_a_reader_who_leaves_ends_the_summaries_under_way(ledger: Ledger, gate: 
         result = future.result(10)
     engine.close()
 
-    assert result == Summarised(fit(360), tokens=result.tokens)
+    assert result == Summarised(fit(360), calls=result.calls)
     assert {row.status for row in ledger.usage("req_1")} == {UsageStatus.CLIENT_ABORT}
 
 

@@ -29,6 +29,7 @@ from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import HITS, QUESTION, FinishedStream, SummarisingEngine
+from tests.app.api.bills import PROMPT, assert_adds_up
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.evaluation.application import Unconstrained
@@ -98,8 +99,9 @@ def test_the_bill_shows_the_summaries_beside_an_answer_whose_parts_still_sum(
     (chat,) = (row for row in rows if row.operation is Operation.CHAT)
     rewrites = [row for row in rows if row.operation is Operation.REWRITE]
     usage = body["usage"]
-    assert usage["prompt_tokens"] == sum(usage["components"].values()) == chat.input_tokens
-    assert usage["completion_tokens"] == chat.output_tokens
+    assert_adds_up(usage, rows)
+    assert sum(usage["components"][part] for part in PROMPT) == chat.input_tokens
+    assert usage["components"]["completion"] == chat.output_tokens
     assert sum(usage["by_document"].values()) == usage["components"]["context"] == chat.components.context <= 360
     assert usage["by_document"] == {share.document_id: share.tokens for share in chat.documents}
     assert usage["auxiliary"][1] == {

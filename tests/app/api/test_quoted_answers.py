@@ -140,9 +140,12 @@ def test_the_words_that_answer_lead_and_their_sentence_is_quoted(serve: Serve, q
 
 @BOTH
 def test_the_bill_has_what_both_models_read_and_no_generated_token(serve: Serve, quotes: QuotesAs) -> None:
-    usage = serve(quotes).ask()["usage"]
+    body = serve(quotes).ask()
+    usage = body["usage"]
 
-    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (0, 0, 0)
+    assert usage["prompt_tokens"] == usage["total_tokens"] == sum(call["prompt_tokens"] for call in usage["calls"]) > 0
+    assert usage["completion_tokens"] == usage["components"]["completion"] == 0
+    assert body["model"] == "pointing", "the model that was called"
     assert [found["purpose"] for found in usage["auxiliary"]] == ["embed_query", "extract", "locate"]
     assert all(found["tokens"] > 0 for found in usage["auxiliary"])
 

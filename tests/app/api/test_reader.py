@@ -16,11 +16,13 @@ from app.answering.verification.support import THRESHOLD
 from app.api.application import create_app
 from app.server.state import State
 from app.types import Operation, UsageStatus
+from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
 from generation.tokenizer import ChatTokenizer
 from retrieval.search import Search
 from retrieval.types import Hit
 from tests.app.answering.pointing_reader import PointingReader
+from tests.app.api.bills import PROMPT, assert_adds_up
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.server.stations import LIMITS, state_with, stations
@@ -64,9 +66,12 @@ class Service:
         """What the engine was last asked."""
         return ChatTokenizer(tiny_tokenizer()).decode(self.engine.requests[-1].prompt)
 
+    def bill(self, request_id: str) -> tuple[UsageEvent, ...]:
+        """The request's rows of the ledger."""
+        return Ledger(self._state.database, boot_id="boot").usage(request_id)
+
     def rows(self, request_id: str) -> list[tuple[Operation, str, UsageStatus, int | None]]:
-        found = Ledger(self._state.database, boot_id="boot").usage(request_id)
-        return [(row.operation, row.model, row.status, row.input_tokens) for row in found]
+        return [(row.operation, row.model, row.status, row.input_tokens) for row in self.bill(request_id)]
 
 
 @pytest.fixture
@@ -121,7 +126,7 @@ def test_the_reading_is_on_the_bill_and_its_words_are_context(serve) -> None:
     embedded = [row for row in service.rows(body["id"]) if row[0] is Operation.EMBED_QUERY]
     assert (Operation.EMBED_QUERY, "hashing", UsageStatus.COMPLETED, auxiliary["extract"]) in embedded
     assert sum(body["usage"]["by_document"].values()) == body["usage"]["components"]["context"]
-    assert body["usage"]["prompt_tokens"] == len(service.engine.requests[-1].prompt)
+    assert sum(body["usage"]["components"][part] for part in PROMPT) == len(service.engine.requests[-1].prompt)
 
 
 @pytest.mark.parametrize("words", ["fifty ships", "forty ships"])
@@ -131,7 +136,10 @@ def test_a_dry_run_counts_the_prompt_that_would_be_sent(serve, words: str) -> No
     dry = service.ask(dry_run=True)
     wet = service.ask()
 
-    assert dry["usage"]["prompt_tokens"] == wet["usage"]["prompt_tokens"] == len(service.engine.requests[-1].prompt)
+    planned = [call["prompt_tokens"] for call in dry["usage"]["calls"] if call["planned"]]
+    made = [call["prompt_tokens"] for call in wet["usage"]["calls"] if call["purpose"] == "answer"]
+    assert planned == made == [len(service.engine.requests[-1].prompt)]
+    assert_adds_up(dry["usage"], service.bill(dry["id"]))
 
 
 def test_where_no_source_answers_nothing_is_generated(serve) -> None:
@@ -142,7 +150,8 @@ def test_where_no_source_answers_nothing_is_generated(serve) -> None:
     assert (body["answered"], body["reason"], body["answer"]) == (False, "not_in_sources", REFUSAL)
     assert (body["abstention"]["stage"], body["abstention"]["threshold"]) == ("reader", 1 - ANSWERED)
     assert body["abstention"]["score"] == 1 - body["answers"] > 1 - ANSWERED
-    assert body["usage"]["total_tokens"] == 0
+    assert_adds_up(body["usage"], service.bill(body["id"]))
+    assert {call["purpose"] for call in body["usage"]["calls"]} == {"embed_query", "locate", "extract"}
     assert (body["quoted_spans"], body["lead"]) == ([], None)
     assert service.engine.requests == []
     assert [row[0] for row in service.rows(body["id"])] == [

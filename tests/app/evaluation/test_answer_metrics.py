@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport, TokenUsage
+from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
 from app.answering.citation import Citation
+from app.answering.token_usage import ModelCall, Purpose, TokenUsage
 from app.evaluation.answer_metrics import (
     abstention_score,
     answer_scores,
@@ -27,6 +28,8 @@ from retrieval.types import Source, Span
 from tests.retrieval.fakes import chunk, hit
 
 ANSWERS = ("forty", "forty ships")
+SEARCHED = ModelCall(purpose=Purpose.EMBED_QUERY, model="e", prompt_tokens=8)
+WRITTEN = ModelCall(purpose=Purpose.ANSWER, model="m", prompt_tokens=97, completion_tokens=5)
 IDS: Mapping[str, str] = {"doc_1": "harbour", "doc_2": "bakery"}
 SPAN = GoldSpan("harbour", 10, 20, "ten chars!")
 
@@ -64,7 +67,7 @@ def answer(text: str, *citations: Citation, answered: bool = True) -> Answer:
         citations=citations,
         uncited=(),
         sources=SourceReport(retrieved=2, presented=(), cited=(), compressed=(), dropped=()),
-        usage=TokenUsage(Components(question=7, context=90), 5, 0, {}, 8),
+        usage=TokenUsage(Components(question=7, context=90), {}, (SEARCHED, WRITTEN)),
         budget=Budget(1000, 100, 97),
         timings_ms={"total": 12.5},
     )
@@ -96,7 +99,7 @@ def test_a_right_answer_with_a_right_citation_gets_full_scores() -> None:
 
 
 def test_an_answer_costs_time_and_tokens() -> None:
-    assert cost_scores(answer("Forty.")) == {"latency": 12.5, "prompt_tokens": 97, "completion_tokens": 5}
+    assert cost_scores(answer("Forty.")) == {"latency": 12.5, "prompt_tokens": 105, "completion_tokens": 5}
 
 
 def test_the_abstention_score_is_the_models_and_1_where_no_model_was_asked() -> None:
@@ -220,7 +223,7 @@ def by_quotes(*, lead: bool = True, answered: bool = True) -> Answer:
         reason=None if answered else "unsure",
         quoted=tuple(spans),
         lead=Span(2, 7) if lead else None,
-        usage=replace(said.usage, completion_tokens=0),
+        usage=TokenUsage(Components(), {}, (SEARCHED,)),
     )
 
 

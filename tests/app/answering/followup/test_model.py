@@ -70,7 +70,7 @@ def test_the_call_is_written_down_with_the_history_it_shows(ledger: Ledger) -> N
     assert row.components.total == row.input_tokens == len(request.prompt)
     assert row.components.question == len(ASKED)
     assert row.components.history == sum(len(text) + 1 for text in SAID)
-    assert result.tokens == row.input_tokens + row.output_tokens
+    assert sum(call.total_tokens for call in result.calls) == row.input_tokens + row.output_tokens
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_fails_leaves_the_rules_and_is_paid_for(
 
     (row,) = ledger.usage("req_1")
     assert (result.question, row.status) == (QUESTION, status)
-    assert result.tokens == row.input_tokens + row.output_tokens
+    assert sum(call.total_tokens for call in result.calls) == row.input_tokens + row.output_tokens
 
 
 def test_a_reader_who_left_and_a_question_without_history_cost_nothing(ledger: Ledger) -> None:

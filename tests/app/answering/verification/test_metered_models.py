@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.answering.question import Question
+from app.answering.token_usage import Purpose
 from app.answering.verification.metered_models import Verification
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
@@ -50,7 +51,7 @@ def ledger(sqlite_database: Database) -> Ledger:
 
 
 @pytest.mark.parametrize("judge", [None, Agrees()], ids=["embedder", "judge"])
-def test_the_reported_tokens_are_the_sum_of_the_ledger_rows(ledger: Ledger, judge: Agrees | None) -> None:
+def test_the_reported_calls_are_the_ledger_rows(ledger: Ledger, judge: Agrees | None) -> None:
     verification = Verification(ledger=ledger, embedder=HashingEmbedder(), entailment=judge)
     verifier, models = verification.begin(QUESTION, [source(REPORT)])
     for claim in PARAPHRASES:
@@ -60,7 +61,10 @@ def test_the_reported_tokens_are_the_sum_of_the_ledger_rows(ledger: Ledger, judg
     assert rows
     assert {(row.operation, row.status) for row in rows} == {(Operation.JUDGE, UsageStatus.COMPLETED)}
     assert {row.model for row in rows} == {judge.model if judge else HashingEmbedder().info.model}
-    assert sum(row.input_tokens for row in rows) == models.tokens > 0
+    assert [(call.model, call.prompt_tokens) for call in models.calls] == [
+        (row.model, row.input_tokens) for row in rows
+    ]
+    assert all(call.purpose is Purpose.VERIFY and call.prompt_tokens for call in models.calls)
 
 
 def test_a_claim_decided_by_words_alone_makes_no_metered_call(ledger: Ledger) -> None:
@@ -68,7 +72,7 @@ def test_a_claim_decided_by_words_alone_makes_no_metered_call(ledger: Ledger) ->
     verifier.best("The board of Contoso proposed a dividend of 31 cents.")
 
     assert ledger.usage("req_1") == ()
-    assert models.tokens == 0
+    assert models.calls == []
 
 
 def test_a_call_that_fails_is_settled_as_an_error(ledger: Ledger) -> None:

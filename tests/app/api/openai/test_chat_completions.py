@@ -39,9 +39,10 @@ def ask(client: Any, harbour: str, content: str = QUESTION, **fields: Any) -> An
 
 
 def billed(service: Service, request_id: str) -> tuple[int, int, int]:
-    """What the ledger has of a request: its chat rows, their input and output tokens."""
-    rows = [row for row in service.state.usage.ledger.usage(request_id) if row.operation == "chat"]
-    return len(rows), sum(row.input_tokens for row in rows), sum(row.output_tokens for row in rows)
+    """What the ledger has of a request: the number of its chat rows, and the tokens of all its rows, in and out."""
+    rows = service.state.usage.ledger.usage(request_id)
+    chats = sum(row.operation == "chat" for row in rows)
+    return chats, sum(row.input_tokens for row in rows), sum(row.output_tokens for row in rows)
 
 
 def settled(service: Service, request_id: str) -> list[str]:

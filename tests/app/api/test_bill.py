@@ -1,0 +1,285 @@
+"""One bill for every answer: its total is the sum of all its model calls, which are the ledger's rows."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.answering.calls import Calls
+from app.answering.catalogue_replies import CatalogueReplies
+from app.answering.conversations import Conversations
+from app.answering.finder import Finder
+from app.answering.followup.model import Rewriter
+from app.answering.question import Question
+from app.answering.quoting.quotable import QuotesAs
+from app.answering.quoting.quoter import Quoter
+from app.answering.summaries import Summariser
+from app.answering.verification.metered_models import Verification
+from app.api.application import create_app
+from app.api.schemas.token_usage import UsageBody
+from app.db.catalogue import CatalogueRepository
+from app.models.extractive import NoEngine
+from app.server.state import State
+from app.types import Operation, Principal, Role
+from generation.ports import Engine
+from generation.types import FinishReason
+from retrieval.search import Search
+from retrieval.types import Hit, Scope, SearchMode, SearchResult
+from tests.app.answering.answerers import make_answerer
+from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.test_prompt import CharacterTokenizer
+from tests.app.api.bills import assert_adds_up
+from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conversing import TalkingEngine
+from tests.app.api.test_reader import OFF_TOPIC, QUESTION, hits
+from tests.app.api.test_reranking import LongestFirst
+from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
+from tests.retrieval.fakes import TopicEmbedder
+
+FOLLOW_UP = "And how many of them left?"
+GENERATED = "Forty ships came [2]. The harbour was quiet."
+
+
+class RememberingSearch:
+    """Finds the same hits whatever is asked; embeds each question once, as the search does."""
+
+    def __init__(self, embedder: TopicEmbedder, found: tuple[Hit, ...]) -> None:
+        self._embedder = embedder
+        self._hits = found
+        self._vectors: dict[str, Any] = {}
+
+    def remembered(self, query: str, *, tenant_id: str) -> Any:
+        return self._vectors.get(query)
+
+    def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Any = None) -> SearchResult:
+        if mode is SearchMode.LEXICAL:
+            return SearchResult(self._hits, embedding_tokens=0)
+        known = vector is not None or question in self._vectors
+        self._vectors.setdefault(question, self._embedder.embed_query(question))
+        return SearchResult(self._hits, embedding_tokens=0 if known else self._embedder.count_query(question))
+
+
+class Billed:
+    """The application over a scripted engine, with every model that can be called for an answer."""
+
+    def __init__(self, state: State, quotes: QuotesAs, *, reason: FinishReason = FinishReason.STOP) -> None:
+        self.embedder, tokenizer, self.ledger = TopicEmbedder("ship"), CharacterTokenizer(), state.usage.ledger
+        talking = TalkingEngine(says=GENERATED, rewrites="How many ships left?", reason=reason)
+        engine = talking if quotes is not QuotesAs.ONLY else NoEngine(revision="1", context_window=9000)
+        self.reader = PointingReader("forty ships", asked="ships")
+        search = RememberingSearch(self.embedder, hits())
+        models: dict[str, Any] = {
+            "engine": cast(Engine, engine),
+            "tokenizer": tokenizer,
+            "tokenizer_revision": "1",
+            "ledger": self.ledger,
+        }
+        self.answerer = make_answerer(
+            finder=Finder(
+                search=cast(Search, search), embedder=self.embedder, ledger=self.ledger, reranker=LongestFirst()
+            ),
+            engine=models["engine"],
+            tokenizer=tokenizer,
+            contents=state.corpus.contents,
+            ledger=self.ledger,
+            limits=replace(ANY_EVIDENCE, max_context_tokens=400),
+            quoter=Quoter(
+                embedder=self.embedder,
+                reader=self.reader,
+                ledger=self.ledger,
+                remembered=lambda question, tenant_id: search.remembered(question, tenant_id=tenant_id),
+            ),
+            quotes=quotes,
+            quote_unverified=True,
+            summariser=Summariser(**models) if quotes is not QuotesAs.ONLY else None,
+            rewriter=Rewriter(**models) if quotes is not QuotesAs.ONLY else None,
+            verification=Verification(ledger=self.ledger, embedder=self.embedder),
+            conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
+            replies=CatalogueReplies(CatalogueRepository(state.database)),
+        )
+        made = replace(stations(state, models["engine"], tokenizer=tokenizer), answerer=self.answerer)
+        app = create_app(lambda: nullcontext(state_with(state, models=made)), version=state.serving.version)
+        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+
+    def post(self, path: str, body: dict[str, Any]) -> str:
+        response = self.client.post(path, json=body)
+        assert response.status_code == 200, response.text
+        return response.text
+
+    def usage(self, route: str, question: str, conversation: str | None, fields: dict[str, Any]) -> tuple[str, Any]:
+        """The id of a question's request and the `usage` that the route gives."""
+        if route == "chat":
+            body = {"model": "footnote", "messages": [{"role": "user", "content": question}], "n": 2}
+            answer = json.loads(self.post("/v1/chat/completions", body))
+            return answer["id"], answer["usage"]
+        body = {"question": question, "conversation_id": conversation, **fields}
+        if route == "ask":
+            answer = json.loads(self.post("/v1/ask", body))
+            return answer["id"], answer["usage"]
+        events = self.post("/v1/ask", {**body, "stream": True}).split("\n\n")
+        told = [event.split("\n") for event in events if event.startswith("event: ")]
+        data = {name.removeprefix("event: "): json.loads(said.removeprefix("data: ")) for name, said, *_ in told}
+        return data["done"]["id"], data["usage"]
+
+
+Serve = Callable[..., Billed]
+
+
+@pytest.fixture
+def serve(state: State) -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def start(quotes: QuotesAs, **changes: Any) -> Billed:
+            billed = Billed(state, quotes, **changes)
+            stack.enter_context(billed.client)
+            return billed
+
+        yield start
+
+
+@pytest.fixture
+def every(serve: Serve) -> dict[QuotesAs, Billed]:
+    """A service for each way in which quotes answer."""
+    return {quotes: serve(quotes) for quotes in QuotesAs}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    question=st.sampled_from([QUESTION, OFF_TOPIC, "Hello!", FOLLOW_UP]),
+    route=st.sampled_from(["ask", "stream", "chat"]),
+    goes_on=st.booleans(),
+    fields=st.fixed_dictionaries(
+        {"dry_run": st.booleans()},
+        optional={
+            "abstention_threshold": st.sampled_from([1e-12, 0.5, 1.0]),
+            "mode": st.sampled_from(["lexical", "dense"]),
+            "format": st.sampled_from(["text", "json"]),
+            "rerank": st.booleans(),
+            "strict": st.just(value=True),
+        },
+    ),
+    quotes=st.sampled_from(QuotesAs),
+)
+def test_every_answers_bill_adds_up_and_is_the_ledgers(
+    every: dict[QuotesAs, Billed], question: str, route: str, *, goes_on: bool, fields: dict[str, Any], quotes: QuotesAs
+) -> None:
+    billed = every[quotes]
+    conversation = None
+    if goes_on:
+        conversation = billed.client.post("/v1/conversations", json={}).json()["id"]
+        billed.usage("ask", QUESTION, conversation, {})
+
+    request_id, usage = billed.usage(route, question, conversation, fields)
+
+    assert_adds_up(usage, billed.ledger.usage(request_id))
+
+
+SEARCHED = {"embed_query", "rerank"}
+CHOSEN = {*SEARCHED, "locate", "extract"}
+
+
+@pytest.mark.parametrize(
+    ("quotes", "question", "fields", "purposes"),
+    [
+        (QuotesAs.ONLY, QUESTION, {}, CHOSEN),
+        (QuotesAs.FIRST, QUESTION, {}, CHOSEN),
+        (QuotesAs.FIRST, QUESTION, {"abstention_threshold": 1e-12}, CHOSEN),
+        (QuotesAs.ONLY, QUESTION, {"dry_run": True}, SEARCHED),
+        (QuotesAs.NOTHING, QUESTION, {}, {*CHOSEN, "answer", "verify"}),
+        (QuotesAs.NOTHING, QUESTION, {"dry_run": True}, {*CHOSEN, "answer (planned)"}),
+        (QuotesAs.ONLY, OFF_TOPIC, {}, CHOSEN),
+        (QuotesAs.ONLY, "Hello!", {}, set()),
+    ],
+    ids=["quoted", "quoted first", "unsure", "dry run", "generated", "planned", "refused", "small talk"],
+)
+def test_the_calls_are_those_of_the_path_to_the_answer(
+    serve: Serve, quotes: QuotesAs, question: str, fields: dict[str, Any], purposes: set[str]
+) -> None:
+    billed = serve(quotes)
+    request_id, usage = billed.usage("ask", question, None, fields)
+
+    assert_adds_up(usage, billed.ledger.usage(request_id))
+    called = {call["purpose"] + (" (planned)" if call["planned"] else "") for call in usage["calls"]}
+    assert called == purposes
+    assert (usage["total_tokens"] > 0) == bool(purposes)
+
+
+def test_a_rewritten_follow_up_has_its_rewriting_on_the_bill(serve: Serve) -> None:
+    billed = serve(QuotesAs.FIRST)
+    conversation = billed.client.post("/v1/conversations", json={}).json()["id"]
+    billed.usage("ask", QUESTION, conversation, {})
+
+    request_id, usage = billed.usage("ask", "How many of them left?", conversation, {})
+
+    assert_adds_up(usage, billed.ledger.usage(request_id))
+    (rewriting,) = [call for call in usage["calls"] if call["purpose"] == "rewrite"]
+    assert usage["components"]["rewriting"] == rewriting["prompt_tokens"] + rewriting["completion_tokens"]
+    assert usage["completion_tokens"] == rewriting["completion_tokens"] > 0, "and nothing else was written"
+
+
+def test_a_questions_embedding_is_billed_once(serve: Serve) -> None:
+    billed = serve(QuotesAs.ONLY)
+
+    request_id, usage = billed.usage("ask", QUESTION, None, {"rerank": False})
+    _, again = billed.usage("ask", QUESTION, None, {"rerank": False})
+
+    tokens = {call["purpose"]: call["prompt_tokens"] for call in usage["calls"]}
+    assert tokens["embed_query"] == billed.embedder.count_query(QUESTION)
+    embedded = [row.input_tokens for row in billed.ledger.usage(request_id) if row.operation is Operation.EMBED_QUERY]
+    assert embedded == [tokens["embed_query"], tokens["extract"]]
+    assert {call["purpose"]: call["prompt_tokens"] for call in again["calls"]} == {
+        purpose: number for purpose, number in tokens.items() if purpose != "embed_query"
+    }, "its vector is remembered, and choosing quotes reads the same without it"
+
+
+def test_a_question_whose_vector_is_not_remembered_is_billed_where_it_is_embedded(serve: Serve) -> None:
+    first, second = serve(QuotesAs.ONLY), serve(QuotesAs.ONLY)
+
+    _, searched = first.usage("ask", QUESTION, None, {"mode": "dense"})
+    second.answerer._contexts._quoter._remembered = lambda *_: None  # type: ignore[union-attr]  # noqa: SLF001
+    _, forgotten = second.usage("ask", QUESTION, None, {"mode": "dense"})
+
+    extra = first.embedder.count_query(QUESTION)
+    assert forgotten["components"]["reading"] == searched["components"]["reading"] + extra
+
+
+@pytest.mark.parametrize("reason", [FinishReason.CANCELLED, FinishReason.LENGTH])
+def test_a_generation_that_is_cut_off_is_on_the_bill(serve: Serve, reason: FinishReason) -> None:
+    billed = serve(QuotesAs.NOTHING, reason=reason)
+
+    request_id, usage = billed.usage("ask", QUESTION, None, {})
+
+    assert_adds_up(usage, billed.ledger.usage(request_id))
+    assert usage["components"]["context"] > 0
+
+
+def test_an_answer_that_is_cancelled_while_passages_are_read_is_billed_for_what_was_read(
+    serve: Serve,
+) -> None:
+    billed = serve(QuotesAs.ONLY)
+    principal = Principal(tenant_id="default", user_id="", key_id="key_1", role=Role.ADMIN, collections=None)
+    question = Question(
+        request_id="req_left", endpoint="ask", principal=principal, text=QUESTION, scope=Scope("default")
+    )
+    calls = Calls(question)
+    marked = billed.reader.mark
+
+    def leave(*given: Any, **named: Any) -> Any:
+        calls.close()
+        return marked(*given, **named)
+
+    billed.reader.mark = leave  # type: ignore[method-assign]
+    prepared = billed.answerer.prepare(question, calls=calls)
+    answer = asyncio.run(billed.answerer.answer(prepared))
+
+    assert answer.reason == "cancelled"
+    usage = UsageBody.of(answer.usage).model_dump()
+    assert_adds_up(usage, billed.ledger.usage("req_left"))
+    assert {call["purpose"] for call in usage["calls"]} >= {"embed_query", "rerank"}
