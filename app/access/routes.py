@@ -186,6 +186,7 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("GET", "/v1/admin/overview/expensive", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/overview/people", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/costs", _ADMIN, _TENANT),
+    RouteRule("GET", "/v1/admin/usage", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/usage/completions", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/usage/embeddings", _ADMIN, _TENANT),
     RouteRule("GET", "/v1/admin/usage/rerank", _ADMIN, _TENANT),

@@ -21,6 +21,7 @@ from app.api.schemas.usage import (
     RebuiltBody,
     ReportPage,
     RerankResult,
+    UsageResult,
 )
 from app.usage.reports import tables as report_rows
 from app.usage.reports.documents_report import MOST, DocumentsQuery
@@ -105,6 +106,20 @@ def report_query(
 
 
 ReportQueryDep = Annotated[ReportQuery, Depends(report_query)]
+
+
+@router.get(
+    "/v1/admin/usage",
+    summary="Answers and the tokens of all models over time",
+    response_model=ReportPage[UsageResult],
+    responses={**EXPORTS, **problems(422)},
+)
+def every_call(request: Request, query: ReportQueryDep, usage: UsageDep) -> Response:
+    """Every model call, in buckets by its time of settlement, and the number of answers; a final bucket never changes.
+
+    The reports of completions, embeddings, reranking and judging are parts of this one.
+    """
+    return exported(request, usage.ledger, report_rows.CALLS, usage.reports.calls, query)
 
 
 @router.get(

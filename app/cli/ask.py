@@ -1,5 +1,6 @@
 """`footnote ask` and `footnote search`."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from rich.text import Text
 from app.cli.answer_events import answer_events
 from app.cli.quoted_answer import QuotedAnswer, footnotes
 from app.cli.remote_collection import collection_id_of
+from app.cli.usage_table import count
 from app.client import Refused, connect
 
 Collection = Annotated[str | None, typer.Option("--collection", "-c", help="Only in this collection (name or id).")]
@@ -79,7 +81,6 @@ def _footnotes(console: Console, citations: list[dict[str, Any]], done: dict[str
 
 
 def _bill(console: Console, usage: dict[str, Any], done: dict[str, Any]) -> None:
-    parts = usage["components"]
     console.print()
     if not done["answered"]:
         unsure = done["reason"] == "unsure"
@@ -87,12 +88,34 @@ def _bill(console: Console, usage: dict[str, Any], done: dict[str, Any]) -> None
         console.print(Text(said, style="yellow"))
     console.print(
         Text(
-            f"{usage['prompt_tokens']} prompt tokens ({parts['context']} context, {parts['question']} question, "
-            f"{parts['system'] + parts['template'] + parts['history']} frame) + {usage['completion_tokens']} "
-            f"answer tokens · {done['timings_ms']['total'] / 1000:.1f} s",
+            f"{tokens_text(usage)} · {done['timings_ms']['total'] / 1000:.1f} s",
             style="dim",
         )
     )
+
+
+_PARTS = {
+    "context": "context",
+    "question": "question",
+    "history": "history",
+    "completion": "answer",
+    "embedding": "embedding",
+    "reading": "reading",
+    "rewriting": "rewriting",
+    "verification": "verification",
+}
+_FRAME = ("system", "template")
+
+
+def tokens_text(usage: Mapping[str, Any]) -> str:
+    """The bill in a line: `3,194 tokens read (12 embedding, 3,182 reading)`, and those written where there are any."""
+    if not usage["total_tokens"]:
+        return "no model was called"
+    parts = usage["components"]
+    amounts = {name: parts[part] for part, name in _PARTS.items()} | {"frame": sum(parts[part] for part in _FRAME)}
+    told = ", ".join(f"{count(tokens)} {name}" for name, tokens in amounts.items() if tokens)
+    written = f" and {count(usage['completion_tokens'])} written" if usage["completion_tokens"] else ""
+    return f"{count(usage['prompt_tokens'])} tokens read{written} ({told})"
 
 
 def search(

@@ -15,7 +15,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.usage_table import Sum, count, foot, money_text, named, numbers_table, report_table
+from app.cli.usage_table import (
+    Sum,
+    Whole,
+    answers_text,
+    count,
+    foot,
+    money_text,
+    named,
+    numbers_table,
+    price_hint,
+    report_table,
+)
 from app.client import Client, Refused, connect, refused
 from app.usage.rollups.zones import zone_named
 
@@ -23,7 +34,7 @@ commands = typer.Typer(
     help="Reports of tokens and costs, by user, key, model and document.", invoke_without_command=True
 )
 
-Report: TypeAlias = Literal["completions", "embeddings", "rerank", "judge", "costs"]
+Report: TypeAlias = Literal["all", "completions", "embeddings", "rerank", "judge", "costs"]
 
 _Last = Annotated[str, typer.Option("--last", help="How far back, this one included: 12h, 30d, 4w or 3mo.")]
 _Zone = Annotated[str | None, typer.Option(help="IANA zone of days and months; default: the server's.")]
@@ -37,7 +48,7 @@ _WORDS = {
     "document": "document_id",
     "item": "line_item",
 }
-_PATHS = {"costs": "/v1/admin/costs"}
+_PATHS = {"all": "/v1/admin/usage", "costs": "/v1/admin/costs"}
 _ORDERS = {
     "cost": "cost",
     "retrieved": "num_retrieved",
@@ -53,7 +64,7 @@ def usage(
     by: Annotated[str, typer.Option(help="Comma-separated, as of `report`.")] = "user,model",
     days: Annotated[int, typer.Option(min=1, max=3660, help="How many days back, today included.")] = 30,
 ) -> None:
-    """Show completion tokens by day, or run a subcommand."""
+    """Show the tokens of all models by day, or run a subcommand."""
     if context.invoked_subcommand is None:
         with connect(context.obj) as client:
             show_report(client, Console(), by=by, period=f"{days}d", width="1d")
@@ -62,7 +73,7 @@ def usage(
 @commands.command()
 def report(
     context: typer.Context,
-    of: Annotated[Report, typer.Option(help="Which report.")] = "completions",
+    of: Annotated[Report, typer.Option(help="Which calls; all: of every model, for questions and documents.")] = "all",
     by: Annotated[
         str,
         typer.Option(
@@ -148,15 +159,26 @@ def show_report(
     client: Client,
     console: Console,
     *,
-    of: Report = "completions",
+    of: Report = "all",
     by: str,
     period: str,
     tz: str | None = None,
     width: str | None = None,
 ) -> None:
-    """Prints a report, with one row per group, and per bucket where `width` is given."""
+    """Prints a report, with one row per group, and per bucket where `width` is given.
+
+    Above the report of all calls stands the number of answers, below it what calls without a price might cost.
+    """
     params = report_params(client, by=by, period=period, tz=tz, width=width or "1mo")
     table = report_table(_buckets(client, _path(of), params), of=of, by=params["group_by"], width=width)
+    if of == "all":
+        whole = _whole(client, params)
+        console.print(answers_text(whole))
+        if table is not None:
+            console.print(table)
+        if (hint := price_hint(whole)) is not None:
+            console.print(hint)
+        return
     console.print(table or "Nothing was spent.")
 
 
@@ -251,6 +273,12 @@ def _buckets(client: Client, path: str, params: dict[str, Any]) -> Iterator[dict
         token = page["next_page"]
         if token is None:
             return
+
+
+def _whole(client: Client, params: dict[str, Any]) -> Whole:
+    """The sums of a report over its whole range."""
+    ungrouped = {**params, "group_by": [], "bucket_width": "1mo"}
+    return Whole.of(result for bucket in _buckets(client, _PATHS["all"], ungrouped) for result in bucket["results"])
 
 
 def _path(of: Report) -> str:

@@ -11,6 +11,13 @@ from rich.text import Text
 _SHOWN = Decimal("0.000001")
 
 NUMBERS: Mapping[str, Mapping[str, str]] = {
+    "all": {
+        "calls": "num_model_requests",
+        "read": "input_tokens",
+        "cached": "input_cached_tokens",
+        "written": "output_tokens",
+        "unpriced": "num_unpriced",
+    },
     "completions": {
         "requests": "num_model_requests",
         "input": "input_tokens",
@@ -43,6 +50,56 @@ class Sum:
         ]
         if cost is not None:
             self.cost = cost if self.cost is None else self.cost + cost
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The sums of the report of all calls over its range; `unpriced` of the `calls` had no price."""
+
+    answers: int
+    calls: int
+    read: int
+    written: int
+    unpriced: int
+    currency: str
+
+    @classmethod
+    def of(cls, results: Iterable[Mapping[str, Any]]) -> "Whole":
+        """The sums of ungrouped results."""
+        found = list(results)
+
+        def whole(name: str) -> int:
+            return sum(result[name] or 0 for result in found)
+
+        return cls(
+            answers=whole("num_answers"),
+            calls=whole("num_model_requests"),
+            read=whole("input_tokens"),
+            written=whole("output_tokens"),
+            unpriced=whole("num_unpriced"),
+            currency=found[0]["cost"]["currency"] if found else "usd",
+        )
+
+
+def answers_text(whole: Whole) -> str:
+    """The line above a report, as in `3 answers; 3,194 tokens read and 0 written by 9 model calls.`."""
+    answers = "1 answer" if whole.answers == 1 else f"{count(whole.answers)} answers"
+    calls = "1 model call" if whole.calls == 1 else f"{count(whole.calls)} model calls"
+    if not whole.calls:
+        return f"{answers}; no model was called." if whole.answers else "Nothing was asked, and no model was called."
+    return f"{answers}; {count(whole.read)} tokens read and {count(whole.written)} written by {calls}."
+
+
+def price_hint(whole: Whole) -> str | None:
+    """What to do about calls without a price; where none has one, what a price would make of the tokens."""
+    if not whole.unpriced:
+        return None
+    calls = "1 call has" if whole.unpriced == 1 else f"{count(whole.unpriced)} calls have"
+    said = f"{calls} no price: `footnote prices set` sets one, `footnote prices rerate` applies it to past calls."
+    if whole.unpriced < whole.calls:
+        return said
+    example = money_text(Decimal(whole.read + whole.written) / 1_000_000)
+    return f"{said} At 1 {whole.currency} per million tokens it would be {example} {whole.currency}."
 
 
 def report_table(

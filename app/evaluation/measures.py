@@ -48,7 +48,7 @@ _NAMES = {
     "gate": "refused before generation", "false_refusal": "answerables refused",
     "first_contains": "gold answer in the lead or first quote", "unsure": "answerables answered as unsure",
     "verified_wrong": "wrong answers of those verified",
-    "prompt_tokens": "prompt tokens", "completion_tokens": "answer tokens",
+    "prompt_tokens": "tokens read", "completion_tokens": "tokens written",
     "latency": "latency",
 }  # fmt: skip
 # Names used where the variant already names what was asked.

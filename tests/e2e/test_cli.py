@@ -55,8 +55,7 @@ def test_a_folder_is_ingested_and_asked_without_a_server(tmp_path, folder):
     answer = footnote("ask", "How many ships did the keeper of Skagen count in May?", data_dir=data_dir)
     assert re.search(r"\[1\] (note|copy)\.txt", answer), answer
     assert "“The lighthouse keeper of Skagen counted 412 ships in May.”" in answer
-    assert "prompt tokens" in answer
-    assert "0 answer tokens" in answer, "quotes are the answer"
+    assert re.search(r"[1-9][\d,]* tokens read \([1-9]\d* embedding, [1-9][\d,]* reading\)", answer), answer
     assert "local" in footnote("usage", "report", "--of", "embeddings", "--by", "user", data_dir=data_dir)
     assert "indexed" in footnote("documents", "--collection", "sea", data_dir=data_dir)
     assert "wrong" not in footnote("check", data_dir=data_dir)

@@ -8,6 +8,7 @@ from typing import Any
 import openai
 import pytest
 
+from tests.app.api.bills import PROMPT
 from tests.server import ADMIN_KEY, Server
 
 REPORT = """# Northwind annual report
@@ -84,7 +85,9 @@ def test_an_answer_quotes_and_cites_exact_characters_and_generates_nothing(serve
     (mark,) = first["highlights"]
     assert "4 May" in answer["answer"][mark["start"] : mark["end"]]
     assert first["answers"] == answer["answers"]
-    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["by_document"]) == (0, 0, {})
+    assert (usage["completion_tokens"], usage["by_document"]) == (0, {})
+    assert sum(usage["components"].values()) == usage["prompt_tokens"] == usage["total_tokens"] > 0
+    assert answer["model"] == next(call["model"] for call in usage["calls"] if call["purpose"] == "locate")
     assert {found["purpose"] for found in usage["auxiliary"]} == {"embed_query", "extract", "locate"}
     assert server.metric("footnote_engine_running") == 0
 
@@ -95,7 +98,9 @@ def test_a_generated_answer_cites_exact_characters_and_its_parts_sum_to_the_prom
 
     assert answer["answered"]
     assert_exactly_cited(generating, answer)
-    assert sum(usage["components"].values()) == usage["prompt_tokens"] > 0
+    assert sum(usage["components"].values()) == usage["total_tokens"] > 0
+    (written,) = [call for call in usage["calls"] if call["purpose"] == "answer"]
+    assert sum(usage["components"][part] for part in PROMPT) == written["prompt_tokens"]
     assert usage["by_document"] == {read["id"]: usage["components"]["context"]}
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
@@ -116,13 +121,15 @@ def test_the_administrators_report_shows_the_very_tokens_of_the_answer(generatin
         result for bucket in report["data"] for result in bucket["results"] if result["api_key_id"] == secret["id"]
     ]
 
-    assert result["input_tokens"] == usage["prompt_tokens"]
+    (written,) = [call for call in usage["calls"] if call["purpose"] == "answer"]
+    assert result["input_tokens"] == written["prompt_tokens"]
     assert result["output_tokens"] == usage["completion_tokens"]
     assert result["output_delivered_tokens"] == usage["completion_tokens"]
-    assert result["components"] == usage["components"]
+    assert result["components"] == {part: usage["components"][part] for part in PROMPT}
     assert result["user_id"] == secret["user_id"]
     own = generating.http.get("/v1/usage", headers=headers).json()
-    assert own["today"]["completions"]["input_tokens"] == usage["prompt_tokens"]
+    assert own["today"]["num_answers"] == 1
+    assert own["today"]["completions"]["input_tokens"] == written["prompt_tokens"]
     auxiliary = {found["purpose"]: found["tokens"] for found in usage["auxiliary"]}
     assert own["today"]["embeddings"]["input_tokens"] == auxiliary["embed_query"] + auxiliary["extract"]
 

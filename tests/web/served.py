@@ -15,6 +15,8 @@ from pathlib import Path
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.question import Limits
+from app.answering.quoting.quotable import QuotesAs
+from app.answering.quoting.quoter import Quoter
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
@@ -33,6 +35,7 @@ from generation.types import ModelInfo
 from retrieval.ports import Vectors
 from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
+from tests.app.answering.pointing_reader import PointingReader
 from tests.app.evaluation.application import Unconstrained
 from tests.app.server.stations import state_with
 from tests.faults.metered import MODEL, metered
@@ -42,6 +45,7 @@ from tests.server import ADMIN_KEY
 from tests.web.made_documents import ANSWERS, AT_LENGTH, OTHERWISE, SLOWLY
 
 LIMITS = Limits(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
+POINTED = "Forty ships"
 _LETTERS, _SECONDS, _SLOW_SECONDS = 6, 0.002, 0.02
 
 
@@ -94,8 +98,11 @@ def begun(data_dir: Path) -> Path:
 
 
 @contextmanager
-def application(data_dir: Path) -> Iterator[State]:
-    """A state over `data_dir` that ingests, answers in conversations, keeps books and compares them."""
+def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Iterator[State]:
+    """A state over `data_dir` that ingests, answers in conversations, keeps books and compares them.
+
+    Where `quotes` answer, a reader points at `POINTED` for them.
+    """
     tokenizer, embedder, passwords = LetterTokenizer(), DeliberateEmbedder(held(data_dir), begun(data_dir)), Passwords()
     engine = LocalEngine(
         ScriptRunner(),
@@ -132,6 +139,15 @@ def application(data_dir: Path) -> Iterator[State]:
                 asked=state.history.asked,
             ),
             citations=AnswerCitationRepository(state.database, clock=ledger.seconds),
+            quotes=quotes,
+            quoter=None
+            if quotes is QuotesAs.NOTHING
+            else Quoter(
+                embedder=embedder,
+                reader=PointingReader(POINTED),
+                ledger=ledger,
+                remembered=lambda question, tenant_id: search.remembered(question, tenant_id=tenant_id),
+            ),
         )
         state.serving.models = replace(models, answerer=answerer)
         yield state_with(state, intake=intake)

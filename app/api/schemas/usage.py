@@ -45,16 +45,33 @@ class _Counted(_Grouped):
     cost: Money = Field(description="Cost; null when no call had a price.")
 
 
-class CompletionsResult(_Counted):
+class _ReadAndWritten(_Counted):
+    """Model calls, and their tokens by what was read, reused and written."""
+
+    input_cached_tokens: int = Field(description="Input tokens served from the KV cache.")
+    input_uncached_tokens: int = Field(description="Input tokens that were computed.")
+    output_tokens: int = Field(description="Generated tokens, also after the client disconnected.")
+    output_delivered_tokens: int = Field(description="Generated tokens that the client received.")
+
+
+class UsageResult(_ReadAndWritten):
+    """The result for one group of one bucket: calls of every model."""
+
+    object: Literal["footnote.usage.result"] = Field(default="footnote.usage.result", description="Always this.")
+    num_answers: int | None = Field(
+        description="Number of questions that ended, however they were answered: by quotes, by a language model, by a "
+        "refusal, or not at all. Null when grouped or filtered by model, operation or status, for an answer calls "
+        "several models."
+    )
+    total_tokens: int = Field(description="Input and output tokens.")
+
+
+class CompletionsResult(_ReadAndWritten):
     """The result for one group of one bucket."""
 
     object: Literal["organization.usage.completions.result"] = Field(
         default="organization.usage.completions.result", description="OpenAI's name of the object."
     )
-    input_cached_tokens: int = Field(description="Input tokens served from the KV cache.")
-    input_uncached_tokens: int = Field(description="Input tokens that were computed.")
-    output_tokens: int = Field(description="Generated tokens, also after the client disconnected.")
-    output_delivered_tokens: int = Field(description="Generated tokens that the client received.")
     components: ReportComponents = Field(description="Prompt tokens by purpose.")
 
 
@@ -193,6 +210,7 @@ class OwnPeriod(ResponseBody):
     """Usage in one period, in four parts: each call counts in exactly one."""
 
     start_time: int = Field(description="Start, Unix seconds.")
+    num_answers: int = Field(description="Number of questions that ended, however they were answered.")
     completions: CompletionsResult = Field(description="Generation of answers.")
     embeddings: CallTotals = Field(description="Embedding of queries and documents.")
     rerank: CallTotals = Field(description="Reranking.")

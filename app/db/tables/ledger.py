@@ -156,6 +156,7 @@ answer_outcome = sa.Table(
     sa.CheckConstraint("result IN ('answered', 'unsure', 'refused', 'failed', 'cancelled')", name="result"),
     sa.CheckConstraint("total_us >= 0", name="total_us"),
     sa.Index(None, "tenant_id", "ended_at"),
+    sa.Index(None, "tenant_id", "user_id", "ended_at"),
 )
 
 # The weekly summaries of a tenant that are sent to a webhook, one row for each week.

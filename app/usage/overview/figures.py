@@ -8,34 +8,19 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from app.db.answer_citations import ANSWERING, AnswerResult
+from app.db.answer_citations import AnswerResult
 from app.db.tables.documents import feedback
-from app.db.tables.ledger import answer_outcome, api_request
+from app.db.tables.ledger import answer_outcome
 from app.types import Operation
+from app.usage.rollups.questions import OUTCOMES, UNKNOWN, ended_before
 from app.usage.rollups.spans import Span
 from app.usage.rollups.sums import NOTHING, Source, Totals, totals, within
-
-RUNNING_SECONDS = 900
-"""A request that was accepted this long ago and has no outcome has ended without one."""
 
 _MICRO = 1_000_000
 _ENDED_WELL = (AnswerResult.ANSWERED, AnswerResult.UNSURE, AnswerResult.REFUSED)
 _NO_SUMS: tuple[sa.ColumnElement[int], ...] = ()
 
-_outcome, _request, _feedback = answer_outcome.c, api_request.c, feedback.c
-
-OUTCOMES = Source(answer_outcome, at=_outcome.ended_at, tenant_id=_outcome.tenant_id, dimensions={}, sums=_NO_SUMS)
-"""Questions whose outcome was recorded, at the time they ended."""
-
-UNKNOWN = Source(
-    api_request.outerjoin(answer_outcome, _outcome.request_id == _request.request_id),
-    at=_request.accepted_at,
-    tenant_id=_request.tenant_id,
-    dimensions={},
-    sums=_NO_SUMS,
-    where=(_outcome.request_id.is_(None), _request.endpoint.in_(ANSWERING)),
-)
-"""Questions without a recorded outcome, at the time they were accepted: older ones, and those cut off by a crash."""
+_outcome, _feedback = answer_outcome.c, feedback.c
 
 _FEEDBACK = Source(
     feedback,
@@ -109,11 +94,6 @@ def figures(
     ]
 
 
-def ended_before(as_of: int) -> sa.ColumnElement[bool]:
-    """The condition that a request without an outcome does not run any more."""
-    return _request.accepted_at < (as_of - RUNNING_SECONDS) * _MICRO
-
-
 def _results(
     connection: sa.Connection, spans: Sequence[Span], tenant_id: str
 ) -> tuple[dict[tuple[int, AnswerResult], int], Counter[int], Counter[int], dict[int, set[str]]]:
@@ -147,7 +127,7 @@ def _unknown(
     query = (
         within(connection, UNKNOWN, spans, UNKNOWN.rows, tenant_id=tenant_id, only={})
         .where(ended_before(as_of))
-        .add_columns(_request.user_id, sa.func.count())
+        .add_columns(UNKNOWN.dimensions["user_id"], sa.func.count())
         .group_by(sa.literal_column("1"), sa.literal_column("2"))
     )
     found = Counter[int]()

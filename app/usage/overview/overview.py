@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from app.db.answer_citations import AnswerResult
 from app.errors import InvalidRequest
-from app.usage.overview.figures import RUNNING_SECONDS, Figures, figures
+from app.usage.overview.figures import Figures, figures
 from app.usage.rollups.buckets import LATEST, bucket_page
+from app.usage.rollups.questions import RUNNING_SECONDS
 from app.usage.rollups.sums import decimal, totals
 from app.usage.rollups.zones import month_start, next_month
 

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from app.db.tables.documents import app_user, collection
 from app.db.tables.ledger import answer_outcome, api_request
 from app.types import Operation
-from app.usage.overview.figures import OUTCOMES, UNKNOWN, ended_before
 from app.usage.overview.overview import OverviewQuery, end_of
+from app.usage.rollups.questions import OUTCOMES, UNKNOWN, ended_before
 from app.usage.rollups.spans import Span
 from app.usage.rollups.sums import NOTHING, Totals, decimal, totals, within
 

@@ -11,9 +11,9 @@ from app.db.answer_citations import AnswerResult
 from app.db.lexical import search_text
 from app.db.tables.documents import chunk, conversation_turn, document_version
 from app.db.tables.ledger import answer_outcome
-from app.usage.overview.figures import OUTCOMES
 from app.usage.overview.overview import OverviewQuery, end_of
 from app.usage.overview.topics import Topic, topics
+from app.usage.rollups.questions import OUTCOMES
 from retrieval.types import Scope
 
 MOST_TOPICS = 100

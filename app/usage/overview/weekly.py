@@ -14,9 +14,9 @@ from app.errors import InvalidRequest, SetupError
 from app.outbound.webhooks import NotDelivered, Webhooks
 from app.telemetry.logs import logger
 from app.usage.budgets.alert_delivery import MAX_ATTEMPTS, Post, delay_after
-from app.usage.overview.figures import RUNNING_SECONDS
 from app.usage.overview.overview import OverviewQuery
 from app.usage.overview.reports import OverviewReports
+from app.usage.rollups.questions import RUNNING_SECONDS
 from app.usage.rollups.zones import start_of
 
 _NEW = insert_or_ignore(weekly_summary)

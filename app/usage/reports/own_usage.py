@@ -7,16 +7,18 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from app.usage.rollups.questions import questions_of
 from app.usage.rollups.sums import DAYS, MONTHS, NOTHING, Source, Totals
 from app.usage.rollups.zones import day_start, month_start
 
 
 @dataclass(slots=True)
 class Period:
-    """The usage since `start` (Unix seconds), by operation."""
+    """The usage since `start` (Unix seconds), by operation, and the number of questions that ended."""
 
     start: int
     totals: dict[str, Totals]
+    questions: int = 0
 
     def add(self, operation: str, some: Totals) -> None:
         """Add totals of an operation."""
@@ -62,6 +64,9 @@ def own_usage(
         periods["all_time"].add(row[1], some)
         if row[0] >= month:
             periods["month"].add(row[1], some)
+    asked = questions_of(connection, tenant_id=tenant_id, user_id=user_id, since=[day, month, 0])
+    for period, count in zip(periods.values(), asked, strict=True):
+        period.questions = count
     return periods
 
 

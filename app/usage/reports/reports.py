@@ -18,6 +18,7 @@ from app.usage.reports.costs_report import COST_DIMENSIONS, cost_results
 from app.usage.reports.documents_report import DocumentsQuery, document_results
 from app.usage.reports.own_usage import month_by_key, own_usage
 from app.usage.rollups.buckets import LIMITS, BucketPage, bucket_page, page_token
+from app.usage.rollups.questions import RUNNING_SECONDS, question_counts
 from app.usage.rollups.sums import DIMENSIONS, NOTHING, Only, Totals, decimal, in_order, totals
 from app.usage.rollups.zones import zone_named
 
@@ -116,8 +117,12 @@ class UsageReports:
         self._clock = clock
         self._most_results = most_results
 
-    def completions(self, query: ReportQuery) -> dict[str, object]:
-        """The calls of the generator by bucket and group.
+    def calls(self, query: ReportQuery) -> dict[str, object]:
+        """Every model call by bucket and group, and the number of answers.
+
+        An answer calls several models, so answers are counted only in reports that are grouped and filtered by nothing
+        but project, user and key; in others `num_answers` is None. A group that only had replies without a model has
+        answers and no calls.
 
         Buckets begin with the hours, days and months of the given zone and are cut at both ends of the range, so the
         reports of two adjacent ranges add up to the report of both. A page ends after `limit` buckets, or earlier if
@@ -126,22 +131,41 @@ class UsageReports:
         Raises:
             InvalidRequest: The range, zone, width, dimension, limit or page is not valid; `param` names it.
         """
+        groups = self._groups(query.group_by, DIMENSIONS)
+
+        def find(connection: sa.Connection, page: BucketPage) -> Mapping[int, list[_Result]]:
+            tenant_id, only = query.tenant_id, query.only()
+            sums = totals(connection, page.edges, tenant_id=tenant_id, zone=self._zone, groups=groups, only=only)
+            counts = question_counts(
+                connection, page.edges, tenant_id=tenant_id, groups=groups, only=only, as_of=int(self._clock())
+            )
+            found: dict[int, list[_Result]] = {}
+            for key in in_order({**sums, **(counts or {})}):
+                dimensions = dict(zip(groups, key[1:], strict=True))
+                answers = None if counts is None else counts.get(key, 0)
+                found.setdefault(int(key[0]), []).append(self._every(sums.get(key, NOTHING), answers, dimensions))
+            return found
+
+        return self._page(query, find, limits=LIMITS, settled_after=RUNNING_SECONDS)
+
+    def completions(self, query: ReportQuery) -> dict[str, object]:
+        """The calls of the generator, as in `calls`."""
         return self._usage(query, "completions", COMPLETIONS, self._completion)
 
     def embeddings(self, query: ReportQuery) -> dict[str, object]:
-        """The calls of the embedder for queries and documents, as in `completions`."""
+        """The calls of the embedder for queries and documents, as in `calls`."""
         return self._usage(query, "embeddings", EMBEDDINGS, self._counted)
 
     def rerank(self, query: ReportQuery) -> dict[str, object]:
-        """The calls of the reranker, as in `completions`."""
+        """The calls of the reranker, as in `calls`."""
         return self._usage(query, "rerank", RERANK, self._counted)
 
     def judge(self, query: ReportQuery) -> dict[str, object]:
-        """The calls of the models that read passages to find or check an answer, as in `completions`."""
+        """The calls of the models that read passages to find or check an answer, as in `calls`."""
         return self._usage(query, "judge", JUDGE, self._counted)
 
     def costs(self, query: ReportQuery) -> dict[str, object]:
-        """The cost of calls and adjustments, as in `completions`; `group_by` also takes `line_item` or `document_id`.
+        """The cost of calls and adjustments, as in `calls`; `group_by` also takes `line_item` or `document_id`.
 
         A line item is a model and a meter (`m, input`, `m, cached input`, `m, output`, `m, embedding`), or
         `adjustment`. The cost of a document is that of embedding it and its share, by tokens, of each prompt it was
@@ -184,6 +208,7 @@ class UsageReports:
         for name, period in periods.items():
             shown[name] = {
                 "start_time": period.start,
+                "num_answers": period.questions,
                 "completions": self._completion("completions", period.of(COMPLETIONS), {}),
                 **{part: self._calls(period.of(operations)) for part, operations in _OWN_PARTS.items()},
                 "num_unpriced": period.of(tuple(Operation)).unpriced,
@@ -224,7 +249,15 @@ class UsageReports:
 
         return self._page(query, find, limits=LIMITS)
 
-    def _page(self, query: ReportQuery, find: _Find, *, limits: Mapping[str, tuple[int, int]]) -> dict[str, object]:
+    def _page(
+        self,
+        query: ReportQuery,
+        find: _Find,
+        *,
+        limits: Mapping[str, tuple[int, int]],
+        settled_after: int = _IN_FLIGHT,
+    ) -> dict[str, object]:
+        """One page; its numbers are final when its range ended `settled_after` seconds ago."""
         as_of = int(self._clock())
         zone = self._zone if query.tz is None else zone_named(query.tz)
         # The current second is included: a call is on the report as soon as its client has the answer.
@@ -265,7 +298,7 @@ class UsageReports:
             "has_more": page.more,
             "next_page": page_token(edges[-1]) if page.more else None,
             "as_of": as_of,
-            "final": end + _IN_FLIGHT <= as_of,
+            "final": end + settled_after <= as_of,
             "tz": zone.key,
         }
 
@@ -277,14 +310,22 @@ class UsageReports:
                 raise InvalidRequest(f"Cannot group by '{name[:64]}'; use {allowed}.", param="group_by")
         return [name for name in known if name in group_by]
 
+    def _every(self, some: Totals, answers: int | None, dimensions: Mapping[str, object]) -> _Result:
+        return {
+            "object": "footnote.usage.result",
+            "num_answers": answers,
+            **self._tokens(some),
+            "total_tokens": some.input_tokens + some.output_tokens,
+            **self._numbers(some),
+            "cost": self._cost(some),
+            **_UNGROUPED,
+            **dimensions,
+        }
+
     def _completion(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
         return {
             "object": f"organization.usage.{name}.result",
-            "input_tokens": some.input_tokens,
-            "input_cached_tokens": some.input_cached_tokens,
-            "input_uncached_tokens": some.input_tokens - some.input_cached_tokens,
-            "output_tokens": some.output_tokens,
-            "output_delivered_tokens": some.output_delivered_tokens,
+            **self._tokens(some),
             **self._numbers(some),
             "components": {
                 "system": some.tok_system,
@@ -306,6 +347,15 @@ class UsageReports:
             "cost": self._cost(some),
             **_UNGROUPED,
             **dimensions,
+        }
+
+    def _tokens(self, some: Totals) -> dict[str, object]:
+        return {
+            "input_tokens": some.input_tokens,
+            "input_cached_tokens": some.input_cached_tokens,
+            "input_uncached_tokens": some.input_tokens - some.input_cached_tokens,
+            "output_tokens": some.output_tokens,
+            "output_delivered_tokens": some.output_delivered_tokens,
         }
 
     def _calls(self, some: Totals) -> dict[str, object]:

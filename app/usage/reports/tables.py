@@ -14,12 +14,15 @@ _TIMES = ("start_time", "end_time", "start_local")
 _MOMENTS = frozenset({"start_time", "end_time", "created_at", "asked_at", "last_asked_at", "last_cited_at"})
 _DIMENSIONS = ("tenant_id", "project_id", "user_id", "api_key_id", "model", "operation", "status")
 _NUMBERS = ("num_model_requests", "num_aborted", "num_recovered", "num_unpriced")
-_TOKENS = (
+_READ_AND_WRITTEN = (
     "input_tokens",
     "input_cached_tokens",
     "input_uncached_tokens",
     "output_tokens",
     "output_delivered_tokens",
+)
+_TOKENS = (
+    *_READ_AND_WRITTEN,
     "component_system",
     "component_history",
     "component_context",
@@ -59,6 +62,11 @@ def document_rows(page: Page) -> Iterator[Row]:
         yield {"start_time": page["start_time"], "end_time": page["end_time"], **result}
 
 
+CALLS = Table(
+    "usage",
+    (*_TIMES, *_DIMENSIONS, "num_answers", *_NUMBERS, *_READ_AND_WRITTEN, "total_tokens", "cost", "currency"),
+    bucket_rows,
+)
 COMPLETIONS = Table("completions", (*_TIMES, *_DIMENSIONS, *_NUMBERS, *_TOKENS, "cost", "currency"), bucket_rows)
 EMBEDDINGS = Table("embeddings", (*_TIMES, *_DIMENSIONS, *_NUMBERS, "input_tokens", "cost", "currency"), bucket_rows)
 RERANK = Table("rerank", EMBEDDINGS.columns, bucket_rows)

@@ -75,6 +75,7 @@ MATRIX = {
     ("GET", "/v1/admin/feedback"): Role.ADMIN,
     ("GET", "/v1/admin/usage/embeddings"): Role.ADMIN,
     ("GET", "/v1/admin/usage/rerank"): Role.ADMIN,
+    ("GET", "/v1/admin/usage"): Role.ADMIN,
     ("GET", "/v1/admin/usage/judge"): Role.ADMIN,
     ("GET", "/v1/admin/usage/documents"): Role.ADMIN,
     ("GET", "/v1/admin/overview"): Role.ADMIN,

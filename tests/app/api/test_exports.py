@@ -13,12 +13,13 @@ from starlette.requests import Request
 from app.api.exports import ExportStream, wanted
 from app.types import Settlement, UsageStatus
 from app.usage.reports.line_rows import COLUMNS
-from app.usage.reports.tables import COMPLETIONS, COSTS, DOCUMENTS, EMBEDDINGS, JUDGE, RERANK
+from app.usage.reports.tables import CALLS, COMPLETIONS, COSTS, DOCUMENTS, EMBEDDINGS, JUDGE, RERANK
 from tests.app.usage.samples import reservation
 
 EVENTS = "/v1/admin/usage/events"
 FILES = {
     EVENTS: COLUMNS,
+    "/v1/admin/usage": CALLS.columns,
     "/v1/admin/usage/completions": COMPLETIONS.columns,
     "/v1/admin/usage/embeddings": EMBEDDINGS.columns,
     "/v1/admin/usage/rerank": RERANK.columns,

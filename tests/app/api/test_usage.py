@@ -19,12 +19,14 @@ from app.api.schemas.usage import (
     JudgeResult,
     ReportPage,
     RerankResult,
+    UsageResult,
 )
 from app.db.answer_citations import AnswerCitationRepository
 from app.server.state import State
 from app.types import Components, DocumentShare, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 
 ROUTES: dict[str, type[BaseModel]] = {
+    "/v1/admin/usage": ReportPage[UsageResult],
     "/v1/admin/usage/completions": ReportPage[CompletionsResult],
     "/v1/admin/usage/embeddings": ReportPage[EmbeddingsResult],
     "/v1/admin/usage/rerank": ReportPage[RerankResult],

@@ -30,11 +30,11 @@ from app.cli.usage import (
 )
 from app.cli.usage_table import money_text
 from app.client import Client, Refused
-from app.db.answer_citations import AnswerCitationRepository
+from app.db.answer_citations import AnswerCitationRepository, AnswerOutcome, AnswerResult
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
-from app.types import DocumentShare, Principal, Role, Settlement, UsageStatus
+from app.types import DocumentShare, Operation, Principal, Role, Settlement, UsageStatus
 from tests.app.usage.samples import reservation
 from tests.installation import installed
 from tests.server import ADMIN_KEY
@@ -58,6 +58,21 @@ class Terminal:
         self.state.usage.ledger.reserve(reservation(event_id, tenant_id="default", max_output_tokens=10**7, **reserved))
         settlement = Settlement(status=UsageStatus.COMPLETED, output_tokens=output, delivered_tokens=output)
         self.state.usage.ledger.settle(event_id, settlement)
+
+    def end(self, request_id: str, *, user_id: str) -> None:
+        """A question ended with an answer."""
+        outcome = AnswerOutcome(
+            request_id=request_id,
+            tenant_id="default",
+            user_id=user_id,
+            endpoint="ask",
+            result=AnswerResult.ANSWERED,
+            confirmed=True,
+            total_us=1,
+        )
+        AnswerCitationRepository(self.state.database).record(
+            request_id, tenant_id="default", citations={}, outcome=outcome
+        )
 
     def cite(self, request_id: str, citations: dict[str, int]) -> None:
         AnswerCitationRepository(self.state.database).record(request_id, tenant_id="default", citations=citations)
@@ -84,7 +99,7 @@ def test_a_report_is_a_row_a_group_the_dearest_first_and_a_total(terminal):
     terminal.settle("req_3:1", user_id="ada", output=234_567)
     terminal.settle("req_4:1", user_id="cay", model="m2", output=1)
 
-    rows = rows_of(terminal.said(show_report, by="user,model", period="30d"))
+    rows = rows_of(terminal.said(show_report, of="completions", by="user,model", period="30d"))
 
     assert rows[0] == ["user", "model", "requests", "input", "cached", "output", "aborted", "unpriced", "cost", "(usd)"]
     assert [row[:2] for row in rows[1:]] == [["bob", "m1"], ["ada", "m1"], ["cay", "m2"], ["total", "4"]]
@@ -99,8 +114,40 @@ def test_a_usage_report_has_a_row_per_day_user_and_model(terminal):
 
     rows = rows_of(terminal.said(show_report, by="user,model", period="30d", width="1d"))
 
-    assert rows[0][:3] == ["from", "user", "model"]
-    assert rows[1][:3] == [datetime.now(UTC).date().isoformat(), "ada", "m1"]
+    assert rows[0] == ["0", "answers;", "20", "tokens", "read", "and", "7", "written", "by", "1", "model", "call."]
+    assert rows[1][:3] == ["from", "user", "model"]
+    assert rows[2][:3] == [datetime.now(UTC).date().isoformat(), "ada", "m1"]
+
+
+def test_the_report_has_the_calls_of_every_model_and_what_a_price_would_make_of_them(terminal):
+    terminal.settle(
+        "req_1:0", user_id="ada", model="embedder", operation=Operation.EMBED_QUERY, input_tokens=7, output=0
+    )
+    terminal.settle("req_1:1", user_id="ada", model="reader", operation=Operation.JUDGE, input_tokens=7, output=0)
+    terminal.end("req_1", user_id="ada")
+
+    rows = rows_of(terminal.said(show_report, by="user,model", period="30d"))
+
+    assert " ".join(rows[0]) == "1 answer; 14 tokens read and 0 written by 2 model calls."
+    assert rows[1] == ["user", "model", "calls", "read", "cached", "written", "unpriced", "cost", "(usd)"]
+    assert rows[2] == ["ada", "embedder", "1", "7", "0", "0", "1", "unpriced"]
+    assert rows[3] == ["ada", "reader", "1", "7", "0", "0", "1", "unpriced"]
+    assert rows[4] == ["total", "2", "14", "0", "0", "2", "unpriced"]
+    said = " ".join(word for row in rows[5:] for word in row)
+    assert said.startswith("2 calls have no price: `footnote prices set` sets one,")
+    assert said.endswith("At 1 usd per million tokens it would be 0.000014 usd.")
+
+
+def test_where_some_calls_have_a_price_the_others_are_counted(terminal):
+    terminal.state.usage.prices.add(ADMIN, model="reader", meter="input", price_per_million="1")
+    terminal.settle("req_1:0", model="embedder", operation=Operation.EMBED_QUERY, input_tokens=7, output=0)
+    terminal.settle("req_1:1", model="reader", operation=Operation.JUDGE, input_tokens=7, output=0)
+
+    said = " ".join(terminal.said(show_report, by="model", period="30d").split())
+
+    assert said.endswith(
+        "1 call has no price: `footnote prices set` sets one, `footnote prices rerate` applies it to past calls."
+    )
 
 
 def test_costs_can_be_read_by_line_item(terminal):
@@ -115,7 +162,8 @@ def test_costs_can_be_read_by_line_item(terminal):
 
 
 def test_where_nothing_was_spent_it_says_so(terminal):
-    assert terminal.said(show_report, by="user", period="30d") == "Nothing was spent.\n"
+    assert terminal.said(show_report, by="user", period="30d") == "Nothing was asked, and no model was called.\n"
+    assert terminal.said(show_report, of="rerank", by="user", period="30d") == "Nothing was spent.\n"
     assert terminal.said(show_events, {"start_time": 0}) == "Nothing was settled.\n"
     assert terminal.said(show_audit, limit=5) == "Nothing was done.\n"
 

@@ -151,8 +151,8 @@ export interface components {
       object: "answer";
       /**
        * Model
-       * @description The language model that generated the answer.
-       * @example SmolLM2-135M-Instruct
+       * @description The language model that wrote the answer; where quotes answer, the model that read the passages. Empty when no model was called; `usage.calls` names them all.
+       * @example evidence-minilm-l6
        */
       model: string;
       /**
@@ -480,7 +480,7 @@ export interface components {
     };
     /**
      * AuxiliaryBody
-     * @description An auxiliary model call of the request.
+     * @description The model calls for one purpose other than answering.
      */
     AuxiliaryBody: {
       /**
@@ -710,6 +710,36 @@ export interface components {
        */
       results: components["schemas"]["RerankResult"][];
     };
+    /** Bucket[UsageResult] */
+    Bucket_UsageResult_: {
+      /**
+       * Object
+       * @description Always `bucket`.
+       * @default bucket
+       * @constant
+       */
+      object: "bucket";
+      /**
+       * Start Time
+       * @description Unix seconds, inclusive.
+       */
+      start_time: number;
+      /**
+       * End Time
+       * @description Unix seconds, exclusive.
+       */
+      end_time: number;
+      /**
+       * Start Local
+       * @description The start in the report's time zone.
+       */
+      start_local: string;
+      /**
+       * Results
+       * @description One result per group; empty without usage.
+       */
+      results: components["schemas"]["UsageResult"][];
+    };
     /**
      * BudgetPatch
      * @description Changes; omitted fields stay. Scope, unit, period and time zone cannot change: create another budget.
@@ -735,6 +765,49 @@ export interface components {
        * @description URL that alerts are posted to as JSON; empty: alerts are only logged. Only public addresses, unless the server names the host in FOOTNOTE_WEBHOOK_HOSTS.
        */
       webhook_url?: string | null;
+    };
+    /**
+     * CallBody
+     * @description One model call, equal to its row of the ledger.
+     */
+    CallBody: {
+      /**
+       * Purpose
+       * @description `answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `locate` reads passages for the words that answer, `extract` chooses quotes, `rerank` ranks passages.
+       * @example locate
+       */
+      purpose: string;
+      /**
+       * Model
+       * @description The model that was called; empty in answers stored before it was recorded.
+       * @example evidence-minilm-l6
+       */
+      model: string;
+      /**
+       * Prompt Tokens
+       * @description Tokens read.
+       * @example 2841
+       */
+      prompt_tokens: number;
+      /**
+       * Cached Tokens
+       * @description Those of them that were reused from the KV cache.
+       * @example 0
+       */
+      cached_tokens: number;
+      /**
+       * Completion Tokens
+       * @description Tokens written.
+       * @example 0
+       */
+      completion_tokens: number;
+      /**
+       * Planned
+       * @description Whether a dry run only planned the call: it counts in the sums here and is on no ledger.
+       * @default false
+       * @example false
+       */
+      planned: boolean;
     };
     /**
      * CallTotals
@@ -1356,13 +1429,6 @@ export interface components {
       /** @description Cost; null when no call had a price. */
       cost: components["schemas"]["Money"];
       /**
-       * Object
-       * @description OpenAI's name of the object.
-       * @default organization.usage.completions.result
-       * @constant
-       */
-      object: "organization.usage.completions.result";
-      /**
        * Input Cached Tokens
        * @description Input tokens served from the KV cache.
        */
@@ -1382,44 +1448,83 @@ export interface components {
        * @description Generated tokens that the client received.
        */
       output_delivered_tokens: number;
+      /**
+       * Object
+       * @description OpenAI's name of the object.
+       * @default organization.usage.completions.result
+       * @constant
+       */
+      object: "organization.usage.completions.result";
       /** @description Prompt tokens by purpose. */
       components: components["schemas"]["ReportComponents"];
     };
     /**
      * ComponentsBody
-     * @description Prompt tokens by purpose; the sum is `prompt_tokens`.
+     * @description Tokens by purpose; the sum is `total_tokens`.
+     *
+     *     `template` to `context` are the prompt of the language model that answers; all 0 where quotes answer.
      */
     ComponentsBody: {
       /**
        * Template
-       * @description The chat template and labels.
+       * @description The chat template and labels of the prompt.
        * @example 24
        */
       template: number;
       /**
        * System
-       * @description Instructions.
+       * @description Instructions in the prompt.
        * @example 60
        */
       system: number;
       /**
        * History
-       * @description Earlier turns.
+       * @description Earlier turns in the prompt.
        * @example 0
        */
       history: number;
       /**
        * Question
-       * @description The question.
+       * @description The question in the prompt.
        * @example 17
        */
       question: number;
       /**
        * Context
-       * @description The sources.
+       * @description The sources in the prompt.
        * @example 2090
        */
       context: number;
+      /**
+       * Completion
+       * @description Tokens generated as the answer.
+       * @example 41
+       */
+      completion: number;
+      /**
+       * Embedding
+       * @description Embedding the question to search for it.
+       * @example 12
+       */
+      embedding: number;
+      /**
+       * Reading
+       * @description Reading, ranking and summarising passages, and choosing quotes from them.
+       * @example 3182
+       */
+      reading: number;
+      /**
+       * Rewriting
+       * @description Rewriting a follow-up question to stand alone.
+       * @example 0
+       */
+      rewriting: number;
+      /**
+       * Verification
+       * @description Verifying what was generated.
+       * @example 0
+       */
+      verification: number;
     };
     /**
      * ContentPage
@@ -4210,8 +4315,8 @@ export interface components {
     MakingBody: {
       /**
        * Model
-       * @description The language model that generated the answer.
-       * @example SmolLM2-135M-Instruct
+       * @description The language model that wrote the answer; where quotes answer, the model that read the passages. Empty when no model was called; `usage.calls` names them all.
+       * @example evidence-minilm-l6
        */
       model: string;
       /**
@@ -5665,6 +5770,11 @@ export interface components {
        * @description Start, Unix seconds.
        */
       start_time: number;
+      /**
+       * Num Answers
+       * @description Number of questions that ended, however they were answered.
+       */
+      num_answers: number;
       /** @description Generation of answers. */
       completions: components["schemas"]["CompletionsResult"];
       /** @description Embedding of queries and documents. */
@@ -6956,6 +7066,47 @@ export interface components {
        */
       tz: string;
     };
+    /** ReportPage[UsageResult] */
+    ReportPage_UsageResult_: {
+      /**
+       * Object
+       * @description Always `page`.
+       * @default page
+       * @constant
+       */
+      object: "page";
+      /**
+       * Data
+       * @description The buckets.
+       */
+      data: components["schemas"]["Bucket_UsageResult_"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       */
+      has_more: boolean;
+      /**
+       * Next Page
+       * @description Pass as `page` to get the next page; null on the last.
+       */
+      next_page: string | null;
+      /**
+       * As Of
+       * @description When the report was generated, Unix seconds.
+       */
+      as_of: number;
+      /**
+       * Final
+       * @description Whether every bucket is final and will never change.
+       */
+      final: boolean;
+      /**
+       * Tz
+       * @description The report's time zone.
+       * @example UTC
+       */
+      tz: string;
+    };
     /**
      * RerankResult
      * @description The result for one group of one bucket.
@@ -7195,9 +7346,15 @@ export interface components {
     };
     /**
      * SearchUsage
-     * @description Token usage of the search.
+     * @description Token usage of the search; equal to the ledger's rows of this request.
      */
     SearchUsage: {
+      /**
+       * Total Tokens
+       * @description Tokens that all model calls read.
+       * @example 6
+       */
+      total_tokens: number;
       /**
        * Embedding Tokens
        * @description Tokens of the query that the embedder read.
@@ -7210,6 +7367,11 @@ export interface components {
        * @example 0
        */
       rerank_tokens: number;
+      /**
+       * Calls
+       * @description The model calls, in the order they were made.
+       */
+      calls: components["schemas"]["CallBody"][];
     };
     /**
      * ServedModelBody
@@ -8248,30 +8410,35 @@ export interface components {
     };
     /**
      * UsageBody
-     * @description Token usage and cost; equal to the ledger's rows of this request.
+     * @description Token usage and cost of every model call for the answer; equal to the ledger's rows of this request.
      */
     UsageBody: {
       /**
        * Prompt Tokens
-       * @description Prompt tokens.
-       * @example 2191
+       * @description Tokens that all model calls read.
+       * @example 5385
        */
       prompt_tokens: number;
       /**
        * Completion Tokens
-       * @description Generated tokens.
+       * @description Tokens that all model calls wrote; 0 for quotes.
        * @example 41
        */
       completion_tokens: number;
       /**
        * Total Tokens
-       * @description Sum of prompt and completion tokens.
-       * @example 2232
+       * @description Sum of both.
+       * @example 5426
        */
       total_tokens: number;
       prompt_tokens_details: components["schemas"]["PromptTokensDetails"];
-      /** @description Prompt tokens by purpose. */
+      /** @description Tokens by purpose; they sum to `total_tokens`. */
       components: components["schemas"]["ComponentsBody"];
+      /**
+       * Calls
+       * @description The model calls, in the order they were made.
+       */
+      calls: components["schemas"]["CallBody"][];
       /**
        * By Document
        * @description Context tokens by document; they sum to `components.context`.
@@ -8281,7 +8448,7 @@ export interface components {
       };
       /**
        * Auxiliary
-       * @description Auxiliary model calls.
+       * @description Tokens of the calls other than `answer`, by purpose.
        */
       auxiliary: components["schemas"]["AuxiliaryBody"][];
       /** @description Cost of the calls that have a price. */
@@ -8292,6 +8459,111 @@ export interface components {
        * @example 0
        */
       num_unpriced: number;
+    };
+    /**
+     * UsageResult
+     * @description The result for one group of one bucket: calls of every model.
+     */
+    UsageResult: {
+      /**
+       * Tenant Id
+       * @description Your tenant. Set when grouped by it.
+       */
+      tenant_id?: string | null;
+      /**
+       * Project Id
+       * @description The collection, of requests to exactly one. Set when grouped by it.
+       */
+      project_id?: string | null;
+      /**
+       * User Id
+       * @description The user, also when deleted. Set when grouped by it.
+       */
+      user_id?: string | null;
+      /**
+       * Api Key Id
+       * @description The key. Set when grouped by it.
+       */
+      api_key_id?: string | null;
+      /**
+       * Model
+       * @description The model. Set when grouped by it.
+       */
+      model?: string | null;
+      /**
+       * Operation
+       * @description The operation. Set when grouped by it.
+       */
+      operation?: string | null;
+      /**
+       * Status
+       * @description How calls ended, or `adjustment`. Set when grouped by it.
+       */
+      status?: string | null;
+      /**
+       * Input Tokens
+       * @description Input tokens, cached ones included.
+       */
+      input_tokens: number;
+      /**
+       * Num Model Requests
+       * @description Number of model calls.
+       */
+      num_model_requests: number;
+      /**
+       * Num Aborted
+       * @description Number of calls aborted by the client or the server.
+       */
+      num_aborted: number;
+      /**
+       * Num Recovered
+       * @description Number of calls that were settled after a crash.
+       */
+      num_recovered: number;
+      /**
+       * Num Unpriced
+       * @description Number of calls whose model had no price.
+       */
+      num_unpriced: number;
+      /** @description Cost; null when no call had a price. */
+      cost: components["schemas"]["Money"];
+      /**
+       * Input Cached Tokens
+       * @description Input tokens served from the KV cache.
+       */
+      input_cached_tokens: number;
+      /**
+       * Input Uncached Tokens
+       * @description Input tokens that were computed.
+       */
+      input_uncached_tokens: number;
+      /**
+       * Output Tokens
+       * @description Generated tokens, also after the client disconnected.
+       */
+      output_tokens: number;
+      /**
+       * Output Delivered Tokens
+       * @description Generated tokens that the client received.
+       */
+      output_delivered_tokens: number;
+      /**
+       * Object
+       * @description Always this.
+       * @default footnote.usage.result
+       * @constant
+       */
+      object: "footnote.usage.result";
+      /**
+       * Num Answers
+       * @description Number of questions that ended, however they were answered: by quotes, by a language model, by a refusal, or not at all. Null when grouped or filtered by model, operation or status, for an answer calls several models.
+       */
+      num_answers: number | null;
+      /**
+       * Total Tokens
+       * @description Input and output tokens.
+       */
+      total_tokens: number;
     };
     /**
      * UserBody

@@ -49,6 +49,7 @@ export type SearchResponse = Schemas["SearchResponse"];
 export type OwnUsage = Schemas["OwnUsage"];
 export type OwnPeriod = Schemas["OwnPeriod"];
 export type OwnBudget = Schemas["OwnBudget"];
+export type Calls = Schemas["UsageResult"];
 export type Completions = Schemas["CompletionsResult"];
 export type Embeddings = Schemas["EmbeddingsResult"];
 export type Reranks = Schemas["RerankResult"];

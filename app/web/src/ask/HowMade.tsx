@@ -4,7 +4,7 @@ import { useState } from "react";
 import { request } from "../api/http";
 import type { Document, Usage } from "../api/types";
 import { t } from "../strings";
-import { countBy, duration, money, sum, timeParts, tokenParts } from "./bill";
+import { callsOf, countBy, duration, money, sum, timeParts, tokenParts } from "./bill";
 import { Funnel } from "./Funnel";
 import { PartsBar } from "./PartsBar";
 import type { Turn } from "./turn";
@@ -25,7 +25,7 @@ export function HowMade({ turn, usage }: { turn: Turn; usage: Usage }) {
           <Cost usage={usage} />
           <ByDocument usage={usage} turn={turn} />
           <p className="quiet small ask-break">
-            {turn.ending?.model != null && `${words.model}: ${turn.ending.model} · `}
+            {turn.ending?.model && `${words.model}: ${turn.ending.model} · `}
             {words.request}: <code>{turn.requestId}</code>
           </p>
         </div>
@@ -64,6 +64,15 @@ function Found({ turn: { sources } }: { turn: Turn }) {
 function Tokens({ usage }: { usage: Usage }) {
   const words = t.ask.how;
   const parts = tokenParts(usage).map((part) => ({ ...part, label: words.parts[part.name] }));
+  const cached = usage.prompt_tokens_details.cached_tokens;
+  if (parts.length === 0) {
+    return (
+      <section>
+        <h4>{words.tokens}</h4>
+        <p className="small">{words.noModel}</p>
+      </section>
+    );
+  }
   return (
     <section>
       <h4>{words.tokens}</h4>
@@ -74,22 +83,46 @@ function Tokens({ usage }: { usage: Usage }) {
         total={{ label: words.total, value: usage.total_tokens }}
         said={(value) => count.format(value)}
       />
-      <p className="small">{words.cached(usage.prompt_tokens_details.cached_tokens, usage.prompt_tokens)}</p>
-      {usage.auxiliary.length > 0 && (
-        <table className="small ask-figures">
-          <caption>{words.others}</caption>
-          <tbody>
-            {usage.auxiliary.map((one) => (
-              <tr key={one.purpose}>
-                <th scope="row">{words.purposes[one.purpose] ?? one.purpose}</th>
-                <td className="number">{count.format(one.tokens)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {cached > 0 && <p className="small">{words.cached(cached, usage.prompt_tokens)}</p>}
+      <Called usage={usage} />
       <p className="quiet small">{words.tokensWhat}</p>
     </section>
+  );
+}
+
+/** Which models were called, and what each read and wrote. */
+function Called({ usage }: { usage: Usage }) {
+  const words = t.ask.how;
+  const calls = callsOf(usage);
+  const wrote = calls.some(({ written }) => written > 0);
+  return (
+    <table className="small ask-figures" data-table="calls">
+      <caption>{words.models}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{words.purpose}</th>
+          <th scope="col">{words.model}</th>
+          <th scope="col" className="number">
+            {words.readTokens}
+          </th>
+          {wrote && (
+            <th scope="col" className="number">
+              {words.writtenTokens}
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {calls.map(({ purpose, model, read, written }) => (
+          <tr key={JSON.stringify([purpose, model])}>
+            <th scope="row">{words.purposes[purpose] ?? purpose}</th>
+            <td className="ask-break">{model}</td>
+            <td className="number">{count.format(read)}</td>
+            {wrote && <td className="number">{count.format(written)}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

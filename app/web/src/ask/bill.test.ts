@@ -1,13 +1,29 @@
 import { expect, test } from "vitest";
 import type { Usage } from "../api/types";
-import { countBy, duration, money, sum, timeParts, tokenParts } from "./bill";
+import { callsOf, countBy, duration, money, sum, timeParts, tokenParts } from "./bill";
+
+function called(purpose: string, model: string, read: number, written = 0): Usage["calls"][number] {
+  return { purpose, model, prompt_tokens: read, cached_tokens: 0, completion_tokens: written, planned: false };
+}
 
 const USAGE: Usage = {
-  prompt_tokens: 2311,
+  prompt_tokens: 2323,
   completion_tokens: 41,
-  total_tokens: 2352,
+  total_tokens: 2364,
   prompt_tokens_details: { cached_tokens: 310 },
-  components: { template: 24, system: 180, history: 0, question: 17, context: 2090 },
+  components: {
+    template: 24,
+    system: 180,
+    history: 0,
+    question: 17,
+    context: 2090,
+    completion: 41,
+    embedding: 12,
+    reading: 0,
+    rewriting: 0,
+    verification: 0,
+  },
+  calls: [called("embed_query", "embedder", 12), { ...called("answer", "writer", 2311, 41), cached_tokens: 310 }],
   by_document: { doc_7: 2090 },
   auxiliary: [{ purpose: "embed_query", tokens: 12 }],
   cost: { value: "0.000123000000", currency: "usd" },
@@ -18,7 +34,15 @@ test("the parts of the tokens are all of them", () => {
   const parts = tokenParts(USAGE);
   expect(sum(parts)).toBe(USAGE.total_tokens);
   expect(sum(parts.filter((part) => part.name !== "answer"))).toBe(USAGE.prompt_tokens);
-  expect(parts.map((part) => part.name)).toEqual(["context", "question", "system", "template", "answer"]);
+  expect(parts.map((part) => part.name)).toEqual(["embedding", "context", "question", "system", "template", "answer"]);
+});
+
+test("calls for the same purpose to the same model are added up", () => {
+  const calls = [called("locate", "reader", 300), called("verify", "judge", 40), called("verify", "judge", 2)];
+  expect(callsOf({ ...USAGE, calls })).toEqual([
+    { purpose: "locate", model: "reader", calls: 1, read: 300, cached: 0, written: 0 },
+    { purpose: "verify", model: "judge", calls: 2, read: 42, cached: 0, written: 0 },
+  ]);
 });
 
 test("the parts of the time are all of it", () => {

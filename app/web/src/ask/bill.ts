@@ -1,7 +1,17 @@
 /** An answer's bill and times, as parts of a bar; every number is the server's, and the parts are their whole. */
 import type { Usage } from "../api/types";
 
-export type TokenPart = "context" | "question" | "history" | "system" | "template" | "answer";
+export type TokenPart =
+  | "reading"
+  | "embedding"
+  | "rewriting"
+  | "verification"
+  | "context"
+  | "question"
+  | "history"
+  | "system"
+  | "template"
+  | "answer";
 export type TimePart = "retrieve" | "rerank" | "queue" | "reading" | "writing" | "other";
 
 export interface Part<Name extends string> {
@@ -9,17 +19,47 @@ export interface Part<Name extends string> {
   value: number;
 }
 
-/** What was read, by purpose, and what was written; together `total_tokens`. */
-export function tokenParts({ components, completion_tokens }: Usage): Part<TokenPart>[] {
-  const { context, question, history, system, template } = components;
+/** What all models read and wrote, by purpose; together `total_tokens`. */
+export function tokenParts({ components }: Usage): Part<TokenPart>[] {
+  const { context, question, history, system, template, completion, embedding, reading, rewriting, verification } =
+    components;
   return present([
+    { name: "embedding", value: embedding },
+    { name: "rewriting", value: rewriting },
+    { name: "reading", value: reading },
     { name: "context", value: context },
     { name: "question", value: question },
     { name: "history", value: history },
     { name: "system", value: system },
     { name: "template", value: template },
-    { name: "answer", value: completion_tokens },
+    { name: "answer", value: completion },
+    { name: "verification", value: verification },
   ]);
+}
+
+/** What one model read, reused and wrote for one purpose. */
+export interface Called {
+  purpose: string;
+  model: string;
+  calls: number;
+  read: number;
+  cached: number;
+  written: number;
+}
+
+/** The model calls by purpose and model, in the order in which they were made first. */
+export function callsOf({ calls }: Usage): Called[] {
+  const found = new Map<string, Called>();
+  for (const { purpose, model, prompt_tokens, cached_tokens, completion_tokens } of calls) {
+    const key = JSON.stringify([purpose, model]);
+    const one = found.get(key) ?? { purpose, model, calls: 0, read: 0, cached: 0, written: 0 };
+    one.calls += 1;
+    one.read += prompt_tokens;
+    one.cached += cached_tokens;
+    one.written += completion_tokens;
+    found.set(key, one);
+  }
+  return [...found.values()];
 }
 
 /** Milliseconds of the answer's stations, in order; together `total`. */

@@ -5,7 +5,7 @@ import { saveCsv } from "./download";
 import { type Asked, REPORTS, type Report, reportQuery } from "./query";
 
 const WORDS = t.usage.files;
-const NAMES: readonly Report[] = ["completions", "embeddings", "rerank", "judge", "costs"];
+const NAMES: readonly Report[] = ["all", "completions", "embeddings", "rerank", "judge", "costs"];
 
 /** The reports as files: each the same query as its chart. */
 export function Files({ asked }: { asked: Asked }) {

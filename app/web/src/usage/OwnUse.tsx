@@ -38,7 +38,7 @@ export function OwnUse() {
 }
 
 function PeriodCard({ name, period }: { name: string; period: OwnPeriod }) {
-  const { completions, embeddings, rerank, judge, num_unpriced: unpriced } = period;
+  const { num_answers: answers, completions, embeddings, rerank, judge, num_unpriced: unpriced } = period;
   const { input_tokens: read, output_tokens: written, input_cached_tokens: cached } = completions;
   const { value, currency } = period.cost;
   const tokens = read + written + embeddings.input_tokens + rerank.input_tokens + judge.input_tokens;
@@ -48,15 +48,17 @@ function PeriodCard({ name, period }: { name: string; period: OwnPeriod }) {
       <h3>{name}</h3>
       <p className="figure">{WORDS.tokens(countText(tokens))}</p>
       <ul className="plain-list quiet small">
-        <li>
-          {WORDS.read(countText(read))}
-          {cached > 0 && `, ${WORDS.cached(percentText(cached / read))}`}
-        </li>
-        <li>{WORDS.written(countText(written))}</li>
+        <li>{WORDS.answers(countText(answers), answers)}</li>
+        {read > 0 && (
+          <li>
+            {WORDS.read(countText(read))}
+            {cached > 0 && `, ${WORDS.cached(percentText(cached / read))}`}
+          </li>
+        )}
+        {written > 0 && <li>{WORDS.written(countText(written))}</li>}
         <li>{WORDS.embedded(countText(embeddings.input_tokens))}</li>
         {rerank.input_tokens > 0 && <li>{WORDS.ranked(countText(rerank.input_tokens))}</li>}
         {judge.input_tokens > 0 && <li>{WORDS.found(countText(judge.input_tokens))}</li>}
-        <li>{WORDS.calls(countText(completions.num_model_requests), completions.num_model_requests)}</li>
       </ul>
       <p className="cost">
         {WORDS.cost}: <b>{value === null ? unknown : moneyText(unitsOf(value), currency)}</b>

@@ -14,6 +14,7 @@ export const DIMENSIONS = {
 } as const;
 
 export const REPORTS = {
+  all: "v1/admin/usage",
   completions: "v1/admin/usage/completions",
   embeddings: "v1/admin/usage/embeddings",
   rerank: "v1/admin/usage/rerank",

@@ -1,12 +1,13 @@
 /** Reading reports: all pages of one, and what its results come to. */
 import { useQuery } from "@tanstack/react-query";
 import { request } from "../api/http";
-import type { Completions, Costs, Embeddings, Judgements, ReportPage, Reranks } from "../api/types";
+import type { Calls, Completions, Costs, Embeddings, Judgements, ReportPage, Reranks } from "../api/types";
 import { unitsOf } from "../ui/money";
 import { type Asked, dimensionOf, pageQuery, REPORTS, type Report, type Split } from "./query";
 import type { Part } from "./stack";
 
 interface Results {
+  all: Calls;
   completions: Completions;
   embeddings: Embeddings;
   rerank: Reranks;
