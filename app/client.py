@@ -2,17 +2,22 @@
 
 import secrets
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from app.errors import AppError, SetupError
+from app.local_server import local_server
 from app.settings import Settings, load_settings
 from app.types import Target
+
+_ALIVE_SECONDS = 5.0  # for a running server to say that it lives
 
 
 class Refused(AppError):
@@ -77,7 +82,9 @@ def refused(response: httpx.Response) -> Refused:
 
 @contextmanager
 def connect(target: Target, *, with_models: bool = False, settings: Settings | None = None) -> Iterator[Client]:
-    """Opens a client for the target; a local application runs until the block ends.
+    """Opens a client for the target: a server, the one that runs over the data dir, or an application in this process.
+
+    The application runs until the block ends.
 
     Args:
         target: Where to go.
@@ -93,16 +100,37 @@ def connect(target: Target, *, with_models: bool = False, settings: Settings | N
         with _client(target.url, target.key) as http:
             yield Client(http)
         return
-    with _local(settings or load_settings(), with_models=with_models) as http:
+    settings = settings or load_settings()
+    running = _running(settings.data_dir)
+    with closing(running) if running is not None else _local(settings, with_models=with_models) as http:
         yield Client(http)
 
 
-def _client(url: str, key: str) -> httpx.Client:
+def _running(data_dir: Path) -> httpx.Client | None:
+    """A client of the server that runs over a data dir, None where none answers there."""
+    server = local_server(data_dir)
+    if server is None:
+        return None
+    try:
+        http = _client(server.url, server.key, verify=server.verify())
+    except OSError:
+        return None
+    try:
+        if http.get("/healthz", timeout=_ALIVE_SECONDS).is_success:
+            return http
+    except httpx.HTTPError:
+        pass  # it was killed, and left its file
+    http.close()
+    return None
+
+
+def _client(url: str, key: str, *, verify: ssl.SSLContext | bool = True) -> httpx.Client:
     return httpx.Client(
         base_url=url,
         headers={"Authorization": f"Bearer {key}"},
         timeout=httpx.Timeout(600, connect=10),
         trust_env=False,
+        verify=verify,
     )
 
 

@@ -38,7 +38,7 @@ def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenan
 
 
 class LocalKey:
-    """A `KeyLookup` that also accepts one secret made by this process, for its own requests."""
+    """A `KeyLookup` that also accepts one secret of this process: its own, or for the command line beside it."""
 
     def __init__(self, keys: KeyLookup, *, secret: str, tenant_id: str) -> None:
         self._keys = keys

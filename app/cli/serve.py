@@ -1,6 +1,7 @@
 """`footnote serve` and `footnote migrate`."""
 
 import os
+import secrets
 import socket
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +42,7 @@ def run(settings: "Settings") -> None:
         RetrievalError, GenerationError: A model cannot be used.
     """
     from app.api.application import create_app
+    from app.local_server import LocalServer, announced
     from app.server.bootstrap import build_loading
     from app.server.drain import Drain
     from app.server.http_server import Server, configuration
@@ -56,14 +58,21 @@ def run(settings: "Settings") -> None:
         notify("READY=1")
         console.print("Footnote is ready.")
 
-    with build_loading(settings, on_ready=ready, on_failure=lambda: drain.begin(at_once=True)) as state:
+    secret = secrets.token_urlsafe(32)
+    with build_loading(
+        settings, on_ready=ready, on_failure=lambda: drain.begin(at_once=True), local_secret=secret
+    ) as state:
         app = create_app(
             lambda: nullcontext(state), version=state.serving.version, root_path=settings.root_path, drain=drain
         )
         loading = state.serving.loading
         assert loading is not None, "models load while it serves"
         server = Server(configuration(app, settings), drain, state=lambda: state, listening=loading.start)
-        server.run(sockets=[_listen(settings, console)])
+        listener = _listen(settings, console)
+        certificate = None if settings.tls_cert is None else str(settings.tls_cert)
+        here = LocalServer(settings.address(port=listener.getsockname()[1]), secret, certificate)
+        with announced(here, settings.data_dir):
+            server.run(sockets=[listener])
         if loading.failure is not None:
             raise loading.failure
 

@@ -108,7 +108,11 @@ def build(settings: Settings, *, with_models: bool = True, local_secret: str | N
 
 @contextmanager
 def build_loading(
-    settings: Settings, *, on_ready: Callable[[], None], on_failure: Callable[[], None]
+    settings: Settings,
+    *,
+    on_ready: Callable[[], None],
+    on_failure: Callable[[], None],
+    local_secret: str | None = None,
 ) -> Iterator[State]:
     """As `build`, but the models load while the block runs, after it calls `State.serving.loading.start`.
 
@@ -117,11 +121,12 @@ def build_loading(
         on_ready: Called by the loading thread when the models are loaded.
         on_failure: Called by the loading thread when the models cannot be loaded, for the reason
             `State.serving.loading.failure`.
+        local_secret: As of `build`: for the command line beside the server.
 
     Raises:
         SetupError: The data dir is in use, the database is too new, or prices are in another currency.
     """
-    with _without_models(settings, None) as foundation:
+    with _without_models(settings, local_secret) as foundation:
         loading = BackgroundLoading(
             lambda begin: loaded(foundation, begin=begin), steps=STEPS, on_ready=on_ready, on_failure=on_failure
         )

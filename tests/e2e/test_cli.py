@@ -3,8 +3,10 @@
 import os
 import re
 import signal
+import stat
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,25 @@ def test_a_folder_is_ingested_and_asked_without_a_server(tmp_path, folder):
     assert "local" in footnote("usage", "report", "--of", "embeddings", "--by", "user", data_dir=data_dir)
     assert "indexed" in footnote("documents", "--collection", "sea", data_dir=data_dir)
     assert "wrong" not in footnote("check", data_dir=data_dir)
+
+
+def test_the_commands_work_beside_a_running_server_without_being_told_of_it(tmp_path, folder, server: Server):
+    """They find its address, and a key that its user alone can read, in the data dir (docs/OPERATIONS.md)."""
+    file = server.data_dir / "server.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    beside = partial(footnote, data_dir=server.data_dir)
+
+    beside("ingest", str(folder / "note.txt"), "--collection", "beside")
+    assert "note.txt" in beside("search", "lighthouse ships", "--collection", "beside")
+    answer = beside("ask", "How many ships did the keeper of Skagen count?", "--collection", "beside")
+    assert "412 ships" in answer
+    key_id = beside("keys", "create", "beside", "--role", "reader").split()[0]
+    assert key_id in beside("keys", "list")
+    began = time.monotonic()
+    report = beside("usage", "report", "--by", "user")
+    took = time.monotonic() - began
+    assert re.search(r"[1-9]\d* answers?; [1-9][\d,]* tokens read", report), report
+    assert took < 10, "the models are not loaded a second time"
 
 
 def test_the_same_commands_work_against_a_server(tmp_path, folder, server: Server):

@@ -38,7 +38,7 @@ def test_a_conversation_from_its_first_question_to_its_end(generating: Server, d
     assert first["usage"]["components"]["history"] == 0
     told = generating.http.post("/v1/tokens/count", json={"text": "When did the plant in Oslo close?"}).json()["tokens"]
     assert second["usage"]["components"]["history"] >= told
-    assert sum(second["usage"]["components"].values()) == second["usage"]["prompt_tokens"]
+    assert sum(second["usage"]["components"].values()) == second["usage"]["total_tokens"]
 
     whole = generating.http.get(f"/v1/conversations/{conversation}").json()
     assert [turn["request_id"] for turn in whole["data"]] == [first["id"], second["id"]]

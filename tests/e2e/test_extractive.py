@@ -41,7 +41,7 @@ def test_it_answers_cites_and_refuses_without_a_generators_weights(extractive: S
     for citation in answer["citations"]:
         assert citation["cited_text"] == TEXT[citation["start_char"] : citation["end_char"]]
         assert citation["document_id"] == document["id"]
-    assert (answer["usage"]["completion_tokens"], answer["model"]) == (0, "extractive")
+    assert (answer["usage"]["completion_tokens"], answer["model"]) == (0, "evidence-minilm-l6")
     assert not refusal["answered"]
     assert extractive.http.get("/v1/models/footnote").json()["generator"] == "extractive"
     assert extractive.metric("footnote_engine_decode_tokens_total") == 0

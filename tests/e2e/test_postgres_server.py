@@ -18,7 +18,7 @@ def test_a_document_is_found_cited_and_deleted_on_postgresql(tmp_path):
             assert document["status"] == "indexed"
             assert answer["sources"]["presented"] == [cited["chunk_id"] for cited in answer["citations"][:1]]
             assert "412" in answer["answer"]
-            assert answer["usage"]["prompt_tokens"] == 0, "quotes are the answer"
+            assert answer["usage"]["completion_tokens"] == 0 < answer["usage"]["prompt_tokens"], "quotes are the answer"
             assert [hit["document_id"] for hit in lexical] == [document["id"]]
             assert server.http.delete(f"/v1/documents/{document['id']}").json()["chunks_removed"] == 1
             assert server.http.post("/v1/search", json={"query": "ships"}).json()["data"] == []

@@ -182,7 +182,11 @@ def look(server: ForkedServer, accounts: Accounts) -> dict[str, int]:
         for request_id, bill in accounts.bills.items():
             (row,) = chats[request_id]
             told = (bill["prompt_tokens"], bill["completion_tokens"], bill["prompt_tokens_details"]["cached_tokens"])
-            assert told == (row["input_tokens"], row["output_tokens"], row["input_cached_tokens"]), request_id
+            calls = (
+                "SELECT sum(input_tokens), sum(output_tokens), sum(input_cached_tokens) FROM usage_event"
+                f" WHERE request_id = '{request_id}'"
+            )
+            assert told == tuple(rows(calls)[0]), request_id
             assert row["count_quality"] == "exact", request_id
         _assert_costs_are_exact(rows("SELECT * FROM usage_event"), rows("SELECT * FROM price"))
         counts = "count(*), sum(cost_pico IS NULL)"

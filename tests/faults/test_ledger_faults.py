@@ -34,6 +34,7 @@ from generation.ports import Tokenizer
 from generation.tokenizer import ChatTokenizer
 from retrieval.types import Scope
 from tests.app.answering.test_summaries import SummarisingEngine
+from tests.app.api.bills import answering
 from tests.app.usage.samples import reservation
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 from tests.faults.forked import ForkedServer
@@ -149,7 +150,8 @@ def test_f4_a_settlement_the_database_cannot_take_is_settled_later_exactly_once_
     for request_id, usage in bills.items():
         row = chat_row(server.data_dir, request_id)
         assert (row["status"], row["count_quality"]) == ("completed", "exact")
-        assert (row["input_tokens"], row["output_tokens"]) == (usage["prompt_tokens"], usage["completion_tokens"])
+        written = answering(usage)
+        assert (row["input_tokens"], row["output_tokens"]) == (written["prompt_tokens"], written["completion_tokens"])
     assert server.http.get("/v1/admin/usage/reconciliation", params={"start_time": 0}).json()["ok"]
     server.stop()
 

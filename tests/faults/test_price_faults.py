@@ -15,6 +15,7 @@ from app.api.application import create_app
 from app.server.state import State
 from app.types import Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
+from tests.app.api.bills import answering
 from tests.app.evaluation.application import application
 from tests.app.usage.samples import reservation
 from tests.server import ADMIN_KEY
@@ -71,6 +72,12 @@ def chat_cost(state: State, request_id: str) -> int | None:
     return event.cost_pico
 
 
+def generated(answer: dict[str, Any]) -> int:
+    """The tokens of the answering call."""
+    written = answering(answer["usage"])
+    return int(written["prompt_tokens"] + written["completion_tokens"])
+
+
 def rerate(client: TestClient, *, dry_run: bool) -> dict[str, Any]:
     now = int(time.time())
     body = {"start_time": now - HOUR, "end_time": now + HOUR, "reason": "prices came late", "dry_run": dry_run}
@@ -104,7 +111,8 @@ def test_f2_a_price_that_comes_later_is_charged_by_adjustment_and_only_when_aske
     price(client, "input", "1", since=since)
     price(client, "output", "2", since=since)
     assert chat_cost(state, answer["id"]) is None
-    due = answer["usage"]["prompt_tokens"] * 10**6 + answer["usage"]["completion_tokens"] * 2 * 10**6
+    written = answering(answer["usage"])
+    due = written["prompt_tokens"] * 10**6 + written["completion_tokens"] * 2 * 10**6
 
     foreseen = rerate(client, dry_run=True)
     assert total(client)["num_unpriced"] == 1
@@ -144,13 +152,13 @@ def test_f3_history_stays_when_a_price_changes_afterwards(client: TestClient, st
     price(client, "input", "1")
     price(client, "output", "1")
     first = ask(client)
-    tokens = first["usage"]["total_tokens"]
+    tokens = generated(first)
     assert chat_cost(state, first["id"]) == tokens * 10**6
     price(client, "input", "3")
     price(client, "output", "3")
     second = ask(client)
 
-    assert chat_cost(state, second["id"]) == second["usage"]["total_tokens"] * 3 * 10**6
+    assert chat_cost(state, second["id"]) == generated(second) * 3 * 10**6
     assert chat_cost(state, first["id"]) == tokens * 10**6
     assert rerate(client, dry_run=False)["num_adjusted"] == 0
     begun = client.get("/v1/admin/prices", params={"model": MODEL}).json()["data"][0]["effective_from"]

@@ -9,6 +9,13 @@ PROMPT = ("template", "system", "history", "question", "context")
 """The components of the prompt of a language model that answers."""
 
 
+def answering(usage: dict[str, Any]) -> dict[str, Any]:
+    """The call of the language model that answers, made or planned."""
+    (call,) = [call for call in usage["calls"] if call["purpose"] == "answer"]
+    found: dict[str, Any] = call
+    return found
+
+
 def assert_adds_up(usage: dict[str, Any], rows: Sequence[UsageEvent]) -> None:
     """The parts of `usage` sum to its total, and its calls are the ledger's `rows` that have tokens."""
     total = usage["total_tokens"]

@@ -154,7 +154,8 @@ def test_before_generation_it_is_given_up_on_the_evidence_and_costs_no_output(se
     assert (answer["answered"], answer["reason"]) == (False, "no_evidence")
     assert answer["abstention"]["stage"] == "retrieval"
     assert answer["abstention"]["score"] < answer["abstention"]["threshold"] == LIMITS.min_evidence
-    assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (0, 0)
+    assert {call["purpose"] for call in answer["usage"]["calls"]} == {"embed_query"}
+    assert answer["usage"]["completion_tokens"] == 0
     assert done["abstention"] == answer["abstention"]
 
 

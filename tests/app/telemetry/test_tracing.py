@@ -28,6 +28,7 @@ from generation.ports import Engine
 from generation.remote import RemoteEngine
 from generation.remote_config import RemoteConfig
 from tests.app.answering.test_prompt import CharacterTokenizer
+from tests.app.api.bills import answering
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.conversing import TalkingEngine
 from tests.app.outbound.test_web_pages import PUBLIC, Names, Wire
@@ -249,5 +250,5 @@ def test_the_whole_path_is_sent_to_a_collector_without_a_word_of_what_was_said(t
     upload = next(span for span in spans if span.name == "POST /v1/documents")
     assert [link.trace_id for link in job.links] == [upload.trace_id]
     spent = {item.key: item.value.int_value for span in spans if span.name == "engine" for item in span.attributes}
-    assert spent["gen_ai.usage.input_tokens"] == answer["usage"]["prompt_tokens"]
+    assert spent["gen_ai.usage.input_tokens"] == answering(answer["usage"])["prompt_tokens"]
     assert spent["gen_ai.usage.output_tokens"] == answer["usage"]["completion_tokens"]

@@ -29,6 +29,7 @@ from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import load_settings
 from app.types import Role
+from tests.app.api.bills import answering
 from tests.server import ADMIN_KEY
 
 _CARGO = ("barley", "copper", "linen", "marble", "salt", "timber", "wool", "amber", "paper", "glass")
@@ -136,8 +137,8 @@ class Tenant:
         return {
             "client_ms": took,
             "first_token_ms": float(answer["timings_ms"]["first_token"]),
-            "prompt_tokens": float(answer["usage"]["prompt_tokens"]),
-            "cached_tokens": float(answer["usage"]["prompt_tokens_details"]["cached_tokens"]),
+            "prompt_tokens": float(answering(answer["usage"])["prompt_tokens"]),
+            "cached_tokens": float(answering(answer["usage"])["cached_tokens"]),
         }
 
     def search(self, question: str) -> dict[str, float]:

@@ -1,0 +1,66 @@
+"""app.local_server: the command line finds the server of its own user, and believes no file that others can write."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from app.client import connect
+from app.local_server import LocalServer, announced, local_server
+from app.settings import Settings
+from app.types import Target
+from tests.installation import installed
+from tests.server import ADMIN_KEY
+
+SERVER = LocalServer("http://127.0.0.1:8000", "secret")
+
+
+def test_a_server_is_announced_while_it_runs_for_its_user_alone(tmp_path: Path) -> None:
+    with announced(SERVER, tmp_path):
+        (file,) = tmp_path.iterdir()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert local_server(tmp_path) == SERVER
+
+    assert local_server(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_server_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "server.json").write_text("{")
+    (tmp_path / "server.json.part").write_text("half")
+
+    assert local_server(tmp_path) is None
+    with announced(SERVER, tmp_path):
+        assert local_server(tmp_path) == SERVER
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o604])
+def test_a_file_that_others_can_read_or_write_is_not_believed(tmp_path: Path, mode: int) -> None:
+    with announced(SERVER, tmp_path):
+        (tmp_path / "server.json").chmod(mode)
+        assert local_server(tmp_path) is None
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with announced(SERVER, elsewhere):
+        (tmp_path / "server.json").symlink_to(elsewhere / "server.json")
+        assert local_server(tmp_path) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_believed(tmp_path: Path) -> None:
+    with announced(SERVER, tmp_path):
+        os.chown(tmp_path / "server.json", 12345, -1)
+        assert local_server(tmp_path) is None
+
+
+def test_where_no_server_answers_any_more_the_command_does_the_work_itself(tmp_path: Path) -> None:
+    settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
+    gone = LocalServer("http://127.0.0.1:9", "secret")  # the discard port, where nothing listens
+
+    with announced(gone, tmp_path / "data"), connect(Target(url=None, key=None), settings=settings) as client:
+        assert client.call("GET", "/v1/usage")["user_id"] == "local"
+        assert "127.0.0.1:9/" not in str(client.http.base_url)
