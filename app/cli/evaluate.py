@@ -32,14 +32,18 @@ def register(cli: typer.Typer) -> None:
 
 
 def evaluate(
-    folders: Annotated[list[Path], typer.Argument(help="Question sets in the BEIR layout, a folder each.")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders: documents with questions.csv, or question sets in the BEIR layout.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for run.json and report.html.")] = Path("evaluation"),
     questions: Annotated[int, typer.Option(min=1, help="Most questions a set; a sample by seed beyond that.")] = 600,
     seed: Annotated[int, typer.Option(help="Of the sample and the intervals.")] = 0,
     modes: Annotated[str, typer.Option(help="Searches to rank with; the first is the one that is used.")] = "hybrid",
     top_k: Annotated[int, typer.Option(min=1, help="Documents ranked.")] = 20,
     context_top_k: Annotated[int, typer.Option(min=1, help="Chunks that become the context.")] = 8,
-    answers: Annotated[bool, typer.Option("--answers/--no-answers", help="Generate answers too.")] = False,
+    answers: Annotated[
+        bool | None, typer.Option("--answers/--no-answers", help="Answer too; default: where there is a questions.csv.")
+    ] = None,
     answer_questions: Annotated[int, typer.Option(min=1, help="Most questions a set to answer.")] = 100,
     answers_only: Annotated[bool, typer.Option("--answers-only", help="Answers, no rankings or contexts.")] = False,
     presented: Annotated[
@@ -67,13 +71,17 @@ def evaluate(
     compare: Annotated[Path | None, typer.Option(help="An earlier run.json to compare with.")] = None,
 ) -> None:
     """Measure retrieval, context compression and answers on your own question sets."""
-    from app.evaluation.dataset import read_question_set
+    from app.evaluation.dataset import read_questions
+    from app.evaluation.question_folder import is_question_folder
     from app.evaluation.record import read_run
     from app.evaluation.run import evaluate as run_evaluation
     from app.evaluation.scratch import scratch_application
     from app.evaluation.types import Options
 
     settings = load_settings()
+    question_sets = [read_questions(folder) for folder in folders]
+    if answers is None:
+        answers = any(map(is_question_folder, folders))
     options = Options(
         questions=questions,
         seed=seed,
@@ -91,7 +99,6 @@ def evaluate(
         output_tokens=output_tokens,
         by=by,
     )
-    question_sets = [read_question_set(folder) for folder in folders]
     earlier = read_run(compare) if compare is not None else None
     console = Console()
     for found in question_sets:

@@ -10,10 +10,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from app.evaluation.question_folder import is_question_folder, read_question_folder
 from app.evaluation.types import GoldSpan, QuestionSet, QuestionSetMalformed, SetDocument, SetQuestion
 
 _QRELS_COLUMNS = 3
 _Value = TypeVar("_Value")
+
+
+def read_questions(folder: Path) -> QuestionSet:
+    """The question set in `folder`, in the BEIR layout or as documents with `questions.csv`.
+
+    Raises:
+        QuestionSetMalformed: A file is missing or wrong; the message names it and the line.
+    """
+    return read_question_folder(folder) if is_question_folder(folder) else read_question_set(folder)
 
 
 def read_question_set(folder: Path) -> QuestionSet:

@@ -81,7 +81,7 @@ def ingest(state: State, question_set: QuestionSet, *, on_progress: Callable[[in
     missing = [document for document in question_set.documents.values() if document.id not in present]
     told = 0.0
     for document in missing:
-        if not document.text.strip() and not document.title.strip():
+        if document.path is None and not document.text.strip() and not document.title.strip():
             unread[document.id] = "The document is empty."
             continue
         try:
@@ -148,13 +148,15 @@ def _collection(state: State, question_set: QuestionSet) -> Collection:
 
 def _upload(state: State, document: SetDocument, *, collection_id: str, name: str) -> None:
     head = lead(document)
-    content = (head + document.text).encode()
+    content = (head + document.text).encode() if document.path is None else document.path.read_bytes()
     received = state.corpus.files.receive(
         [content], name=hashlib.sha256(document.id.encode()).hexdigest(), limit=max(1, len(content))
     )
+    made_name = f"{name}.md" if head else f"{name}.txt"
     state.corpus.intake.accept(
         received,
-        filename=f"{name}.md" if head else f"{name}.txt",
+        # People ask about their files by name, and the name tells some formats apart.
+        filename=made_name if document.path is None else document.path.name,
         principal=PRINCIPAL,
         collection_id=collection_id,
         external_id=document.id,

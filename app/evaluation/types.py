@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from app.errors import AppError
 from retrieval.types import SearchMode
@@ -9,11 +10,12 @@ from retrieval.types import SearchMode
 
 @dataclass(frozen=True, slots=True)
 class SetDocument:
-    """One document of a question set's corpus."""
+    """One document of a question set's corpus: its text, or the file at `path`, which is ingested as it is."""
 
     id: str
     title: str
     text: str
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

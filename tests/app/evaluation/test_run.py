@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import SetupError
-from app.evaluation.dataset import read_question_set
+from app.evaluation.dataset import read_question_set, read_questions
 from app.evaluation.record import Run
 from app.evaluation.run import evaluate
 from app.evaluation.scratch import ingest
@@ -149,3 +149,27 @@ def test_two_sets_of_one_name_and_unknown_metadata_are_refused(tmp_path: Path) -
 
 def _ignored(done: int, total: int) -> None:
     """Nobody watches."""
+
+
+def test_a_folder_of_files_is_ingested_as_it_is_and_its_questions_are_answered(tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "harbour.txt").write_text("The harbour master logged forty ships in May.\n")
+    (folder / "prices.csv").write_text("good,price\nrope,12\n")
+    (folder / "questions.csv").write_text(
+        "question,expected words,document\n"
+        "How many ships did the harbour master log?,forty,harbour.txt\nWhat is rum?,,\n"
+    )
+
+    with application(tmp_path / "data") as state:
+        run = evaluate(state, [read_questions(folder)], OPTIONS, on_progress=lambda *_: None)
+        documents, _ = state.corpus.documents.list(tenant_id="default", limit=50)
+
+    assert sorted((document.filename, document.external_id) for document in documents) == [
+        ("harbour.txt", "harbour.txt"),
+        ("prices.csv", "prices.csv"),
+    ]
+    (papers,) = run.sets
+    assert papers.summary["retrieval/hybrid/recall@10"].value == 1
+    assert papers.summary["answers/contains"].n == 1
+    assert papers.summary["answers/refusal"].n == 1
