@@ -5,12 +5,13 @@ A group depends only on the seed and its place in the order, so that training ca
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.evaluation.squad import contains_any
 from app.tuning.adapter.examples import perturbed
-from app.tuning.evidence_reader.mixture import Asked, Company, Source
+from app.tuning.evidence_reader.mixture import Asked, Company, Lacking, Source
+from app.tuning.evidence_reader.partners import Partners
 from app.tuning.reranker.first_stage import Bm25
 from retrieval.span_model import MOST_ANSWER_TOKENS, Window, windows_of
 
@@ -40,6 +41,10 @@ class Reading:
     golds: tuple[Place, ...]
     tags: tuple[int, ...]
 
+    def silent(self) -> "Reading":
+        """The same window where nothing answers."""
+        return replace(self, golds=(), tags=(0,) * len(self.tags))
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -59,10 +64,15 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A question with its passages, and perhaps a second one that its passage does not answer."""
+    """A question with its passages, and perhaps a second one that nothing answers.
+
+    `paired` is where people wrote the second about the passage that answers the first: the first reading of `asked` and
+    the one of `unanswered` show the same characters of it.
+    """
 
     asked: View
     unanswered: View | None
+    paired: bool = False
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -96,24 +106,38 @@ class Shown:
 class Grouper:
     """Makes the groups of several sources."""
 
-    def __init__(self, sources: Sequence[Source], tokenizer: Any, *, seed: int) -> None:
-        """`tokenizer` is a `tokenizers.Tokenizer` of the BERT kind without truncation."""
+    def __init__(self, sources: Sequence[Source], tokenizer: Any, *, seed: int, near: int = NEAR) -> None:
+        """`tokenizer` is a `tokenizers.Tokenizer` of the BERT kind without truncation.
+
+        `near` is how many passages stand besides the right one, one fewer with an unanswerable question.
+        """
         self._sources = list(sources)
         self._near = [Neighbours(source) for source in sources]
+        self._partners = [Partners(source) for source in sources]
         self._tokenizer = tokenizer
         self._seed = seed
+        self._count = near
 
     def group(self, at: int, place: int, question: int) -> Group | None:
-        """The group `at` of the order: the question of the source at `place`; None when no window holds an answer."""
+        """The group `at` of the order, led by the question of that number in the source at `place`.
+
+        None when no window holds an answer, and where no answerable question can stand beside an unanswerable one.
+        """
         random_ = random.Random(f"{self._seed} {at}")  # noqa: S311  # nothing secret is drawn
         source = self._sources[place]
-        one = source.questions[question]
+        first = len(source.questions)
+        second = None if question < first else source.lacking[question - first]
+        one = source.questions[question] if second is None else self._partners[place].beside(second, random_)
+        if one is None:
+            return None
         lines = lines_of(source, one, random_)
-        second = self._unanswered(source, one, place, random_)
-        count = NEAR if second is None else NEAR - 1
-        company = self._company(place, one, random_, count=count)
+        written = second is not None
+        if second is None:
+            second, written = self._unanswered(source, one, place, random_)
+        paired = second is not None and written and second.passage == one.passage
+        company = self._company(place, one, random_, count=self._count - (second is not None))
         shown = Shown(source.text(one.passage), one.spans, one.evidence)
-        if company and random_.random() < _JOINED:
+        if company and not paired and random_.random() < _JOINED:
             shown, company = _joined(shown, company, random_)
         texts = [shown.below(heading(source, one.passage, lines))]
         texts += [Shown(text).below(above) for above, text in company_texts(company, lines)]
@@ -124,32 +148,41 @@ class Grouper:
         kept = tuple(reading for reading in (right, *others) if reading is not None)
         unanswered = None
         if second is not None:
-            bare = Shown(texts[0].text)
-            reading = reading_of(self._tokenizer, second, bare, random_)
-            unanswered = None if reading is None else View((reading,))
-        return Group(View(kept, pointed=source.rules.pointed and bool(right.golds)), unanswered)
+            text = texts[0]
+            if second.passage != one.passage:
+                text = Shown(source.text(second.passage)).below(heading(source, second.passage, lines))
+            reading = reading_of(self._tokenizer, second.question, text, random_)
+            unanswered = None if reading is None else View((reading.silent(),))
+        asked = View(kept, pointed=source.rules.pointed and bool(right.golds))
+        return Group(asked, unanswered, paired and unanswered is not None)
 
     def estimate(self, place: int, question: int) -> int:
         """About how many characters a group has, without making it."""
         source = self._sources[place]
         alone = source.rules.company is Company.FOREIGN
-        return len(source.text(source.questions[question].passage)) * (2 if alone else 1 + NEAR)
+        first = len(source.questions)
+        one = source.questions[question] if question < first else source.lacking[question - first]
+        return len(source.text(one.passage)) * (2 if alone else 1 + self._count)
 
-    def _unanswered(self, source: Source, one: Asked, place: int, random_: random.Random) -> str | None:
-        """A question that the passage of `one` looks as if it answered."""
+    def _unanswered(
+        self, source: Source, one: Asked, place: int, random_: random.Random
+    ) -> tuple[Lacking | None, bool]:
+        """A question that the passage of `one` looks as if it answered, and whether people wrote it."""
         written = source.written.get(one.passage, ())
         if written and random_.random() < _WRITTEN:
-            return random_.choice(written)
+            return Lacking(random_.choice(written), one.passage), not source.rules.ruled
         if not source.rules.pointed:
-            return None
+            return None, False
         others = [source.text(key) for key in self._near[place].siblings(one.passage)[: 2 * _CLOSEST]]
         others = others or [source.text(random_.choice(source.keys)) for _ in range(3)]
         changed = perturbed(one.example, source.text(one.passage), random_=random_, others=others)
-        return None if changed is None else changed.question
+        return None if changed is None else Lacking(changed.question, one.passage), False
 
     def _company(self, place: int, one: Asked, random_: random.Random, *, count: int) -> list[tuple[Source, str]]:
         """Passages without the answer: near ones, now and then one at random."""
         source = self._sources[place]
+        if not count:
+            return []
         if source.rules.company is Company.FOREIGN:
             foreign = [other for other in self._sources if other is not source and not other.rules.ruled]
             if not foreign or random_.random() >= _FOREIGN:

@@ -4,12 +4,14 @@ Nothing here is seen twice by chance: a set's questions are gone through one aft
 """
 
 import hashlib
+import itertools
 import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 from app.evaluation.dataset import read_question_set
@@ -21,6 +23,8 @@ NEVER_TRAINED = frozenset(
     {"cuad-clauses", "squad2-dev", "xquad", "anthropic-docs", "chroma-chunking", "climate-fever-mini", "cranfield"}
 )
 """Sets that measure; the first of them shows a kind of document that was never seen."""
+NEVER_ALONE = frozenset({"condaqa"})
+"""Sets with so few answers that by themselves they teach that their kind of question has none."""
 _RULED_SHARE = 0.1  # of a pass, at most, for questions written by rule
 
 
@@ -43,10 +47,16 @@ class Rules:
     with `parts` they are the answer together. `pointed` is false where spans are evidence but no answer: they train
     only the tags. With `repeated` every occurrence in the passage is right. `ruled` questions are written
     by rules.
+
+    `lacking` is the weight of its unanswerable questions, each of which leads a group of its own; at 0 they are only
+    asked beside an answerable question of their passage. `beside` names sets whose unanswerable questions are about
+    this set's passages, by its ids: they are read with it.
     """
 
     weight: float
     company: Company
+    lacking: float = 0.0
+    beside: tuple[str, ...] = ()
     parts: bool = False
     pointed: bool = True
     repeated: bool = False
@@ -54,7 +64,14 @@ class Rules:
 
 
 RULES: Mapping[str, Rules] = {
-    "squad-train-44": Rules(weight=3, company=Company.DOCUMENT),
+    "squad-train-44": Rules(weight=3, company=Company.DOCUMENT, lacking=4, beside=("squad-train-44-unans",)),
+    "squad2-train-unans": Rules(weight=3, company=Company.SET, lacking=4),
+    "wikiqa-triggers": Rules(weight=1.5, company=Company.SET, lacking=1.5),
+    "doqa-forums": Rules(weight=0.5, company=Company.SET, lacking=1.5),  # its answers begin and end loosely
+    "tedq-talks": Rules(weight=0.5, company=Company.SET, lacking=0.5),
+    "quail-unans": Rules(weight=0.5, company=Company.SET, lacking=0.5),
+    "molweni-chat": Rules(weight=0.2, company=Company.SET, lacking=0.5),
+    "condaqa": Rules(weight=0.2, company=Company.FOREIGN, lacking=0.2),  # its passages are edits of one another
     "squadshift-new-wiki": Rules(weight=2, company=Company.DOCUMENT),
     "nq-gold": Rules(weight=2, company=Company.SET, repeated=True),
     "wtq-lookups": Rules(weight=2, company=Company.SET),
@@ -88,12 +105,20 @@ class Asked:
     evidence: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """A question that people wrote, and the passage that looks as if it answered and does not."""
+
+    question: str
+    passage: str
+
+
 @dataclass(eq=False)
 class Source:
     """A set with the questions asked of it.
 
-    `written` are questions by the passage that was written not to answer them; `document_of` says by passage which
-    document it is part of.
+    `written` are questions by the passage that does not answer them; `document_of` says by passage which document it is
+    part of. What can lead a group is numbered: first `questions`, then `lacking`.
     """
 
     question_set: QuestionSet
@@ -108,9 +133,28 @@ class Source:
         """The set's name."""
         return self.question_set.name
 
+    @cached_property
+    def lacking(self) -> Sequence[Lacking]:
+        """Every question of `written` with its passage."""
+        return [Lacking(question, passage) for passage, asked_ in self.written.items() for question in asked_]
+
     def text(self, key: str) -> str:
         """A passage's text."""
         return self.question_set.documents[key].text
+
+    def streams(self, *, pairs: bool = False) -> list[tuple[float, Sequence[int]]]:
+        """What leads groups, by weight: the answerable questions, the unanswerable ones.
+
+        Args:
+            pairs: Only unanswerable questions whose passage answers another question.
+        """
+        first = len(self.questions)
+        answered = {one.passage for one in self.questions}
+        lacking = [first + at for at, one in enumerate(self.lacking) if not pairs or one.passage in answered]
+        streams: list[tuple[float, Sequence[int]]] = [] if pairs else [(self.rules.weight, range(first))]
+        if self.rules.lacking and self.questions:
+            streams.append((self.rules.lacking, lacking))
+        return streams
 
 
 def sources(data: Path, *, held_back: bool = False, names: Sequence[str] = tuple(RULES)) -> list[Source]:
@@ -122,20 +166,34 @@ def sources(data: Path, *, held_back: bool = False, names: Sequence[str] = tuple
         names: Which sets, in this order; one of `NEVER_TRAINED` is read whole, as held back.
 
     Raises:
-        ValueError: A set that measures was named to train.
-        QuestionSetMalformed: A set is missing or wrong.
+        ValueError: A set that measures was named to train, or nothing but sets of `NEVER_ALONE`.
+        QuestionSetMalformed: A set is missing or wrong, or one that is read with it.
     """
     wrong = sorted(NEVER_TRAINED & set(names))
     if wrong and not held_back:
         raise ValueError(f"these sets are for measuring and never train: {', '.join(wrong)}")
-    return [source_of(folder_of(data, name), held_back=held_back) for name in names]
+    if names and not held_back and NEVER_ALONE.issuperset(names):
+        raise ValueError(f"these sets train only beside others: {', '.join(sorted(names))}")
+    return [
+        source_of(
+            folder_of(data, name),
+            held_back=held_back,
+            beside=[folder_of(data, other) for other in RULES.get(name, UNSEEN).beside],
+        )
+        for name in names
+    ]
 
 
-def source_of(folder: Path, *, held_back: bool) -> Source:
+def source_of(folder: Path, *, held_back: bool, beside: Sequence[Path] = ()) -> Source:
     """One set, as `sources` reads it.
 
+    Args:
+        folder: The set's.
+        held_back: Whether to read the documents held back.
+        beside: Folders of sets whose unanswerable questions are about this set's passages.
+
     Raises:
-        QuestionSetMalformed: The set is missing or wrong.
+        QuestionSetMalformed: A set is missing or wrong.
     """
     question_set = read_question_set(folder)
     rules = RULES.get(question_set.name, UNSEEN)
@@ -144,16 +202,19 @@ def source_of(folder: Path, *, held_back: bool) -> Source:
     def counts(passage: str) -> bool:
         return is_held_back(question_set.name, document_of[passage]) == held_back
 
-    found, written = [], dict[str, list[str]]()
+    found = []
     for question in question_set.questions.values():
-        if question.unanswerable:
-            context = question.metadata.get("context_id", "")
-            if context in document_of and counts(context):
-                written.setdefault(context, []).append(asked(question.text))
-            continue
-        one = _asked(question_set, question, rules)
+        one = None if question.unanswerable else _asked(question_set, question, rules)
         if one is not None and counts(one.passage):
             found.append(one)
+    written: dict[str, list[str]] = {}
+    for other in (question_set, *map(read_question_set, beside)):
+        for question in other.questions.values():
+            context = question.metadata.get("context_id", "")
+            if question.unanswerable and context in document_of and counts(context):
+                said = written.setdefault(context, [])
+                if (text := asked(question.text)) not in said:
+                    said.append(text)
     keys = [key for key, document in question_set.documents.items() if document.text.strip() and counts(key)]
     return Source(question_set, rules, found, written, document_of, keys)
 
@@ -165,9 +226,9 @@ def is_held_back(name: str, document: str) -> bool:
     return hashlib.sha256(f"{name}\0{document}".encode()).digest()[0] / 256 < HELD_BACK
 
 
-def shares(found: Sequence[Source]) -> list[float]:
+def shares(found: Sequence[Source], *, pairs: bool = False) -> list[float]:
     """Which part of a pass each set is: by weight and number of questions, those written by rule at most a tenth."""
-    sizes = [source.rules.weight * len(source.questions) for source in found]
+    sizes = [sum(weight * len(items) for weight, items in source.streams(pairs=pairs)) for source in found]
     free = sum(size for source, size in zip(found, sizes, strict=True) if not source.rules.ruled)
     ruled = sum(sizes) - free
     allowed = min(ruled, free * _RULED_SHARE / (1 - _RULED_SHARE)) if free else ruled
@@ -175,32 +236,34 @@ def shares(found: Sequence[Source]) -> list[float]:
         size * allowed / ruled if source.rules.ruled and ruled else size
         for source, size in zip(found, sizes, strict=True)
     ]
-    return [size / sum(sizes) for size in sizes]
+    return [size / (sum(sizes) or 1) for size in sizes]
 
 
-def order(found: Sequence[Source], *, passes: float, seed: int) -> list[tuple[int, int]]:
-    """All that is asked in training: (place of the source, place of its question), one after the other.
+def order(found: Sequence[Source], *, passes: float, seed: int, pairs: bool = False) -> list[tuple[int, int]]:
+    """All that leads a group in training: (place of the source, place in it), one after the other.
 
-    A pass asks as many questions as the sets that are not written by rule have; each set's part of it is its share.
+    A pass has as many groups as the sets that are not written by rule have questions; each set's part of it is its
+    share. With `pairs` they are unanswerable questions whose passage answers another one, alone.
     """
-    size = sum(len(source.questions) for source in found if not source.rules.ruled) or sum(
-        len(source.questions) for source in found
-    )
-    drawn = []
-    for place, (source, share) in enumerate(zip(found, shares(found), strict=True)):
-        endless = _endless(len(source.questions), random.Random(f"{seed} {source.name}"))  # noqa: S311
-        drawn += [(place, next(endless)) for _ in range(round(passes * size * share))]
+    streams = [source.streams(pairs=pairs) for source in found]
+    counts = [sum(len(items) for _, items in own) for own in streams]
+    size = sum(n for source, n in zip(found, counts, strict=True) if not source.rules.ruled) or sum(counts)
+    queues: list[Iterator[tuple[int, int]]] = []
+    turns: list[int] = []
+    for place, (own, share) in enumerate(zip(streams, shares(found, pairs=pairs), strict=True)):
+        whole = sum(weight * len(items) for weight, items in own)
+        for at, (weight, items) in enumerate(own):
+            endless = _endless(items, random.Random(f"{seed} {found[place].name}{' lacking' * at}"))  # noqa: S311
+            turns += [len(queues)] * (round(passes * size * share * weight * len(items) / whole) if whole else 0)
+            queues.append(zip(itertools.repeat(place), endless))
     # Every set's questions keep their own order: repeats come after all others.
-    random_ = random.Random(f"{seed} order")  # noqa: S311  # nothing secret is drawn
-    queues = [iter([one for one in drawn if one[0] == place]) for place in range(len(found))]
-    places = [place for place, _ in drawn]
-    random_.shuffle(places)
-    return [next(queues[place]) for place in places]
+    random.Random(f"{seed} order").shuffle(turns)  # noqa: S311  # nothing secret is drawn
+    return [next(queues[turn]) for turn in turns]
 
 
-def _endless(count: int, random_: random.Random) -> Iterator[int]:
-    while True:
-        yield from random_.sample(range(count), count)
+def _endless(items: Sequence[int], random_: random.Random) -> Iterator[int]:
+    while items:
+        yield from random_.sample(items, len(items))
 
 
 def folder_of(data: Path, name: str) -> Path:

@@ -28,6 +28,7 @@ class Weights:
     apart: float = 0.5  # the near passages by themselves, where nothing answers
     unanswered: float = 0.5
     tags: float = 0.5
+    paired: float = 1.0  # the answerable question of a passage above the unanswerable one
 
 
 class Scores(NamedTuple):
@@ -39,17 +40,26 @@ class Scores(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Sums over groups: pointing among passages, silence where the right one is left out or a question is changed."""
+    """Sums over groups, each of another task.
+
+    Pointing among passages, silence where the right one is left out or nothing answers, tags, and an answerable
+    question above an unanswerable one of its passage.
+    """
 
     pointed: Tensor
     apart: Tensor
     unanswered: Tensor
     tags: Tensor
+    paired: Tensor
 
     def total(self, weights: Weights) -> Tensor:
         """All parts together, weighted."""
         return (
-            self.pointed + weights.apart * self.apart + weights.unanswered * self.unanswered + weights.tags * self.tags
+            self.pointed
+            + weights.apart * self.apart
+            + weights.unanswered * self.unanswered
+            + weights.tags * self.tags
+            + weights.paired * self.paired
         )
 
 
@@ -90,21 +100,25 @@ def losses_of(model: EvidenceModel, groups: Sequence[Group], *, half: bool = Fal
     scores = model.score([reading.window for view in views for reading in view.readings], half=half)
     masses = span_masses(scores.starts, scores.ends)
     zero = masses.new_zeros(())
-    pointed, apart, unanswered, tags = [zero], [zero], [zero], [zero]
+    parts = {name: [zero] for name in Losses._fields}
     first = 0
     for group in groups:
+        right = None
         for view in group.views:
             rows = slice(first, first + len(view.readings))
             first = rows.stop
-            tags.append(tag_loss(scores.tags[rows], view.readings))
+            parts["tags"].append(tag_loss(scores.tags[rows], view.readings))
             if view is group.unanswered:
-                unanswered.append(none_loss(masses[rows]))
+                parts["unanswered"].append(none_loss(masses[rows]))
+                if group.paired and right is not None:
+                    parts["paired"].append(pair_loss(right, masses[rows].logsumexp(dim=0)))
             elif view.pointed:
-                pointed.append(shared_loss(scores.starts[rows], scores.ends[rows], masses[rows], view))
+                right = right_margin(scores.starts[rows], scores.ends[rows], view)
+                parts["pointed"].append(shared_loss(scores.starts[rows], scores.ends[rows], masses[rows], view))
                 silent = [row for row, reading in enumerate(view.readings) if not reading.golds]
                 if silent:
-                    apart.append(none_loss(masses[rows][silent]))
-    return Losses(*(torch.stack(parts).sum() for parts in (pointed, apart, unanswered, tags)))
+                    parts["apart"].append(none_loss(masses[rows][silent]))
+    return Losses(**{name: torch.stack(part).sum() for name, part in parts.items()})
 
 
 def span_masses(starts: Tensor, ends: Tensor) -> Tensor:
@@ -120,16 +134,32 @@ def span_masses(starts: Tensor, ends: Tensor) -> Tensor:
     return (starts[:, 1:] + reachable).logsumexp(dim=-1) - (starts[:, 0] + ends[:, 0])
 
 
-def shared_loss(starts: Tensor, ends: Tensor, masses: Tensor, view: View) -> Tensor:
-    """Negative log of the right spans' share of all spans of the view and one "no answer"; right ones are summed."""
-    right = torch.stack(
+def right_margin(starts: Tensor, ends: Tensor, view: View) -> Tensor:
+    """The log of the sum over the right spans of a view of the exponentials of their margins."""
+    return torch.stack(
         [
             starts[row, start] + ends[row, end] - starts[row, 0] - ends[row, 0]
             for row, reading in enumerate(view.readings)
             for start, end in reading.golds
         ]
-    )
-    return none_loss(masses) - right.logsumexp(dim=0)
+    ).logsumexp(dim=0)
+
+
+def shared_loss(starts: Tensor, ends: Tensor, masses: Tensor, view: View) -> Tensor:
+    """Negative log of the right spans' share of all spans of the view and one "no answer"; right ones are summed."""
+    return none_loss(masses) - right_margin(starts, ends, view)
+
+
+def pair_loss(right: Tensor, other: Tensor) -> Tensor:
+    """Negative log of the chance that the answerable of two questions of a passage has the higher margin.
+
+    The chance is the logistic function of the difference (Burges et al. 2005, RankNet).
+
+    Args:
+        right: The margin of the right spans of the answerable one.
+        other: That of all spans of the unanswerable one, on the same passage.
+    """
+    return nn.functional.softplus(other - right)
 
 
 def none_loss(masses: Tensor) -> Tensor:

@@ -32,7 +32,10 @@ from retrieval.span_model import SpanModel
 NAME = "evidence-minilm-l6"
 _NAMES = ("torch", "transformers", "tokenizers", "numpy")
 _WHAT = {
-    "squad-train-44": ("44 articles of SQuAD 1.1 (Rajpurkar et al. 2016)", "CC BY-SA 4.0"),
+    "squad-train-44": (
+        "44 articles of SQuAD 1.1, with unanswerable questions of SQuAD 2.0 (Rajpurkar et al. 2016, 2018)",
+        "CC BY-SA 4.0",
+    ),
     "squadshift-new-wiki": ("SQuADShifts, new Wikipedia part (Miller et al. 2020)", "none stated; usually CC BY 4.0"),
     "nq-gold": ("Natural Questions with their gold paragraphs (Kwiatkowski et al. 2019)", "CC BY-SA 3.0"),
     "wtq-lookups": ("WikiTableQuestions whose answer is one cell (Pasupat and Liang 2015)", "CC BY-SA 4.0"),
@@ -47,6 +50,13 @@ _WHAT = {
     "fairytaleqa": ("FairytaleQA (Xu et al. 2022)", "Apache-2.0"),
     "fetaqa": ("FeTaQA, dev and test parts (Nan et al. 2022); trains the tags alone", "CC BY-SA 4.0"),
     "qamr": ("QAMR, dev and test parts (Michael et al. 2018)", "MIT"),
+    "squad2-train-unans": ("part of SQuAD 2.0's training questions (Rajpurkar et al. 2018)", "CC BY-SA 4.0"),
+    "wikiqa-triggers": ("WikiQA (Yang et al. 2015)", "Microsoft Research Data License; text CC BY-SA"),
+    "doqa-forums": ("DoQA (Campos et al. 2020)", "CC BY-SA 4.0"),
+    "tedq-talks": ("TED-Q (Westera et al. 2020)", "none stated; talks CC BY 4.0"),
+    "quail-unans": ("QuAIL's unanswerable questions and their passages (Rogers et al. 2020)", "CC BY-NC-SA 4.0"),
+    "molweni-chat": ("Molweni, test part (Li et al. 2020)", "Apache-2.0"),
+    "condaqa": ("CondaQA, dev and test parts (Ravichander et al. 2022)", "Apache-2.0; text CC BY-SA"),
     "synthetic-forms": ("forms, receipts and tables written by rule", "none needed"),
 }
 

@@ -95,13 +95,15 @@ class Teller:
         left = (self._steps - step) * took / 3600
         return (
             f"loss {mean[0]:.3f} pointed {mean[1]:.3f} apart {mean[2]:.3f} unanswered {mean[3]:.3f} tags {mean[4]:.3f} "
-            f"| {self._groups / took:.2f} groups/s, {took:.1f} s a step, {left:.1f} h left"
+            f"paired {mean[5]:.3f} | {self._groups / took:.2f} groups/s, {took:.1f} s a step, {left:.1f} h left"
         )
 
 
 def fingerprint(found: Sequence[Source], asked: Sequence[tuple[int, int]]) -> str:
     """Of everything that is gone through: sets, questions, order."""
-    names = [(source.name, source.question_set.fingerprint, len(source.questions)) for source in found]
+    names = [
+        (source.name, source.question_set.fingerprint, len(source.questions), len(source.lacking)) for source in found
+    ]
     return hashlib.sha256(json.dumps([names, asked]).encode()).hexdigest()
 
 
@@ -129,14 +131,15 @@ def main(arguments: Iterable[str] | None = None) -> None:
     """Train, show progress, and write the trained weights."""
     chosen = _parsed(arguments)
     console = joined(chosen.threads)
-    recipe = Recipe(passes=chosen.passes, groups=chosen.groups, seed=chosen.seed)
+    recipe = Recipe(passes=chosen.passes, groups=chosen.groups, seed=chosen.seed, near=chosen.near, pairs=chosen.pairs)
     chosen.out.mkdir(parents=True, exist_ok=True)
     base = Path(resolve(DEFAULT_EMBEDDER, models_dir=load_settings().models_dir))
     found = sources(chosen.data, names=chosen.sets)
-    asked = order(found, passes=recipe.passes, seed=recipe.seed)
+    asked = order(found, passes=recipe.passes, seed=recipe.seed, pairs=recipe.pairs)
     steps = len(asked) // recipe.groups
-    for source, share in zip(found, shares(found), strict=True):
-        console.print(f"{source.name}: {len(source.questions)} questions, {share:.1%}")
+    for source, share in zip(found, shares(found, pairs=recipe.pairs), strict=True):
+        counts = f"{len(source.questions)} questions, {len(source.lacking)} unanswerable ones"
+        console.print(f"{source.name}: {counts}, {share:.1%}")
     half = _multiplies_half() and not chosen.float32
     console.print(f"{len(asked)} groups, {steps} steps, {'bfloat16' if half else 'float32'}, {chosen.threads} threads")
     model = start(base, recipe, reader=chosen.reader, half=half)
@@ -145,7 +148,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     if state.exists():
         trainer.load_state(state)
         console.print(f"going on at step {trainer.step}")
-    grouper = Grouper(found, plain_tokenizer(base), seed=recipe.seed)
+    grouper = Grouper(found, plain_tokenizer(base), seed=recipe.seed, near=recipe.near)
     maker = makers(grouper, asked, recipe)
     train(trainer, maker, console, state=state, groups=recipe.groups, minutes=chosen.minutes, until=chosen.until)
     if not console.quiet:
@@ -178,7 +181,8 @@ def train(
     def end(number: int, frame: FrameType | None) -> None:
         del frame
         ending.append(number)
-        if trainer.reading:
+        # The second of two signals, of a launcher and of its group, must not interrupt the saving.
+        if trainer.reading and len(ending) == 1:
             raise _Ended
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -218,6 +222,10 @@ def _parsed(arguments: Iterable[str] | None) -> argparse.Namespace:
         "--seed", type=int, default=Recipe().seed, help="another one asks other questions first: for going on"
     )
     parser.add_argument("--sets", nargs="+", default=list(RULES), help="train on these alone")
+    parser.add_argument("--near", type=int, default=Recipe().near, help="passages besides the right one")
+    parser.add_argument(
+        "--pairs", action="store_true", help="only unanswerable questions beside answerable ones of the same passage"
+    )
     parser.add_argument("--minutes", type=float, default=10.0, help="between two states saved")
     parser.add_argument("--until", type=int, default=-1, help="stop at this step of the same schedule")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())

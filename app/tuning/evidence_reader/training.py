@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from app.tuning.evidence_reader.groups import Group, Grouper
-from app.tuning.evidence_reader.model import EvidenceModel, Weights, losses_of
+from app.tuning.evidence_reader.groups import NEAR, Group, Grouper
+from app.tuning.evidence_reader.model import EvidenceModel, Losses, Weights, losses_of
 from app.tuning.span_reader.training import trained_weights
 from retrieval.span_model import READER_FILES
 
@@ -26,6 +26,9 @@ class Recipe:
     Embeddings are frozen. The rate rises linearly over the share `warmup` of the steps, then falls linearly
     to zero; over the last share `averaged` the weights of every step are averaged (Izmailov et al. 2018,
     arXiv:1803.05407).
+
+    `near` passages stand besides the right one. With `pairs` every group has an unanswerable question that people wrote
+    and an answerable one of the same passage.
     """
 
     groups: int = 48
@@ -38,6 +41,8 @@ class Recipe:
     averaged: float = 0.25
     weights: Weights = field(default_factory=Weights)
     seed: int = 11
+    near: int = NEAR
+    pairs: bool = False
 
 
 class Told(NamedTuple):
@@ -48,6 +53,7 @@ class Told(NamedTuple):
     apart: float
     unanswered: float
     tags: float
+    paired: float
     tokens: int
 
 
@@ -191,14 +197,14 @@ class Trainer:
         torch.set_rng_state(state["random"])
 
     def _backward(self, groups: Sequence[Group]) -> Told:
-        sums = [0.0] * 5
+        sums = [0.0] * (1 + len(Losses._fields))
         for first in range(0, len(groups), _TOGETHER):
             losses = losses_of(self.model, groups[first : first + _TOGETHER], half=self._half)
             total = losses.total(self._recipe.weights)
             (total / self._recipe.groups).backward()  # type: ignore[no-untyped-call]
             sums = [before + float(part.detach()) for before, part in zip(sums, (total, *losses), strict=True)]
-        loss, pointed, apart, unanswered, tags = (part / max(1, len(groups)) for part in sums)
-        return Told(loss, pointed, apart, unanswered, tags, sum(group.tokens for group in groups))
+        loss, pointed, apart, unanswered, tags, paired = (part / max(1, len(groups)) for part in sums)
+        return Told(loss, pointed, apart, unanswered, tags, paired, sum(group.tokens for group in groups))
 
     def _share(self) -> None:
         if _workers() == 1:

@@ -25,6 +25,7 @@ from tests.app.tuning.evidence_reader.shelves import write_set
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sets")
     write_set(folder / "train" / "squad-train-44", rooms=40)
+    write_set(folder / "train" / "squad-train-44-unans", rooms=40, written=True)
     write_set(folder / "train" / "cuad-clauses")
     write_set(folder / "train" / "synthetic-forms", written=True, rooms=40)
     write_set(folder / "nq-gold", rooms=40)

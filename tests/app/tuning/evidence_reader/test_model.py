@@ -13,6 +13,8 @@ from app.tuning.evidence_reader.model import (
     Weights,
     losses_of,
     none_loss,
+    pair_loss,
+    right_margin,
     shared_loss,
     span_masses,
     tag_loss,
@@ -107,7 +109,7 @@ def test_scores_do_not_hang_on_what_else_is_read(model, monkeypatch):
 def test_each_part_of_the_loss_is_of_its_own_passages(model):
     second = View((reading(20, seed=7),))
     tagged = View((reading(9, tags=[1] * 9, seed=8), reading(9, seed=9)), pointed=False)
-    groups = [Group(VIEW, second), Group(tagged, None)]
+    groups = [Group(VIEW, second, paired=True), Group(tagged, None)]
     with torch.no_grad():
         losses = losses_of(model, groups)
         scores = model.score([one.window for one in VIEW.readings])
@@ -121,6 +123,10 @@ def test_each_part_of_the_loss_is_of_its_own_passages(model):
         assert float(losses.unanswered) == pytest.approx(
             float(none_loss(span_masses(other.starts, other.ends))), rel=1e-4
         )
+        right = right_margin(scores.starts, scores.ends, VIEW)
+        assert float(losses.paired) == pytest.approx(
+            float(pair_loss(right, span_masses(other.starts, other.ends)[0])), rel=1e-4
+        )
         assert float(losses.tags) == pytest.approx(
             float(
                 tag_loss(scores.tags, VIEW.readings)
@@ -129,9 +135,9 @@ def test_each_part_of_the_loss_is_of_its_own_passages(model):
             ),
             rel=1e-4,
         )
-        weights = Weights(apart=2, unanswered=3, tags=4)
+        weights = Weights(apart=2, unanswered=3, tags=4, paired=5)
         assert float(losses.total(weights)) == pytest.approx(
-            sum(float(part) * weight for part, weight in zip(losses, (1, 2, 3, 4), strict=True)), rel=1e-5
+            sum(float(part) * weight for part, weight in zip(losses, (1, 2, 3, 4, 5), strict=True)), rel=1e-5
         )
 
 

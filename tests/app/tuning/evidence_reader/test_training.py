@@ -166,3 +166,25 @@ def test_a_signal_gives_up_the_step_under_way(base, maker, tmp_path):
         signal.signal(number, handler)
     assert all(torch.equal(one, second.weights[name]) for name, one in whole.weights.items())
     assert f"step {STEPS}/{STEPS} loss" in told.getvalue()
+
+
+def test_a_second_signal_does_not_interrupt_the_saving(base, maker, tmp_path):
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def interrupted(step):
+        if step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return maker(step)
+
+    first = trainer(base)
+    try:
+        train(first, interrupted, Console(file=io.StringIO()), state=tmp_path / "state.pt", groups=4, minutes=9)
+        os.kill(os.getpid(), signal.SIGTERM)  # a launcher sends one to each process, and its group another
+        first.save_state(tmp_path / "state.pt")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    second = trainer(base)
+    second.load_state(tmp_path / "state.pt")
+    assert second.step == 3
