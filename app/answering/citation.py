@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Literal
 
 from app.answering.verification.support import THRESHOLD
@@ -49,6 +50,8 @@ class Layout:
 Pages = Mapping[tuple[str, int], Layout]
 """Layouts by (document id, version), needed where a chunk crosses a page boundary and where a format has no pages."""
 
+_SPREADSHEETS = {".xlsx", ".xlsm", ".xls", ".ods"}
+
 CONFIRMED = 0.92
 """Least probability that the question is answered with which a supported sentence counts as verified."""
 
@@ -63,8 +66,8 @@ class Citation:
     `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
     the document version's canonical text, and `cited_text` is exactly that slice. It is `verified`
     where `support`, in [0, 1], reaches its threshold, and so does `answers`, the probability in [0, 1] that the
-    is answered; None where nothing estimates that. `section` is the innermost heading above the passage;
-    None where there is none, or an answer is from before it was recorded.
+    is answered; None where nothing estimates that. `section` is the innermost heading above the passage, `sheet` the
+    name of the sheet of a spreadsheet; None where there is none, or an answer is from before it was recorded.
     """
 
     index: int
@@ -84,6 +87,7 @@ class Citation:
     origin: Origin
     answers: float | None = None
     section: str | None = None
+    sheet: str | None = None
 
     @classmethod
     def of(
@@ -129,6 +133,7 @@ class Citation:
             origin=origin,
             answers=answers,
             section=_section(source, passage, pages),
+            sheet=sheet_of(source.chunk_at(passage), page_start, page_end),
         )
 
     def judged(self, answers: float | None) -> "Citation":
@@ -156,6 +161,16 @@ def _section(source: Source, passage: Span, pages: Pages) -> str | None:
     if layout is not None and layout.starts:
         return layout.heading_at(passage.start_char)
     return chunk.heading_path[-1] if chunk.heading_path else None
+
+
+def sheet_of(chunk: Chunk, page_start: int | None, page_end: int | None) -> str | None:
+    """The name of the sheet with a passage of a chunk; None outside spreadsheets, and where it crosses sheets.
+
+    Ingestion makes each sheet a page, below a heading with its name.
+    """
+    if PurePath(chunk.filename).suffix.lower() not in _SPREADSHEETS or not chunk.heading_path:
+        return None
+    return chunk.heading_path[0] if page_start == page_end == chunk.page_start else None
 
 
 def _overlap(page: Page, passage: Span) -> bool:

@@ -77,8 +77,10 @@ def _answer(turn: KeptTurn, *, first: int) -> str:
 
 def _passage(citation: Mapping[str, Any], confirmed: bool) -> str:
     facts = [f"**{_line(str(citation['filename']))}**"]
-    first, last = citation.get("page_start"), citation.get("page_end")
-    if first is not None:
+    first, last, sheet = (citation.get(name) for name in ("page_start", "page_end", "sheet"))
+    if sheet is not None:
+        facts.append(f"sheet {_line(str(sheet))}")
+    elif first is not None:
         facts.append(f"page {first}" if last in {None, first} else f"pages {first}–{last}")
     facts.append(f"version {citation['version']}, characters {citation['start_char']}–{citation['end_char']}")
     if not confirmed:

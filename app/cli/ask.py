@@ -73,6 +73,8 @@ def _footnotes(console: Console, citations: list[dict[str, Any]], done: dict[str
             continue  # the lead and its quote open the same passage
         shown.add(passage)
         page = f", page {citation['page_start']}" if citation["page_start"] is not None else ""
+        if citation.get("sheet") is not None:
+            page = f", sheet {' '.join(citation['sheet'].split())}"
         said = f"  ({doubt})" if doubt else ""
         quoted = " ".join(citation["cited_text"].split())
         console.print()

@@ -130,6 +130,9 @@ class CitationBody(ResponseBody):
     section: str | None = Field(
         description="The innermost heading above the passage; null where there is none.", examples=["3 Leave"]
     )
+    sheet: str | None = Field(
+        description="The sheet of a spreadsheet that the passage is on; null in other formats.", examples=[None]
+    )
     origin: Literal["model", "attributed"] = Field(
         description="Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage."
     )

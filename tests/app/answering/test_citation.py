@@ -1,14 +1,17 @@
 """app.answering.citation: a citation says exactly where its passage stands."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.citation import CONFIRMED, Citation, Layout, Pages
+from app.answering.citation import CONFIRMED, Citation, Layout, Pages, sheet_of
 from app.answering.verification.support import THRESHOLD
 from ingestion.types import Block, BlockKind, Page
 from retrieval.types import Span
 from tests.app.answering.sources import REPORT, source
+from tests.retrieval.fakes import chunk
 
 PRESENTED = source(REPORT, number=3, start=50, pages=(4, 6))
 TABLE = {("doc_1", 1): Layout((Page(4, 0, 60), Page(5, 60, 90), Page(6, 90, 400)))}
@@ -111,3 +114,26 @@ def test_without_a_layout_the_section_is_the_chunks():
 
     assert named.section == "Dividends"
     assert cite(Span(50, 60), pages={}).section is None
+
+
+@pytest.mark.parametrize(
+    ("filename", "pages", "sheet"),
+    [
+        ("sales.xlsx", (2, 2), "Sales 2023"),
+        ("Sales.ODS", (2, 2), "Sales 2023"),
+        ("sales.xlsx", (2, 3), None),
+        ("sales.xlsx", (3, 3), None),
+        ("sales.pdf", (2, 2), None),
+    ],
+)
+def test_a_passage_of_a_spreadsheet_is_on_a_sheet(filename: str, pages: tuple[int, int], sheet: str | None) -> None:
+    """A chunk may cross sheets; its headings are those of its beginning."""
+    found = replace(
+        chunk(1, "Zone: LATAM | Sales: 5659"),
+        filename=filename,
+        page_start=2,
+        page_end=3,
+        heading_path=("Sales 2023", "By zone"),
+    )
+
+    assert sheet_of(found, *pages) == sheet

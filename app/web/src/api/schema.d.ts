@@ -1294,6 +1294,12 @@ export interface components {
        */
       section: string | null;
       /**
+       * Sheet
+       * @description The sheet of a spreadsheet that the passage is on; null in other formats.
+       * @example null
+       */
+      sheet: string | null;
+      /**
        * Origin
        * @description Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage.
        * @enum {string}

@@ -11,4 +11,5 @@ test("a passage without pages is named by its section", () => {
   expect(pageWords({ ...nowhere, section: null })).toBe("");
   expect(pageWords(nowhere)).toBe("");
   expect(pageWords({ page_start: 4, page_end: 4, section: "3 Leave" })).toBe("page 4");
+  expect(pageWords({ page_start: 1, page_end: 1, section: "Totals", sheet: "Sales" })).toBe("sheet “Sales”");
 });

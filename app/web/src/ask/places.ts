@@ -7,18 +7,21 @@ import { addressOf, type Place } from "../viewer/place";
  * of it that are nearest to the question. `cited_text` is null where only the server has the words. */
 export type Passage = Pick<
   Citation,
-  "document_id" | "version" | "filename" | "start_char" | "end_char" | "page_start" | "page_end" | "section"
+  "document_id" | "version" | "filename" | "start_char" | "end_char" | "page_start" | "page_end" | "section" | "sheet"
 > & { cited_text: string | null; highlights?: Hit["highlights"] };
 
 /** Opens a passage beside the conversation; null on narrow screens, where a link to the viewer is followed instead. */
 export type OpenPassage = ((passage: Passage) => void) | null;
 
-/** The pages of a passage, or the section it stands in where its format has none; "" where neither is known. */
+/** The sheet or the pages of a passage, or the section it stands in where its format has neither; "" where all are
+ * unknown. */
 export function pageWords({
   page_start,
   page_end,
   section = null,
-}: Pick<Passage, "page_start" | "page_end" | "section">): string {
+  sheet = null,
+}: Pick<Passage, "page_start" | "page_end" | "section" | "sheet">): string {
+  if (sheet !== null) return t.ask.footnote.sheet(sheet);
   if (page_start !== null) return t.ask.footnote.page(page_start, page_end);
   return section === null ? "" : sectionWords(section);
 }

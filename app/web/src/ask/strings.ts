@@ -148,11 +148,12 @@ export const ask = {
       last === null || last === first
         ? `page ${count.format(first)}`
         : `pages ${count.format(first)}–${count.format(last)}`,
+    sheet: (name: string) => `sheet “${name}”`,
     section: (name: string) => `section “${name}”`,
     numberedSection: (number: string, name: string) => `section ${number}, ${name}`,
     confirmed: "Confirmed",
     wordForWord: (file: string, page: string) =>
-      page === "" ? `Word for word in ${file}` : `Word for word ${page.startsWith("page") ? "on" : "in"} ${page}`,
+      page === "" ? `Word for word in ${file}` : `Word for word ${/^(?:page|sheet)/.test(page) ? "on" : "in"} ${page}`,
     wordForWordWhy: "These are the document's own words. Whether they answer your question is for you to judge.",
     unconfirmed: "Not confirmed",
     unconfirmedWhy: "This passage may not say what the answer says. Read it before you rely on it.",

@@ -260,6 +260,7 @@ const FIELDS: Record<keyof Citation, string> = {
   support: "number",
   answers: "number??",
   section: "string??",
+  sheet: "string??",
   origin: "string",
 };
 

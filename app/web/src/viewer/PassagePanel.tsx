@@ -98,7 +98,8 @@ function useFocus(panel: RefObject<HTMLElement | null>, heading: RefObject<HTMLE
   );
 }
 
-function pagesOf({ page_start: first, page_end: last, section = null }: Passage): string | null {
+function pagesOf({ page_start: first, page_end: last, section = null, sheet = null }: Passage): string | null {
+  if (sheet !== null) return t.ask.footnote.sheet(sheet);
   if (first === null) return section === null ? null : sectionWords(section);
   return t.viewer.pageRange(first, last ?? first);
 }
