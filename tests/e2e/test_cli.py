@@ -145,7 +145,7 @@ def test_failures_are_one_sentence(tmp_path, server: Server):
     assert "API key" in footnote("--url", server.url, "documents", data_dir=data_dir, status=1)
     assert "not valid" in footnote("--url", server.url, "--key", "fn_wrong", "documents", data_dir=data_dir, status=1)
     assert "no collection 'nowhere'" in footnote("documents", "-c", "nowhere", data_dir=data_dir, status=1)
-    assert "Another Footnote process" in footnote("documents", data_dir=server.data_dir, status=1)
+    assert "Another Footnote process" in footnote("migrate", data_dir=server.data_dir, status=1)
 
 
 def test_the_schema_is_brought_up_to_date(tmp_path):

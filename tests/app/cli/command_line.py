@@ -1,6 +1,7 @@
 """The command as a person types it: `main` with arguments, against a server or a data dir."""
 
 import gc
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,11 +47,15 @@ class CommandLine:
         self._patch.setenv("FOOTNOTE_KEY", key)
         self._patch.setattr(sys, "argv", ["footnote", *arguments])
         self._capture.readouterr()
+        mask = os.umask(0)
+        os.umask(mask)
         try:
             with pytest.raises(SystemExit) as ended:
                 main()
         finally:
-            gc.enable()  # the command turns it off for itself, and it would stay off for the tests after it
+            # The command sets both for its own process, and they would stay for the tests after it.
+            gc.enable()
+            os.umask(mask)
         out, err = self._capture.readouterr()
         assert "Traceback" not in err
         return Ended(int(ended.value.code or 0), out, err)
