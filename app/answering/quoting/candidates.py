@@ -1,10 +1,15 @@
 """Lists the units of the sources that could be quoted, and the passages in which the span reader reads them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.answering.quoting.references import refers_only
 from retrieval.types import Chunk, Source, Span
 from retrieval.units import units_of
+from retrieval.words import UNSPACED
+
+_WORD = re.compile(rf"[^\W\d_]{{2}}|\d|[{UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,11 @@ class Candidate:
 
 
 def candidates_of(sources: Sequence[Source]) -> tuple[Candidate, ...]:
-    """The candidates of the sources, in reading order, without the headings of their own chunk."""
+    """The candidates of the sources, in reading order, without what cannot answer.
+
+    Left out are the headings of their own chunk, what is shorter than a word (no two letters, no number), entries of
+    lists of references and bare citations.
+    """
     found = []
     for source in sources:
         chunk = source.hit.chunk
@@ -41,6 +50,8 @@ def candidates_of(sources: Sequence[Source]) -> tuple[Candidate, ...]:
             for unit in units_of(shown):
                 text = shown[unit.span.start_char : unit.span.end_char]
                 if text.lstrip("#").strip().casefold() in headings:
+                    continue
+                if _WORD.search(text) is None or refers_only(shown, unit.core):
                     continue
                 found.append(
                     Candidate(

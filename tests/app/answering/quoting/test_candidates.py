@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,29 @@ def test_a_heading_that_is_above_the_passage_is_no_candidate() -> None:
     assert [one.text for one in found] == ["# Revenue\n\nA bolt costs 3 EUR.", "## Costs"]
     assert [one.heading for one in found] == [False, True]
     assert [one.text for one in candidates_of([source("# Revenue", heading="Revenue")])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "33. Vale, Mira. Lamps of the North. Journal of Harbours 12 (2004): 1-9.",
+        "References\n\n33. Vale, Mira. Lamps of the North. Journal of Harbours 12 (2004): 1-9.",
+        "28 U.S.C. § 589b",
+        "[11]",
+        "Ibid., p. 4.",
+    ],
+)
+def test_references_and_bare_citations_are_no_candidates(text: str) -> None:
+    found = candidates_of([source(f"The lamps burn whale oil.\n\n{text}\n\nThey were lit at dusk.")])
+
+    assert [one.text for one in found] == ["The lamps burn whale oil.", "They were lit at dusk."]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"), [("x", False), ("(b)", False), ("i. v.", False), ("5", True), ("no", True), ("是", True)]
+)
+def test_what_is_shorter_than_a_word_is_no_candidate(text: str, is_one: bool) -> None:
+    assert bool(candidates_of([source(text)])) == is_one
 
 
 def test_every_word_of_the_sources_is_in_a_candidate() -> None:
