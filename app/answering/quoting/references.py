@@ -50,7 +50,8 @@ _CITED = (
     rf"(?:{_LAW}|{_PARTY} v\. {_PARTY}, {_LAW}"
     rf"|(?:[Ii]bid|[Ii]d|[Oo]p\. ?cit|[Ll]oc\. ?cit)\.(?:,? (?:{_PAGES}|{_PLACE}))?"
     rf"|(?:[A-Z][\w'’-]+, )?(?:supra|infra)(?:,? {_PAGES}){{0,2}}|{_PAGES}|doi: ?\S+"
-    rf"|{_SURNAME},? {_YEAR},? {_PAGES}|\[\d+(?: ?[,;–-] ?\d+)*\]|(?!{_MONTH}){_SURNAME}(?: et al\.?| (?:and|&) {_SURNAME}),? \(?{_YEAR}\)?"
+    rf"|{_SURNAME},? {_YEAR},? {_PAGES}|\[\d+(?: ?[,;–-] ?\d+)*\]"
+    rf"|(?!{_MONTH}){_SURNAME}(?: et al\.?| (?:and|&) {_SURNAME}),? \(?{_YEAR}\)?"
     rf"|\((?!{_MONTH}){_SURNAME}(?: et al\.?| (?:and|&) {_SURNAME})?, {_YEAR}\))"
 )
 _SIGNAL = r"(?:(?:see|see also|see generally|but see|cf\.|compare|accord|e\.g\.)(?:,? e\.g\.,?)?\s)?"
