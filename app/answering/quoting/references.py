@@ -23,7 +23,8 @@ _AUTHOR = rf"(?:{_SURNAME}(?:, (?:{_INITIALS}|{_GIVEN})| [A-Z]{{2,3}}\b| [A-Z](?
 _AUTHORS = rf"{_AUTHOR}(?:(?:,? and |,? & |, |; ){_AUTHOR}){{0,20}}(?:,? et al\.?)?(?:,? \(?[Ee]ds?\.\)?)?"
 _BODY = rf"{_CAPITAL}[^.()\n|:]{{2,80}}(?=\s\({_YEAR}\)\. {_CAPITAL})"  # an organisation, directly before a year
 _ENTRY = re.compile(
-    rf"{_NUMBER}(?:{_AUTHORS}[.,:]?\s*(?:\({_YEAR}\)|[“\"‘']|(?<=[.,:]\s)(?:{_CAPITAL}|{_YEAR}[.,;]))|{_BODY})"
+    rf"{_NUMBER}(?:{_BODY}|{_AUTHORS}[.,:]?\s*"
+    rf"(?:\((?:[^()\n]{{0,20}} )?{_YEAR}\)|[“\"‘']|(?<=[.,:]\s)(?:{_CAPITAL}|{_YEAR}[.,;])))"
 )
 _HAS_YEAR = re.compile(rf"\b{_YEAR}\b")
 _ADDRESS = re.compile(
@@ -35,6 +36,7 @@ _IMPRINT = re.compile(
     r"|\bISBN\b|\([Aa]ccessed\b",
 )
 _ENTRY_STARTS = re.compile(rf"\n+|(?<=\S)[ \t]+(?=\[\d{{1,3}}\] {_CAPITAL}|\d{{1,3}}\. {_CAPITAL}[\w'’-]+, {_CAPITAL})")
+_NUMBERED = re.compile(r"\[?\d{1,3}[\].)](?:\s|$)")
 _LABEL = re.compile(r"[^\W\d_][\w ]{0,30}:\s")
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)\b"
@@ -97,12 +99,17 @@ def _segments(text: str) -> Iterator[Span]:
     """The lines that could be entries; one that goes on in lines with no beginning of an entry takes them."""
     start = 0
     for gap in (*(match.span() for match in _ENTRY_STARTS.finditer(text)), (len(text), len(text))):
-        wrapped = text[gap[0] : gap[1]] == "\n" and not _ENTRY.match(text, gap[1]) and not _LABEL.match(text, gap[1])
-        if wrapped and _ENTRY.match(text, start) and gap[1] - start <= _MOST_CHARS:
+        wrapped = text[slice(*gap)] == "\n" and not _opens(text, gap[1]) and not _LABEL.match(text, gap[1])
+        if wrapped and (_ENTRY.match(text, start) or _ADDRESS.match(text, start)) and gap[1] - start <= _MOST_CHARS:
             continue
         if start < gap[0]:
             yield Span(start, gap[0])
         start = gap[1]
+
+
+def _opens(text: str, at: int) -> bool:
+    """Whether a line that begins at `at` could be the first of an entry."""
+    return bool(_NUMBERED.match(text, at) or _ENTRY.match(text, at))
 
 
 def _is_entry(segment: str) -> bool:

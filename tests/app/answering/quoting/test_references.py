@@ -17,6 +17,8 @@ ENTRIES = (
     "Vale, M., Orr, T. L., & Poe, A. (2011). A study of long\nlines that wrap. Harbours, 3, 4-5. doi:10.1/x",
     "Vale MR, Orr T. Lamps of the north. Harbours. 2012;4(2):11-19.",
     '43. "Lamps go out" (https://harbour.example/news/43).',
+    '43. "Lamps go out" (https://harbour.example/ne\nws/43). Harbour News. 29 April 2004. Retrieved 1 May 2005.',
+    '44. Vale, Mira (26 October 2017). "Lamps" (h\nttps://harbour.example/44). Harbour News.',
 )
 
 
@@ -67,6 +69,13 @@ def test_an_entry_is_found_whole_between_prose(entry: str) -> None:
     (found,) = reference_entries(text)
 
     assert text[found.start_char : found.end_char] == entry
+
+
+def test_entries_on_lines_below_each_other_are_all_found() -> None:
+    text = "\n".join(ENTRIES)
+
+    assert refers_only(text, Span(0, len(text)))
+    assert len(reference_entries(text)) == len(ENTRIES)
 
 
 def test_entries_that_run_on_in_one_line_are_all_found() -> None:
