@@ -61,18 +61,19 @@ def candidates_of(sources: Sequence[Source]) -> tuple[Candidate, ...]:
                 found.append(
                     Candidate(
                         source=source,
-                        span=_moved(unit.span, kept.start_char),
+                        span=moved(unit.span, kept.start_char),
                         text=text,
-                        core=_moved(unit.core, kept.start_char),
+                        core=moved(unit.core, kept.start_char),
                         core_text=shown[unit.core.start_char : unit.core.end_char],
-                        pieces=tuple(_moved(piece, kept.start_char) for piece in unit.pieces),
+                        pieces=tuple(moved(piece, kept.start_char) for piece in unit.pieces),
                         heading=unit.heading,
                     )
                 )
     return tuple(found)
 
 
-def _moved(span: Span, by: int) -> Span:
+def moved(span: Span, by: int) -> Span:
+    """The span `by` characters further on."""
     return Span(span.start_char + by, span.end_char + by)
 
 

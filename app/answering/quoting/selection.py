@@ -12,8 +12,9 @@ from typing import Literal, TypeAlias
 from app.answering.language import is_english
 from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
-from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, passages_of
+from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
 from app.answering.quoting.features import Read, features_of
+from app.answering.quoting.marks import whole
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
@@ -329,4 +330,16 @@ def _quote(found: Judged, scores: Sequence[float], about: Sequence[bool], group:
     span = Span(found.candidates[group[0]].span.start_char, found.candidates[group[-1]].span.end_char)
     chunk = source.hit.chunk
     text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
-    return Quote(source, span, text, scores[best], found.highlights[best], about[best])
+    return Quote(source, span, text, scores[best], _marked(found.candidates[best], found.highlights[best]), about[best])
+
+
+def _marked(candidate: Candidate, pointed: Span | None) -> Span | None:
+    """The characters of a candidate to mark, where the span reader points at some."""
+    if pointed is None:
+        return None
+    at = candidate.span.start_char
+    piece = next(
+        (one for one in candidate.pieces if one.start_char <= pointed.start_char < one.end_char), candidate.span
+    )
+    found = whole(candidate.text, moved(piece, -at), moved(pointed, -at), row="|" in candidate.core_text)
+    return None if found is None else moved(found, at)
