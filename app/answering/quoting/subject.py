@@ -193,8 +193,8 @@ def _capitalised(text: str) -> list[str]:
 
 def _is_placed_elsewhere(name: str, question: str, sentence: str) -> bool:
     """Whether a sentence is in or at another place than the question, or begins with another name."""
-    others = [other for other in names(sentence) if not terms(other) & terms(name)]
-    if _PLACED.search(question[: question.find(name)]):
-        return any(_PLACED.search(sentence[: sentence.find(other)]) for other in others)
-    begins = any(_OPENS.fullmatch(sentence[: sentence.find(other)]) for other in others)
-    return begins and topic(question) == name and kind_asked(question) != "name"
+    others = [sentence[: sentence.find(other)] for other in names(sentence) if not terms(other) & terms(name)]
+    placed = _PLACED.search(question[: question.find(name)]) is not None
+    if placed and any(map(_PLACED.search, others)):
+        return True
+    return (placed or topic(question) == name) and kind_asked(question) != "name" and any(map(_OPENS.fullmatch, others))
