@@ -7,6 +7,7 @@ a question that they cannot read asks for nothing.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,9 +30,10 @@ from retrieval.words import terms
 
 # Heads that say what kind of answer is asked for; documents often leave them out ("The warranty is 24 months").
 _MEASURES = frozenset(
-    """age amount area article capital cost date deadline depth distance document duration fee frequency height length
-    level limit list name number paper part percent percentage period place population price rate report share size
-    speed study sum table term text time title total type value weight width word year""".split()  # noqa: SIM905 - a list of quoted words is no easier to read
+    """age amount area article capital concept cost date deadline depth distance document duration fee form frequency
+    height idea kind length level limit list name notion number paper part percent percentage period place
+    population price rate report share size sort speed study sum table term text time title total type value weight
+    width word year""".split()  # noqa: SIM905 - a list of quoted words is no easier to read
 )
 # Modifiers that distinguish nothing, or that documents word in other ways.
 _COMMON = frozenset(
@@ -132,6 +134,7 @@ def _common(word: Word) -> Iterator[str]:
 
 def _has(found: frozenset[str], noun: str) -> bool:
     """Whether a noun is among terms, also in another form or written with or without its hyphen."""
+    noun = _unaccented(noun)
     whole, parts = terms(noun.replace("-", "")), terms(noun)
     return whole <= found or parts <= found or any(_alike(one, other) for one in whole for other in found)
 
@@ -142,8 +145,13 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _folded(text: str) -> frozenset[str]:
-    """The terms of a text, those with hyphens also written as one."""
+    """The terms of a text without accents, those with hyphens also written as one."""
+    text = _unaccented(text)
     return terms(text) | terms(text.replace("-", ""))
+
+
+def _unaccented(text: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
 
 
 def _spaced(filename: str) -> str:
@@ -163,7 +171,7 @@ def _is_named(name: str, question: str, sentence: str, *, said: str, above: str,
 
 def _mentions(text: str, name: str) -> bool:
     """Whether most of the words of a name are in a text."""
-    wanted = terms(name)
+    wanted = terms(_unaccented(name))
     return len(wanted & _folded(text)) >= _HALF * len(wanted)
 
 

@@ -57,6 +57,8 @@ def test_another_thing_is_not_the_subject(question: str, text: str) -> None:
         (OSLO, "The Oslo plant is large. The plant closed on 4 May."),
         ("When did Contoso close the kiln in Oslo?", "Contoso sold the kiln in Oslo. Closed in 2004, it was rebuilt."),
         ("How many people work in Oslo?", "Oslo has a port. There 200 people work."),
+        ("When did Rene Valee keep the lamp?", "René Valée kept the lamp in 1840."),
+        ("Who had the notion of a lamp's power?", "The power of a lamp was first measured by Vale."),
         ("Who works in Oslo?", "Oslo has a port. Mira Vale works there."),
         ("How many people were hurt?", "Twelve were injured."),
         ("How long were the three boats used?", "A total of 3 boats were used for 15 hours."),
