@@ -1,10 +1,16 @@
 """Lists the units of the sources that could be quoted, and the passages in which the span reader reads them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.answering.quoting.headings import headings_of, is_heading_alone
+from app.answering.quoting.references import refers_only
 from retrieval.types import Chunk, Source, Span
 from retrieval.units import units_of
+from retrieval.words import UNSPACED
+
+_WORD = re.compile(rf"[^\W\d_]{{2}}|\d|[{UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,32 +37,43 @@ class Candidate:
 
 
 def candidates_of(sources: Sequence[Source]) -> tuple[Candidate, ...]:
-    """The candidates of the sources, in reading order, without the headings of their own chunk."""
+    """The candidates of the sources, in reading order, without what cannot answer.
+
+    Left out are headings without the text below them, what is shorter than a word (no two letters, no number), entries
+    of lists of references and bare citations.
+    """
     found = []
+    known: dict[str, frozenset[str]] = {}
     for source in sources:
         chunk = source.hit.chunk
-        headings = {heading.casefold() for heading in chunk.heading_path}
+        known[chunk.document_id] = known.get(chunk.document_id, frozenset()) | headings_of([chunk])
+    for source in sources:
+        chunk = source.hit.chunk
         for kept in source.spans:
             shown = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
-            for unit in units_of(shown):
+            units = units_of(shown)
+            for at, unit in enumerate(units):
                 text = shown[unit.span.start_char : unit.span.end_char]
-                if text.lstrip("#").strip().casefold() in headings:
+                if _WORD.search(text) is None or refers_only(shown, unit.core):
+                    continue
+                if is_heading_alone(shown, units, at, known[chunk.document_id]):
                     continue
                 found.append(
                     Candidate(
                         source=source,
-                        span=_moved(unit.span, kept.start_char),
+                        span=moved(unit.span, kept.start_char),
                         text=text,
-                        core=_moved(unit.core, kept.start_char),
+                        core=moved(unit.core, kept.start_char),
                         core_text=shown[unit.core.start_char : unit.core.end_char],
-                        pieces=tuple(_moved(piece, kept.start_char) for piece in unit.pieces),
+                        pieces=tuple(moved(piece, kept.start_char) for piece in unit.pieces),
                         heading=unit.heading,
                     )
                 )
     return tuple(found)
 
 
-def _moved(span: Span, by: int) -> Span:
+def moved(span: Span, by: int) -> Span:
+    """The span `by` characters further on."""
     return Span(span.start_char + by, span.end_char + by)
 
 

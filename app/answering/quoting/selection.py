@@ -12,8 +12,9 @@ from typing import Literal, TypeAlias
 from app.answering.language import is_english
 from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
-from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, passages_of
+from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
 from app.answering.quoting.features import Read, features_of
+from app.answering.quoting.marks import whole
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
@@ -25,6 +26,7 @@ from app.answering.quoting.score import (
     promise,
     values,
 )
+from app.answering.quoting.subject import names_subject, says_new
 from app.answering.token_usage import ModelCall
 from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context, Source, Span
@@ -37,6 +39,9 @@ NEAREST = 0.07
 
 LEADS = 0.5
 """Least probability of the best quote with which marked words of the kind that is asked for lead the answer."""
+
+UNCONFIRMED = 0.9
+"""Most probability of a quote that does not name what the question asks about: below what counts as confirmed."""
 
 _UNREAD = -12.0  # margin of a candidate that holds no words to read
 
@@ -53,7 +58,8 @@ class Quote:
     """A part of a source that may answer: `text` is exactly the document version's characters at `span`.
 
     `score` is the probability in (0, 1) that it answers the question. `highlight` are the characters of the document
-    that the span reader takes for the answer, inside `span`.
+    that the span reader takes for the answer, inside `span`. `about` says whether the sentence, its headings or its
+    passage name what the question asks about (`app.answering.quoting.subject`); without that no words of it lead.
     """
 
     source: Source
@@ -61,6 +67,7 @@ class Quote:
     text: str
     score: float
     highlight: Span | None = None
+    about: bool = True
 
     @property
     def words(self) -> str:
@@ -211,12 +218,20 @@ class QuoteSelector:
         logits = [logit(weights, of_candidate) for of_candidate in found.values]
         best = certainty(certain, logits, found.values)
         first = logits.index(max(logits))
-        scores = [best if place == first else min(best, probability(one)) for place, one in enumerate(logits)]
+        about = [not candidate.heading and names_subject(question, candidate) for candidate in found.candidates]
+        best = best if about[first] else min(best, UNCONFIRMED)
+        scores = [
+            best if place == first else min(best, probability(one), 1.0 if about[place] else UNCONFIRMED)
+            for place, one in enumerate(logits)
+        ]
         outcome: Outcome = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
         return Selection(
             ()
             if outcome == "refused"
-            else _quotes(found, scores, chosen(found.candidates, scores, breadth, first=first, least=nearest)),
+            else tuple(
+                _quote(found, scores, about, group)
+                for group in chosen(found.candidates, scores, breadth, first=first, least=nearest)
+            ),
             best,
             outcome,
             tokens=found.tokens,
@@ -307,9 +322,13 @@ def _read(
 def leads(question: str, selection: Selection) -> bool:
     """Whether the marked words of the likeliest quote lead the answer to a question.
 
-    They do where they are likely, and the question asks for a number, a time or a name, or they are very likely.
+    They do where they are likely, and the question asks for a number, a time or a name, or they are very likely. They
+    do not where the quote does not name what the question asks about, or where the question says the words itself.
     """
     if selection.outcome != "answered" or not asks_for_words(question):
+        return False
+    likeliest = selection.quotes[0]
+    if not likeliest.about or not says_new(question, likeliest.words):
         return False
     return selection.score >= (LEADS if kind_asked(question) is not None else CLEAR)
 
@@ -320,15 +339,23 @@ def _embedded_text(candidate: Candidate) -> str:
     return f"{path[-1]}: {candidate.core_text}" if path else candidate.core_text
 
 
-def _quotes(found: Judged, scores: Sequence[float], groups: Sequence[Sequence[int]]) -> tuple[Quote, ...]:
-    """A quote for each group of places, which follow each other in one source."""
-    return tuple(_quote(found, scores, group) for group in groups)
-
-
-def _quote(found: Judged, scores: Sequence[float], group: Sequence[int]) -> Quote:
+def _quote(found: Judged, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]) -> Quote:
+    """The quote of a group of places, which follow each other in one source."""
     best = max(group, key=lambda place: scores[place])
     source = found.candidates[best].source
     span = Span(found.candidates[group[0]].span.start_char, found.candidates[group[-1]].span.end_char)
     chunk = source.hit.chunk
     text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
-    return Quote(source, span, text, scores[best], found.highlights[best])
+    return Quote(source, span, text, scores[best], _marked(found.candidates[best], found.highlights[best]), about[best])
+
+
+def _marked(candidate: Candidate, pointed: Span | None) -> Span | None:
+    """The characters of a candidate to mark, where the span reader points at some."""
+    if pointed is None:
+        return None
+    at = candidate.span.start_char
+    piece = next(
+        (one for one in candidate.pieces if one.start_char <= pointed.start_char < one.end_char), candidate.span
+    )
+    found = whole(candidate.text, moved(piece, -at), moved(pointed, -at), row="|" in candidate.core_text)
+    return None if found is None else moved(found, at)

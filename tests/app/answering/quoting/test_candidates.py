@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def test_candidates_are_the_documents_own_characters() -> None:
 
 
 def test_a_row_is_scored_by_itself_and_quoted_with_its_header() -> None:
-    bolt = candidates_of([source(PRICES, start=7)])[1]
+    bolt = candidates_of([source(PRICES, start=7)])[0]
 
     assert bolt.text == "| Part | Price |\n|---|---|\n| Bolt | 3 EUR |"
     assert bolt.core_text == "| Bolt | 3 EUR |"
@@ -53,9 +54,73 @@ def test_a_heading_that_is_above_the_passage_is_no_candidate() -> None:
     under = source("# Revenue\n\nA bolt costs 3 EUR.\n\n## Costs", heading="Revenue")
     found = candidates_of([under])
 
-    assert [one.text for one in found] == ["# Revenue\n\nA bolt costs 3 EUR.", "## Costs"]
-    assert [one.heading for one in found] == [False, True]
+    assert [one.text for one in found] == ["# Revenue\n\nA bolt costs 3 EUR."]
     assert [one.text for one in candidates_of([source("# Revenue", heading="Revenue")])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "33. Vale, Mira. Lamps of the North. Journal of Harbours 12 (2004): 1-9.",
+        "References\n\n33. Vale, Mira. Lamps of the North. Journal of Harbours 12 (2004): 1-9.",
+        "28 U.S.C. § 589b",
+        "[11]",
+        "Ibid., p. 4.",
+    ],
+)
+def test_references_and_bare_citations_are_no_candidates(text: str) -> None:
+    found = candidates_of([source(f"The lamps burn whale oil.\n\n{text}\n\nThey were lit at dusk.")])
+
+    assert [one.text for one in found] == ["The lamps burn whale oil.", "They were lit at dusk."]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "## Costs",
+        "Lamp Oil",
+        "Duties of the Keeper of the Northern Lamp",
+        "2.1 Keepers",
+        "**Keepers**",
+    ],
+)
+def test_a_heading_alone_is_no_candidate(heading: str) -> None:
+    found = candidates_of([source(f"They burn oil.\n\n{heading}\n\n| 1 | 3 EUR |", heading="Keepers")])
+
+    assert [one.text for one in found] == ["They burn oil.", "| 1 | 3 EUR |"]
+
+
+def test_the_title_of_the_document_and_the_headings_of_its_other_passages_are_no_candidates() -> None:
+    first, second = (
+        source("They burn oil.", heading="Costs of 2004"),
+        source("Costs of 2004\n\n1\n\nLamps, 3rd edition"),
+    )
+    titled = replace(second, hit=replace(second.hit, chunk=replace(second.hit.chunk, title="Lamps, 3rd edition")))
+
+    assert [one.text for one in candidates_of([first, titled])] == ["They burn oil.", "1"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Governing law: Norway",
+        "The keeper trims the wick every evening",
+        "Mira Vale\nTom Orr\nAnn Poe",
+        "| Wick | the part that burns |\n| Burner | the part below |",
+    ],
+    ids=["labelled", "a sentence without a stop", "names", "a glossary"],
+)
+def test_lines_that_only_look_like_headings_are_candidates(line: str) -> None:
+    found = candidates_of([source(f"They burn oil.\n\n{line}\n\n| 1 | 3 EUR |")])
+
+    assert {part for one in found for part in one.text.split("\n")} >= set(line.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"), [("x", False), ("(b)", False), ("i. v.", False), ("5", True), ("no", True), ("是", True)]
+)
+def test_what_is_shorter_than_a_word_is_no_candidate(text: str, is_one: bool) -> None:
+    assert bool(candidates_of([source(text)])) == is_one
 
 
 def test_every_word_of_the_sources_is_in_a_candidate() -> None:

@@ -104,8 +104,8 @@ def test_margins_and_evidence_are_kept_and_their_lead_is_counted_from_the_larges
     assert [(one.evidence, one.evidence_lead) for one in found] == [(-1.0, 5.0), (4.0, 0.0)]
 
 
-def test_a_heading_alone_is_marked_as_one() -> None:
-    assert [found.heading for found in features("What fell?", "Weather\n\n# Rain")] == [1.0, 1.0]
+def test_lines_that_may_be_headings_are_marked() -> None:
+    assert [found.heading for found in features("What fell?", "Rain in Oslo\nSnow in Reno")] == [1.0, 1.0]
 
 
 def test_nothing_has_no_features() -> None:

@@ -1,0 +1,61 @@
+"""Tells headings from the lines that only look like them. A heading names a passage, and is no answer to a question.
+
+A document without punctuation at the ends of its lines (slides, lists of names) has many lines that look like headings
+(`retrieval.units`). Only what certainly is one is left out of the candidates.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from retrieval.types import Chunk
+from retrieval.units import Unit
+
+_MARKS = re.compile(r"^(?:#+\s*|[*_]+|(?:[\dIVXivx]+[.)])+\s+|\d+(?:\.\d+)+\s+)+|[*_:\s]+$")
+_LABELLED = re.compile(r":\s+\S")  # a label and its value
+_STOP = re.compile(r"[.!?…][\"'”’)\]]*$")
+_NAMES_COLUMNS = re.compile(r"\s*\n\s*\|?\s*:?-{2,}")
+_FEW_WORDS = 3
+_LONG_WORD = 4  # characters; shorter words are written small in titles too
+
+
+def headings_of(chunks: Iterable[Chunk]) -> frozenset[str]:
+    """The headings and titles above passages, to be compared with `bare`."""
+    return frozenset(bare(line) for chunk in chunks for line in (*chunk.heading_path, chunk.title) if line)
+
+
+def bare(line: str) -> str:
+    """A line without the marks and the number of a heading, folded.
+
+    >>> bare("## 2.1 Costs:")
+    'costs'
+    """
+    return " ".join(_MARKS.sub("", line.strip()).split()).casefold()
+
+
+def is_heading_alone(text: str, units: Sequence[Unit], at: int, known: frozenset[str]) -> bool:
+    """Whether the unit at `at` of `text` is a heading without the text below it.
+
+    Args:
+        text: The text.
+        units: Its units, in reading order.
+        at: A place in `units`.
+        known: The document's headings, as `headings_of` has them.
+    """
+    unit = units[at]
+    line = text[unit.span.start_char : unit.span.end_char]
+    if _STOP.search(line):
+        return False
+    if bare(line) in known:
+        return True
+    if not unit.heading or "|" in line:
+        return unit.heading and _NAMES_COLUMNS.match(text, unit.span.end_char) is not None
+    beside = [units[other] for other in (at - 1, at + 1) if 0 <= other < len(units)]
+    apart = not any(one.heading for one in beside) and not _LABELLED.search(line)
+    return line.startswith("#") or (apart and _like_a_title(line))
+
+
+def _like_a_title(line: str) -> bool:
+    """Whether a line begins with a capital, and is of few words or has its long ones written with capitals."""
+    words = line.split()
+    long = [word for word in words[1:] if len(word) >= _LONG_WORD]
+    return line[0].isupper() and (len(words) <= _FEW_WORDS or all(word[0].isupper() for word in long))
