@@ -67,7 +67,7 @@ _COLLECTED_EVERY = 20  # files
 
 @pytest.fixture(scope="module", autouse=True)
 def collector_between_tests() -> Iterator[None]:
-    """Garbage is collected as before, and what thousands of tests have left behind is looked through between them.
+    """Garbage is collected as before a test; what tests have left behind is collected between two files.
 
     A command turns collection off, and an application that has loaded its models freezes what is there. Late in a run
     a collection of everything takes seconds and stops every thread of a server under test: so it is done between two

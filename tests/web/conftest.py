@@ -204,7 +204,7 @@ Opening = Callable[..., Awaitable["Page"]]
 
 
 async def _close(context: "BrowserContext") -> None:
-    """Close a browser. A route's handler that still waits for the server fails then, and nobody is told."""
+    """Close a browser. The error of a route's handler that still waits for the server is ignored."""
     for page in context.pages:
         await page.unroute_all(behavior="ignoreErrors")
     await context.close()

@@ -69,7 +69,10 @@ class RememberingSearch:
 class Billed:
     """The application over a scripted engine, with every model that can be called for an answer."""
 
-    def __init__(self, state: State, quotes: QuotesAs, *, reason: FinishReason = FinishReason.STOP) -> None:
+    def __init__(
+        self, state: State, quotes: QuotesAs, *, reason: FinishReason = FinishReason.STOP, remembers: bool = True
+    ) -> None:
+        """`reason` ends what the engine generates; without `remembers` the vectors of questions are forgotten."""
         self.embedder, tokenizer, self.ledger = TopicEmbedder("ship"), CharacterTokenizer(), state.usage.ledger
         talking = TalkingEngine(says=GENERATED, rewrites="How many ships left?", reason=reason)
         engine = talking if quotes is not QuotesAs.ONLY else NoEngine(revision="1", context_window=9000)
@@ -94,7 +97,9 @@ class Billed:
                 embedder=self.embedder,
                 reader=self.reader,
                 ledger=self.ledger,
-                remembered=lambda question, tenant_id: search.remembered(question, tenant_id=tenant_id),
+                remembered=lambda question, tenant_id: (
+                    search.remembered(question, tenant_id=tenant_id) if remembers else None
+                ),
             ),
             quotes=quotes,
             quote_unverified=True,
@@ -240,10 +245,9 @@ def test_a_questions_embedding_is_billed_once(serve: Serve) -> None:
 
 
 def test_a_question_whose_vector_is_not_remembered_is_billed_where_it_is_embedded(serve: Serve) -> None:
-    first, second = serve(QuotesAs.ONLY), serve(QuotesAs.ONLY)
+    first, second = serve(QuotesAs.ONLY), serve(QuotesAs.ONLY, remembers=False)
 
     _, searched = first.usage("ask", QUESTION, None, {"mode": "dense"})
-    second.answerer._contexts._quoter._remembered = lambda *_: None  # type: ignore[union-attr]  # noqa: SLF001
     _, forgotten = second.usage("ask", QUESTION, None, {"mode": "dense"})
 
     extra = first.embedder.count_query(QUESTION)
