@@ -126,3 +126,7 @@ def test_entries_are_apart_in_reading_order_and_inside_the_text(parts: list[str]
 
     assert all(0 <= one.start_char < one.end_char <= len(text) for one in found)
     assert all(one.end_char <= other.start_char for one, other in pairwise(found))
+
+
+def test_what_could_be_cut_into_citations_in_many_ways_takes_no_longer() -> None:
+    assert not is_citation("p.1" * 200 + "!")
