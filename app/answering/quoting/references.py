@@ -11,6 +11,7 @@ from retrieval.memo import remembered
 from retrieval.types import Span
 
 _MOST_CHARS = 700  # of an entry; longer paragraphs are notes that say something
+_MOST_AUTHORS = 8  # beyond the first; a list of them can be cut in several ways, so that time grows with its power
 _MOST_ANNOUNCING = 12  # words above the entries: "References", "The following works are cited:"
 
 _YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
@@ -18,9 +19,10 @@ _NUMBER = r"(?:\[?\d{1,3}[\].)]\s*|[-*•]\s+)?"
 _CAPITAL = "[A-ZÀ-ÖØ-ÞĄĆČĐŁŃŚŠŻŽ]"
 _SURNAME = rf"{_CAPITAL}[\w'’-]+\b(?: {_CAPITAL}[\w'’-]+\b)?"
 _INITIALS = rf"(?:{_CAPITAL}\.[ -]?){{1,4}}"
+_LEADING = rf"(?:{_CAPITAL}\.[ -]?+){{1,4}}+"
 _GIVEN = rf"{_CAPITAL}[\w-]+\b(?: {_INITIALS})?"
-_AUTHOR = rf"(?:{_SURNAME}(?:, (?:{_INITIALS}|{_GIVEN})| [A-Z]{{2,3}}\b| [A-Z](?=[,:;]| \())|{_INITIALS}\s?{_SURNAME})"
-_AUTHORS = rf"{_AUTHOR}(?:(?:,? and |,? & |, |; ){_AUTHOR}){{0,20}}(?:,? et al\.?)?(?:,? \(?[Ee]ds?\.\)?)?"
+_AUTHOR = rf"(?:{_SURNAME}(?:, (?:{_INITIALS}|{_GIVEN})| [A-Z]{{2,3}}\b| [A-Z](?=[,:;]| \())|{_LEADING}{_SURNAME})"
+_AUTHORS = rf"{_AUTHOR}(?:(?:,? and |,? & |, |; ){_AUTHOR}){{0,{_MOST_AUTHORS}}}(?:,? et al\.?)?(?:,? \(?[Ee]ds?\.\)?)?"
 _BODY = rf"{_CAPITAL}[^.()\n|:]{{2,80}}(?=\s\({_YEAR}\)\. {_CAPITAL})"  # an organisation, directly before a year
 _ENTRY = re.compile(
     rf"{_NUMBER}(?:{_BODY}|{_AUTHORS}[.,:]?\s*"
@@ -43,7 +45,7 @@ _MONTH = r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)\b"
 _PLACE = r"\d+[\w().:–-]*(?:, ?\d[\w().:–-]*)*"
 _REPORTER = rf"(?!{_MONTH})(?:(?:[A-Z][A-Za-z]{{0,7}}\.\s?){{2,5}}(?:\d[a-z]{{1,2}}\s)?|F\.\s?(?:2d|3d|4th)\s|Stat\.\s)"
 _LAW = (
-    rf"\d+\s(?:{_REPORTER}(?:§+\s?)?|(?:[A-Z][A-Za-z]*\.?\s?){{1,5}}§+\s?){_PLACE}(?: at \d+)?"
+    rf"\d+\s(?:{_REPORTER}(?:§+\s?)?|(?:[A-Z][A-Za-z]*+\.?+\s?+){{1,5}}+§+\s?){_PLACE}(?: at \d+)?"
     rf"(?:\s\([^()]{{0,40}}{_YEAR}\))?"
 )
 _PAGES = rf"(?:at |pp?\. ?|§+ ?|note |n\. ?){_PLACE}"

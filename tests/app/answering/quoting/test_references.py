@@ -130,3 +130,17 @@ def test_entries_are_apart_in_reading_order_and_inside_the_text(parts: list[str]
 
 def test_what_could_be_cut_into_citations_in_many_ways_takes_no_longer() -> None:
     assert not is_citation("p.1" * 200 + "!")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["A", "A ", "Aa ", "p.1", "Aa, Bb, ", "A. Aa & ", "Aa BB, ", "A.-A. Aa, ", "Aa v. ", "Id., at 1, ", "1 A.B. 1, "],
+)
+@pytest.mark.parametrize("ending", ["", "!", " (2004)"])
+@pytest.mark.timeout(20)  # these take well below a second together; a pattern that tries every cut takes hours
+def test_text_that_can_be_cut_in_many_ways_takes_no_time(unit: str, ending: str) -> None:
+    text = f"1 {(unit * 700)[:650]}{ending}"
+
+    refers_only(text, Span(0, len(text)))
+
+    assert not is_citation(f"{text} x")
