@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from retrieval.types import Chunk
 from retrieval.units import Unit
 
-_MARKS = re.compile(r"^(?:#+\s*|[*_]+|(?:[\dIVXivx]+[.)])+\s+|\d+(?:\.\d+)+\s+)+|[*_:\s]+$")
+_MARKS = re.compile(r"^(?:#++\s*+|[*_]++|(?:[\dIVXivx]++[.)])++\s++|\d++(?:\.\d++)++\s++)++|(?<![*_:\s])[*_:\s]++$")
 _LABELLED = re.compile(r":\s+\S")  # a label and its value
 _STOP = re.compile(r"[.!?…][\"'”’)\]]*$")
-_NAMES_COLUMNS = re.compile(r"\s*\n\s*\|?\s*:?-{2,}")
+_NAMES_COLUMNS = re.compile(r"[^\S\n]*+\n\s*+\|?\s*+:?-{2,}")
 _FEW_WORDS = 3
 _LONG_WORD = 4  # characters; shorter words are written small in titles too
 

@@ -49,7 +49,9 @@ _TRAILING = frozenset(
 )
 _ANAPHORIC = re.compile(r"\W*(?:it|its|he|his|she|her|they|their|this|that|these|those|both|such)\b", re.IGNORECASE)
 _KIND_BEHIND = re.compile(r"(?:['’]s)?\s+(?P<kind>[a-z][\w-]+)")
-_KIND_BEFORE = re.compile(r"(?P<kind>[a-z][\w-]+)\s+(?:of|in|at|from|near|for|called|named)\s+(?:the\s+)?\Z")
+_KIND_BEFORE = re.compile(
+    r"(?<![\w-])(?P<kind>[a-z][\w-]++)\s++(?:of|in|at|from|near|for|called|named)\s++(?:the\s++)?\Z"
+)
 _PLACED = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _OPENS = re.compile(r"\W*(?:the\s+)?\Z", re.IGNORECASE)
 _LEAST_STEM = 5
