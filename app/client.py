@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from app.backup.data_dir import is_locked
 from app.errors import AppError, SetupError
 from app.local_server import local_server
 from app.settings import Settings, load_settings
@@ -109,8 +110,8 @@ def connect(target: Target, *, with_models: bool = False, settings: Settings | N
 def _running(data_dir: Path) -> httpx.Client | None:
     """A client of the server that runs over a data dir, None where none answers there."""
     server = local_server(data_dir)
-    if server is None:
-        return None
+    if server is None or not is_locked(data_dir):
+        return None  # it was killed, and its address may be somebody else's
     try:
         http = _client(server.url, server.key, verify=server.verify())
     except OSError:
@@ -119,7 +120,7 @@ def _running(data_dir: Path) -> httpx.Client | None:
         if http.get("/healthz", timeout=_ALIVE_SECONDS).is_success:
             return http
     except httpx.HTTPError:
-        pass  # it was killed, and left its file
+        pass  # it is starting or stopping
     http.close()
     return None
 

@@ -57,6 +57,14 @@ def announced(server: LocalServer, data_dir: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
+def forget(data_dir: Path) -> None:
+    """Remove what a killed server left; the caller holds the data dir's lock, so that none runs.
+
+    Its address may be somebody else's by now.
+    """
+    (data_dir / _FILE).unlink(missing_ok=True)
+
+
 def local_server(data_dir: Path) -> LocalServer | None:
     """The server that was last announced in a data dir, running or not.
 

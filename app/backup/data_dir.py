@@ -15,7 +15,9 @@ from filelock import FileLock, Timeout
 
 from app.disk import make_folder, sync_folder
 from app.errors import SetupError
+from app.local_server import forget
 
+_LOCK = "footnote.lock"
 _PREPARING = "restore.part"
 _READY = "restore.ready-"
 _PLACING = "restore.placing-"
@@ -78,6 +80,19 @@ def _move_aside(data_dir: Path, aside: Path) -> None:
     sync_folder(data_dir)
 
 
+def is_locked(data_dir: Path) -> bool:
+    """Whether another process holds the data dir's lock."""
+    lock = FileLock(data_dir / _LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
+
+
 @contextmanager
 def data_dir_lock(data_dir: Path) -> Iterator[None]:
     """Lock the data dir for this process; the operating system unlocks it when the process dies.
@@ -91,7 +106,7 @@ def data_dir_lock(data_dir: Path) -> Iterator[None]:
         >>> with data_dir_lock(settings.data_dir):
         ...     serve()
     """
-    lock = FileLock(data_dir / "footnote.lock")
+    lock = FileLock(data_dir / _LOCK)
     try:
         make_folder(data_dir)
         lock.acquire(timeout=0)
@@ -103,6 +118,7 @@ def data_dir_lock(data_dir: Path) -> Iterator[None]:
     except OSError as error:
         raise SetupError(f"The data dir cannot be written: {error.strerror}.") from error
     try:
+        forget(data_dir)
         finish(data_dir)
         yield
     finally:
