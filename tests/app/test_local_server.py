@@ -1,11 +1,13 @@
 """app.local_server: the command line finds the server of its own user, and believes no file that others can write."""
 
 import os
+import socket
 import stat
 from pathlib import Path
 
 import pytest
 
+from app.backup.data_dir import data_dir_lock, is_locked
 from app.client import connect
 from app.local_server import LocalServer, announced, local_server
 from app.settings import Settings
@@ -57,10 +59,24 @@ def test_a_file_of_another_user_is_not_believed(tmp_path: Path) -> None:
         assert local_server(tmp_path) is None
 
 
-def test_where_no_server_answers_any_more_the_command_does_the_work_itself(tmp_path: Path) -> None:
-    settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
-    gone = LocalServer("http://127.0.0.1:9", "secret")  # the discard port, where nothing listens
+def test_what_a_killed_server_left_is_not_asked_for_anything(tmp_path: Path) -> None:
+    """Its address may be a stranger's by then, who must get neither the key nor a document."""
+    data_dir = installed(tmp_path / "data")
+    settings = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None)
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        stranger.settimeout(0.0)
+        port = stranger.getsockname()[1]
+        with announced(LocalServer(f"http://127.0.0.1:{port}", "secret"), data_dir):
+            with connect(Target(url=None, key=None), settings=settings) as client:
+                assert client.call("GET", "/v1/usage")["user_id"] == "local"
+                assert local_server(data_dir) is None, "the one that took the lock has removed it"
+            with pytest.raises(BlockingIOError):
+                stranger.accept()
 
-    with announced(gone, tmp_path / "data"), connect(Target(url=None, key=None), settings=settings) as client:
-        assert client.call("GET", "/v1/usage")["user_id"] == "local"
-        assert "127.0.0.1:9/" not in str(client.http.base_url)
+
+def test_whoever_has_the_lock_knows_that_no_server_runs(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
+    with data_dir_lock(tmp_path):
+        assert is_locked(tmp_path)
+    assert not is_locked(tmp_path)
+    assert not is_locked(tmp_path / "nowhere")
