@@ -37,6 +37,15 @@ class Hold:
         return f"{self.what} was held for {self.seconds * 1000:.0f} ms of processor time, at:\n{self.where}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the watching thread saw: when, the seconds it had queued for a processor, and what others had worked."""
+
+    at: float
+    queued: float
+    clocks: dict[int, float]
+
+
 class WorkElsewhere:
     """Notes the work that a server gives to another process and a test does in a thread of its own: it is no hold."""
 
@@ -131,6 +140,7 @@ class LoopWatch:
         self.longest_s = 0.0
 
     def _watch(self) -> None:
+        self._before = self._last = self._look()
         while not self._over.is_set():
             began, where = _clock(self._served_by), ""
             self._answered.clear()
@@ -149,18 +159,26 @@ class LoopWatch:
             self._tick(lambda: self._over.wait(_TICK_S))
 
     def _tick(self, wait: Callable[[], bool]) -> bool:
-        """Wait for a moment; a wait that took much longer was held up by the thread that worked meanwhile."""
-        before = {ident: _clock(ident) for ident in self._others()}
-        began, queued = time.monotonic(), _queued()
+        """Wait for a moment; a look that comes much later than it was due was held up by the thread that worked.
+
+        From look to look no time is left out: a thread may take the interpreter also while this one looks. What was
+        worked just before a late look began counts too, since a look is not taken in one instant.
+        """
         happened = wait()
-        late = time.monotonic() - began - _TICK_S - (_queued() - queued)
+        before, last, now = self._before, self._last, self._look()
+        self._before, self._last = last, now
+        late = now.at - last.at - _TICK_S - (now.queued - last.queued)
         if late > self._longest_s:
-            elsewhere = self._elsewhere.since(began)
+            elsewhere = self._elsewhere.since(before.at)
             for ident, name in self._others().items():
-                worked = _clock(ident) - before.get(ident, 0.0)
+                worked = now.clocks.get(ident, 0.0) - before.clocks.get(ident, 0.0)
                 if worked > self._longest_s and ident not in elsewhere:
                     self._note(Hold(f"the interpreter, by {name},", worked, _stack(ident)))
         return happened
+
+    def _look(self) -> "_Look":
+        queued, others = _queued(), self._others()
+        return _Look(time.monotonic(), queued, {ident: _clock(ident) for ident in others})
 
     def _note(self, hold: Hold) -> None:
         self.holds.append(hold)
