@@ -6,7 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +116,9 @@ def _running(data_dir: Path) -> httpx.Client | None:
         http = _client(server.url, server.key, verify=server.verify())
     except OSError:
         return None
-    try:
+    with suppress(httpx.HTTPError):  # it is starting or stopping
         if http.get("/healthz", timeout=_ALIVE_SECONDS).is_success:
             return http
-    except httpx.HTTPError:
-        pass  # it is starting or stopping
     http.close()
     return None
 

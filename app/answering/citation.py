@@ -66,8 +66,9 @@ class Citation:
     `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
     the document version's canonical text, and `cited_text` is exactly that slice. It is `verified`
     where `support`, in [0, 1], reaches its threshold, and so does `answers`, the probability in [0, 1] that the
-    is answered; None where nothing estimates that. `section` is the innermost heading above the passage, `sheet` the
-    name of the sheet of a spreadsheet; None where there is none, or an answer is from before it was recorded.
+    question is answered; None where nothing estimates that. `section` is the innermost heading above the passage,
+    `sheet` the name of the sheet of a spreadsheet; None where there is none, or an answer is from before it was
+    recorded.
     """
 
     index: int

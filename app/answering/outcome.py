@@ -184,6 +184,6 @@ _REPORTED = (Purpose.ANSWER, Purpose.LOCATE, Purpose.EXTRACT, Purpose.RERANK, Pu
 
 
 def _reported(calls: Sequence[ModelCall]) -> str:
-    """The model that an answer which no language model wrote is reported under: of its calls the most telling one."""
+    """The model of the first purpose of `_REPORTED` that an answer had a call for; "" for an answer without calls."""
     models = {call.purpose: call.model for call in calls}
     return next((models[purpose] for purpose in _REPORTED if purpose in models), "")

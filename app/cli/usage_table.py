@@ -77,7 +77,7 @@ class Whole:
             read=whole("input_tokens"),
             written=whole("output_tokens"),
             unpriced=whole("num_unpriced"),
-            currency=found[0]["cost"]["currency"] if found else "usd",
+            currency=found[0]["cost"]["currency"] if found else "",
         )
 
 

@@ -184,12 +184,7 @@ class Assembly:
                 limits=limits,
                 wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
                 summariser=summariser if settings.overflow == "summarise" else None,
-                quoter=Quoter(
-                    embedder=embedder,
-                    reader=reader,
-                    ledger=ledger,
-                    remembered=lambda question, tenant_id: search.remembered(question, tenant_id=tenant_id),
-                ),
+                quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger, cached=search.remembered),
             ),
             generator=Generator(
                 engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger, limits=limits

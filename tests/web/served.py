@@ -142,12 +142,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             quotes=quotes,
             quoter=None
             if quotes is QuotesAs.NOTHING
-            else Quoter(
-                embedder=embedder,
-                reader=PointingReader(POINTED),
-                ledger=ledger,
-                remembered=lambda question, tenant_id: search.remembered(question, tenant_id=tenant_id),
-            ),
+            else Quoter(embedder=embedder, reader=PointingReader(POINTED), ledger=ledger, cached=search.remembered),
         )
         state.serving.models = replace(models, answerer=answerer)
         yield state_with(state, intake=intake)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Protocol
 
 from app.answering.calls import CallNumber, Calls, CallsClosed
 from app.answering.question import Question
@@ -20,12 +20,11 @@ def _ignored() -> None:
     """What happens by default when the first call of a selection is accepted: nothing."""
 
 
-Remembered: TypeAlias = Callable[[str, str], Vectors | None]
-"""The (dim,) unit vector of a question of a tenant, by its text and the tenant's id; None where it is not cached."""
+class CachedVectors(Protocol):
+    """The vectors of questions that were searched for."""
 
-
-def _nothing(_question: str, _tenant_id: str) -> None:
-    """No vector is cached."""
+    def __call__(self, question: str, /, *, tenant_id: str) -> Vectors | None:
+        """The (dim,) unit vector of a tenant's question; None where it is not cached."""
 
 
 class _Metered:
@@ -89,13 +88,13 @@ class Quoter:
         embedder: Embedder,
         ledger: Ledger,
         reader: SpanReader | None = None,
-        remembered: Remembered = _nothing,
+        cached: CachedVectors | None = None,
     ) -> None:
         """Without a reader, words and the embedder decide alone.
 
-        `remembered` has the vectors of questions that were searched for: they are not embedded, nor billed, again.
+        Questions whose vectors are `cached` are not embedded, nor billed, again.
         """
-        self._remembered = remembered
+        self._cached = cached
         self._selector = QuoteSelector(embedder, reader)
         self._embedder = embedder
         self._reader = reader
@@ -116,7 +115,7 @@ class Quoter:
             question: As it was asked, or rewritten to stand alone; its principal pays.
             context: The sources presented.
             calls: Closing them ends the selection with the batch that is being read. Its result then has no quotes,
-                only the tokens that were read until then.
+                only the calls with what they read until then.
             abstention: The probability of there being no answer from which on the question is refused; None takes the
                 thresholds of `app.answering.quoting.selection`.
             on_accepted: Called before the first model reads, once its call is on the ledger.
@@ -136,19 +135,15 @@ class Quoter:
                 reading=lambda tokens: metered.call(Purpose.LOCATE, self._reading(question, tokens)),
                 embedding=lambda tokens: metered.call(Purpose.EXTRACT, self._embedding(question, tokens)),
                 breadth=breadth_of(question.text),
-                question_vector=self._remembered(question.text, question.principal.tenant_id),
+                question_vector=self._cached_vector(question),
             )
         except CallsClosed:
-            tokens = {call.purpose: call.prompt_tokens for call in metered.read}
-            selection = Selection(
-                (),
-                0.0,
-                "refused",
-                tokens=tokens.get(Purpose.EXTRACT, 0),
-                read_tokens=tokens.get(Purpose.LOCATE, 0),
-                threshold=answered,
-            )
+            read = any(call.purpose is Purpose.LOCATE for call in metered.read)
+            selection = Selection((), 0.0, "refused", decides=read, threshold=answered)
         return replace(selection, calls=metered.read)
+
+    def _cached_vector(self, question: Question) -> Vectors | None:
+        return None if self._cached is None else self._cached(question.text, tenant_id=question.principal.tenant_id)
 
     def _reading(self, question: Question, tokens: int) -> Reservation:
         assert self._reader is not None, "only a reader reads"

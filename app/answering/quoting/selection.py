@@ -87,9 +87,8 @@ class Selection:
             (`app.answering.quoting.breadth`).
         score: The best candidate's probability, quoted or not; 0 where there was none.
         outcome: "answered", "unsure" (the quotes are the nearest passages and may not answer) or "refused".
-        tokens: Number of tokens the embedder read.
-        read_tokens: Number of tokens the span reader read.
-        calls: The metered calls that read them.
+        decides: Whether the span reader has read the sources, so that a refusal needs no language model.
+        calls: The metered calls of the models that selected.
         threshold: The probability from which on the question counts as answered.
         probabilities: Source number, characters and probability of every candidate that was scored.
         title: The line that names the document which the quotes are of, where the question asks about it as a whole.
@@ -98,21 +97,15 @@ class Selection:
     quotes: tuple[Quote, ...]
     score: float
     outcome: Outcome
-    tokens: int = 0
-    read_tokens: int = 0
+    decides: bool = False
     calls: tuple[ModelCall, ...] = ()
     threshold: float = ANSWERED
     probabilities: tuple[tuple[int, Span, float], ...] = ()
     title: Quote | None = None
 
-    @property
-    def decides(self) -> bool:
-        """Whether the span reader has read the sources, so that a refusal needs no language model."""
-        return self.read_tokens > 0
-
     def again(self) -> "Selection":
         """The same selection for a further answer, which costs nothing more."""
-        return replace(self, tokens=0, read_tokens=0, calls=())
+        return replace(self, calls=())
 
     def answers(self, cited: Iterable[tuple[int, Span]]) -> float:
         """The probability that an answer which cites these passages answers: the likeliest candidate's among them.
@@ -141,15 +134,13 @@ class Judged:
         candidates: The candidates.
         values: For each the values by which it is scored (`app.answering.quoting.score`).
         highlights: For each the words that the span reader takes for the answer, None without any.
-        tokens: Number of tokens the embedder read.
-        read_tokens: Number of tokens the span reader read; 0 where it did not read.
+        read: Whether the span reader has read them.
     """
 
     candidates: tuple[Candidate, ...]
     values: tuple[Mapping[str, float], ...]
     highlights: tuple[Span | None, ...]
-    tokens: int = 0
-    read_tokens: int = 0
+    read: bool = False
 
 
 OnBatch = Callable[[int], None]
@@ -213,7 +204,7 @@ class QuoteSelector:
         if not found.candidates:
             return Selection((), 0.0, "refused", threshold=answered)
         weights, certain = WITHOUT_READER, CERTAIN_WITHOUT_READER
-        if found.read_tokens:
+        if found.read:
             weights, certain = WITH_READER, CERTAIN_WITH_READER
         logits = [logit(weights, of_candidate) for of_candidate in found.values]
         best = certainty(certain, logits, found.values)
@@ -234,8 +225,7 @@ class QuoteSelector:
             ),
             best,
             outcome,
-            tokens=found.tokens,
-            read_tokens=found.read_tokens,
+            decides=found.read,
             threshold=answered,
             probabilities=tuple(
                 (candidate.source.number, candidate.span, score)
@@ -258,11 +248,9 @@ class QuoteSelector:
         if not candidates:
             return Judged((), (), ())
         read: list[Read] | None = None
-        read_tokens = 0
         if self._reader is not None and is_english(question):
             passages = passages_of(candidates)
-            read_tokens = self._reader.count_tokens(question, [passage.text for passage in passages])
-            with reading(read_tokens) as on_batch:
+            with reading(self._reader.count_tokens(question, [passage.text for passage in passages])) as on_batch:
                 read = _read(self._reader, question, passages, len(candidates), on_batch=on_batch)
         features = features_of(question, candidates, read)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
@@ -284,8 +272,7 @@ class QuoteSelector:
                 for place, cosine in zip(embedded, cosines, strict=True)
             ),
             tuple(None if read is None else read[place].words for place in embedded),
-            tokens=tokens,
-            read_tokens=read_tokens,
+            read=read is not None,
         )
 
 

@@ -7,15 +7,7 @@ from app.api.schemas.shape import ResponseBody
 from app.usage.ledger.events import Bill
 from app.usage.rollups.sums import decimal
 
-_HELPERS = (
-    Purpose.EMBED_QUERY,
-    Purpose.EXTRACT,
-    Purpose.LOCATE,
-    Purpose.RERANK,
-    Purpose.REWRITE,
-    Purpose.SUMMARISE,
-    Purpose.VERIFY,
-)
+_HELPERS = tuple(purpose for purpose in Purpose if purpose is not Purpose.ANSWER)
 _READING = (Purpose.EXTRACT, Purpose.LOCATE, Purpose.RERANK, Purpose.SUMMARISE)
 
 

@@ -66,10 +66,8 @@ class Rules:
 RULES: Mapping[str, Rules] = {
     "squad-train-44": Rules(weight=3, company=Company.DOCUMENT, lacking=4, beside=("squad-train-44-unans",)),
     "squad2-train-unans": Rules(weight=3, company=Company.SET, lacking=4),
-    "wikiqa-triggers": Rules(weight=1.5, company=Company.SET, lacking=1.5),
     "doqa-forums": Rules(weight=0.5, company=Company.SET, lacking=1.5),  # its answers begin and end loosely
     "tedq-talks": Rules(weight=0.5, company=Company.SET, lacking=0.5),
-    "quail-unans": Rules(weight=0.5, company=Company.SET, lacking=0.5),
     "molweni-chat": Rules(weight=0.2, company=Company.SET, lacking=0.5),
     "condaqa": Rules(weight=0.2, company=Company.FOREIGN, lacking=0.2),  # its passages are edits of one another
     "squadshift-new-wiki": Rules(weight=2, company=Company.DOCUMENT),

@@ -51,14 +51,17 @@ _WHAT = {
     "fetaqa": ("FeTaQA, dev and test parts (Nan et al. 2022); trains the tags alone", "CC BY-SA 4.0"),
     "qamr": ("QAMR, dev and test parts (Michael et al. 2018)", "MIT"),
     "squad2-train-unans": ("part of SQuAD 2.0's training questions (Rajpurkar et al. 2018)", "CC BY-SA 4.0"),
-    "wikiqa-triggers": ("WikiQA (Yang et al. 2015)", "Microsoft Research Data License; text CC BY-SA"),
     "doqa-forums": ("DoQA (Campos et al. 2020)", "CC BY-SA 4.0"),
     "tedq-talks": ("TED-Q (Westera et al. 2020)", "none stated; talks CC BY 4.0"),
-    "quail-unans": ("QuAIL's unanswerable questions and their passages (Rogers et al. 2020)", "CC BY-NC-SA 4.0"),
     "molweni-chat": ("Molweni, test part (Li et al. 2020)", "Apache-2.0"),
     "condaqa": ("CondaQA, dev and test parts (Ravichander et al. 2022)", "Apache-2.0; text CC BY-SA"),
     "synthetic-forms": ("forms, receipts and tables written by rule", "none needed"),
 }
+
+_PAIRS = (
+    "Every group has an unanswerable question that people wrote beside an answerable one of the same passage, whose\n"
+    "margin is to be the higher of the two (Burges et al. 2005, RankNet)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +134,12 @@ def card_of(
             *_rows(trained),
             "",
             f"{training.groups} groups in steps of {recipe.groups}: a question with the passage that answers it and up",
-            "to three near ones of the same document, whose spans share one normalisation with one null (Clark and",
-            "Gardner 2018, arXiv:1710.10723); often a second question that the passage does not answer; the tokens of",
-            f"the answer as tags (Segal et al. 2020, arXiv:1909.13375). AdamW, rate {recipe.learning_rate:g}",
+            f"to {recipe.near} near ones of the same document, whose spans share one normalisation with one null",
+            "(Clark and Gardner 2018, arXiv:1710.10723); often a second question that the passage does not answer; the",
+            f"tokens of the answer as tags (Segal et al. 2020, arXiv:1909.13375). AdamW, rate {recipe.learning_rate:g}",
             f"({recipe.head_learning_rate:g} in the heads), linear with warm-up; the weights are averaged over the",
             f"last {recipe.averaged:.0%} of the steps. Embeddings are frozen. Seed {recipe.seed}.",
+            *([_PAIRS] if recipe.pairs else []),
             *([f"The training started from the reader `{training.reader}`."] if training.reader else []),
             "",
             "## Results on documents that never trained",

@@ -114,8 +114,7 @@ def selected(score: float, outcome: Outcome, *, reads: bool = True) -> Selection
         quotes,
         score,
         outcome,
-        tokens=9,
-        read_tokens=7 if reads else 0,
+        decides=reads,
         threshold=0.5,
         probabilities=((1, Span(0, 66), score),),
     )

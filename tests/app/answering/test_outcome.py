@@ -104,7 +104,7 @@ def by_quotes(score: float, outcome: Chosen, **fields: Any) -> Answer:
     shown = source(TEXT)
     quote = Quote(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
     selection = Selection(
-        () if outcome == "refused" else (quote,), score, outcome, tokens=5, read_tokens=7, calls=CHOSEN, threshold=0.5
+        () if outcome == "refused" else (quote,), score, outcome, decides=True, calls=CHOSEN, threshold=0.5
     )
     asked = replace(
         prepared(),

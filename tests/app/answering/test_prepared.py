@@ -76,14 +76,14 @@ def test_a_further_answer_costs_nothing_for_its_sources_and_has_no_call_yet() ->
         prepared(),
         cost=PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0, calls=(SEARCHED,)),
         call=RunningCall(cast(Stream, leaving), cast(Settler, leaving)),
-        selection=Selection((), 0.5, "answered", tokens=6, read_tokens=7, calls=(CHOSEN,)),
+        selection=Selection((), 0.5, "answered", decides=True, calls=(CHOSEN,)),
     )
 
     further = first.again(1)
 
     assert (further.question.run_id, further.call) == ("req_1.1", None)
     assert further.cost == PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0)
-    assert further.selection == Selection((), 0.5, "answered")
+    assert further.selection == Selection((), 0.5, "answered", decides=True)
 
 
 def test_the_answer_consists_of_quotes_where_quotes_answer_and_there_are_some() -> None:

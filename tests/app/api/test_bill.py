@@ -97,9 +97,7 @@ class Billed:
                 embedder=self.embedder,
                 reader=self.reader,
                 ledger=self.ledger,
-                remembered=lambda question, tenant_id: (
-                    search.remembered(question, tenant_id=tenant_id) if remembers else None
-                ),
+                cached=search.remembered if remembers else None,
             ),
             quotes=quotes,
             quote_unverified=True,

@@ -40,8 +40,8 @@ test("the parts of the tokens are all of them", () => {
 test("calls for the same purpose to the same model are added up", () => {
   const calls = [called("locate", "reader", 300), called("verify", "judge", 40), called("verify", "judge", 2)];
   expect(callsOf({ ...USAGE, calls })).toEqual([
-    { purpose: "locate", model: "reader", calls: 1, read: 300, cached: 0, written: 0 },
-    { purpose: "verify", model: "judge", calls: 2, read: 42, cached: 0, written: 0 },
+    { purpose: "locate", model: "reader", read: 300, written: 0 },
+    { purpose: "verify", model: "judge", read: 42, written: 0 },
   ]);
 });
 

@@ -37,25 +37,21 @@ export function tokenParts({ components }: Usage): Part<TokenPart>[] {
   ]);
 }
 
-/** What one model read, reused and wrote for one purpose. */
+/** What one model read and wrote for one purpose. */
 export interface Called {
   purpose: string;
   model: string;
-  calls: number;
   read: number;
-  cached: number;
   written: number;
 }
 
 /** The model calls by purpose and model, in the order in which they were made first. */
 export function callsOf({ calls }: Usage): Called[] {
   const found = new Map<string, Called>();
-  for (const { purpose, model, prompt_tokens, cached_tokens, completion_tokens } of calls) {
+  for (const { purpose, model, prompt_tokens, completion_tokens } of calls) {
     const key = JSON.stringify([purpose, model]);
-    const one = found.get(key) ?? { purpose, model, calls: 0, read: 0, cached: 0, written: 0 };
-    one.calls += 1;
+    const one = found.get(key) ?? { purpose, model, read: 0, written: 0 };
     one.read += prompt_tokens;
-    one.cached += cached_tokens;
     one.written += completion_tokens;
     found.set(key, one);
   }

@@ -50,17 +50,24 @@ def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger) -> N
 
     assert selection.quotes[0].text == "The plant in Oslo closed on 4 May."
     rows = {row.event_id: (row.operation, row.model, row.status, row.input_tokens) for row in ledger.usage("req_1")}
+    read, chosen = selection.calls
     assert rows == {
-        f"req_1:{int(CallNumber.READ)}": (Operation.JUDGE, "pointing", UsageStatus.COMPLETED, selection.read_tokens),
+        f"req_1:{int(CallNumber.READ)}": (
+            Operation.JUDGE,
+            read.model,
+            UsageStatus.COMPLETED,
+            read.prompt_tokens,
+        ),
         f"req_1:{int(CallNumber.FIND_QUOTES)}": (
             Operation.EMBED_QUERY,
-            "hashing",
+            chosen.model,
             UsageStatus.COMPLETED,
-            selection.tokens,
+            chosen.prompt_tokens,
         ),
     }
-    assert selection.read_tokens == len(QUESTION.text.split()) + len(TEXT.split())
-    assert selection.tokens > 0
+    assert [(call.purpose, call.model) for call in selection.calls] == [("locate", "pointing"), ("extract", "hashing")]
+    assert read.prompt_tokens == len(QUESTION.text.split()) + len(TEXT.split())
+    assert chosen.prompt_tokens > 0
 
 
 @pytest.mark.parametrize(
@@ -77,7 +84,8 @@ def test_where_nothing_is_read_only_the_embedder_is_metered(
 
     (row,) = ledger.usage("req_1")
     assert (row.event_id, row.operation) == (f"req_1:{int(CallNumber.FIND_QUOTES)}", Operation.EMBED_QUERY)
-    assert (row.input_tokens, selection.read_tokens, selection.decides) == (selection.tokens, 0, False)
+    assert [(call.purpose, call.prompt_tokens) for call in selection.calls] == [("extract", row.input_tokens)]
+    assert not selection.decides
 
 
 def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger) -> None:
@@ -94,7 +102,8 @@ def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read
 
     selection = quoter.select(QUESTION, CONTEXT, calls=calls, on_accepted=calls.close)
 
-    assert (selection.quotes, selection.tokens, selection.read_tokens) == ((), 0, FIRST_BATCH)
+    assert selection.quotes == ()
+    assert [(call.purpose, call.prompt_tokens) for call in selection.calls] == [("locate", FIRST_BATCH)]
     (row,) = ledger.usage("req_1")
     assert (row.status, row.input_tokens) == (UsageStatus.CLIENT_ABORT, FIRST_BATCH)
     assert reader.passages == [], "no other batch was read"

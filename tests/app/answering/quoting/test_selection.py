@@ -17,6 +17,7 @@ from app.answering.quoting.selection import (
     QuoteSelector,
     Selection,
 )
+from app.answering.token_usage import ModelCall, Purpose
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors
 from retrieval.types import Context, Span
@@ -121,7 +122,7 @@ def test_without_a_source_nothing_is_read_and_the_question_is_refused() -> None:
     found = QuoteSelector(embedder, reader).select("Why?", context(), answered=0, nearest=0)
 
     assert (found.quotes, found.score, found.outcome) == ((), 0.0, "refused")
-    assert (found.tokens, found.read_tokens, found.probabilities) == (0, 0, ())
+    assert (found.decides, found.probabilities) == (False, ())
     assert embedder.embedded == embedder.documents == reader.passages == []
 
 
@@ -182,7 +183,7 @@ def test_the_reader_does_not_read_questions_in_other_languages() -> None:
     found = select("Wann wurde das Werk in Oslo geschlossen?", *PASSAGES, reader=reader)
 
     assert reader.passages == []
-    assert (found.read_tokens, found.decides) == (0, False)
+    assert not found.decides
     assert [quote.highlight for quote in found.quotes] == [None] * len(found.quotes)
     assert found == select("Wann wurde das Werk in Oslo geschlossen?", *PASSAGES)
 
@@ -249,12 +250,13 @@ def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, 
 
     assert len(embedder.documents) == len(selection.probabilities) <= ONE.embedded
     embedded = sum(min(embedder.count_tokens(text), embedder.info.max_tokens) + 1 for text in embedder.documents)
-    assert selection.tokens == embedded + sum(embedder.count_query(text) for text in embedder.embedded)
-    assert selection.read_tokens == (0 if reader is None else reader.count_tokens(question, reader.passages))
+    embedded += sum(embedder.count_query(text) for text in embedder.embedded)
     # each call is metered once, with its tokens, before anything is read
-    expected = [("read", selection.read_tokens, 0)] if reader is not None and reader.passages else []
+    read = reader is not None and bool(reader.passages)
+    expected = [("read", reader.count_tokens(question, reader.passages), 0)] if reader is not None and read else []
     if selection.probabilities:
-        expected.append(("embed", selection.tokens, 0 if reader is None else len(reader.passages)))
+        expected.append(("embed", embedded, 0 if reader is None else len(reader.passages)))
+    assert selection.decides == read
     assert metered == expected
 
 
@@ -283,8 +285,8 @@ SELECTION = Selection(
     (Quote(SHOWN[0], Span(0, 47), PASSAGES[2][:47], 0.8, Span(28, 33)),),
     0.8,
     "answered",
-    tokens=5,
-    read_tokens=7,
+    decides=True,
+    calls=(ModelCall(purpose=Purpose.EXTRACT, model="m", prompt_tokens=5),),
     probabilities=((1, Span(0, 47), 0.8), (1, Span(48, 76), 0.3), (2, Span(0, 69), 0.1)),
 )
 
@@ -311,8 +313,8 @@ def test_an_answer_is_as_likely_as_the_likeliest_candidate_that_it_cites(
 def test_a_further_answer_costs_nothing_more_and_is_the_same() -> None:
     again = SELECTION.again()
 
-    assert (again.tokens, again.read_tokens) == (0, 0)
-    assert replace(again, tokens=5, read_tokens=7) == SELECTION
+    assert again.calls == ()
+    assert replace(again, calls=SELECTION.calls) == SELECTION
 
 
 def test_the_words_of_a_quote_are_those_of_its_highlight() -> None:
