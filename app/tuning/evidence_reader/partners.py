@@ -1,4 +1,4 @@
-"""Which answerable question stands in a group beside an unanswerable one."""
+"""Chooses the answerable question that stands in a group beside an unanswerable one."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,10 @@ class Partners:
             self._of_document.setdefault(source.document_of[one.passage], []).append(row)
 
     def beside(self, lacking: Lacking, random_: random.Random) -> Asked | None:
-        """One of the likest of the same passage; where it has none of the same document, then of the set.
+        """One of the answerable questions with the highest BM25 scores for the words of `lacking`.
 
-        None where the set has no answerable question.
+        They are of its passage; where that answers no question of its document, else of the set. None where the set has
+        no answerable question.
         """
         rows = next(filter(None, self._circles(lacking.passage)), None)
         if rows is None or self._index is None:
