@@ -57,7 +57,9 @@ class _ReadAndWritten(_Counted):
 class UsageResult(_ReadAndWritten):
     """The result for one group of one bucket: calls of every model."""
 
-    object: Literal["footnote.usage.result"] = Field(default="footnote.usage.result", description="Always this.")
+    object: Literal["footnote.usage.result"] = Field(
+        default="footnote.usage.result", description="Always `footnote.usage.result`."
+    )
     num_answers: int | None = Field(
         description="Number of questions that ended, however they were answered: by quotes, by a language model, by a "
         "refusal, or not at all. Null when grouped or filtered by model, operation or status, for an answer calls "

@@ -1,7 +1,8 @@
 """Measures how well a reader tells questions that a passage answers from those that it only seems to answer.
 
-Run `python -m app.tuning.evidence_reader.near_misses CHECKPOINT SET`. SET is the folder of a question set with unanswerable questions that people wrote, such as squad2-dev. Every question is
-asked of its own passage alone, below its title. CHECKPOINT is what `app.tuning.evidence_reader.evaluate` takes.
+Run `python -m app.tuning.evidence_reader.near_misses CHECKPOINT SET`. SET is the folder of a question
+set with unanswerable questions that people wrote, such as squad2-dev. Every question is asked of its own passage alone,
+below its title. CHECKPOINT is what `app.tuning.evidence_reader.evaluate` takes.
 """
 
 import argparse

@@ -8555,7 +8555,7 @@ export interface components {
       output_delivered_tokens: number;
       /**
        * Object
-       * @description Always this.
+       * @description Always `footnote.usage.result`.
        * @default footnote.usage.result
        * @constant
        */
