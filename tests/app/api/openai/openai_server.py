@@ -67,7 +67,12 @@ class Service:
     http: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        self.http = httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {ADMIN_KEY}"}, trust_env=False)
+        self.http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {ADMIN_KEY}"},
+            trust_env=False,
+            timeout=60,  # an upload waits for its ingestion longer than httpx's five seconds
+        )
 
     def key(self, role: Role, *, tenant: str = "default", collections: tuple[str, ...] | None = None) -> str:
         """The secret of a new key."""
