@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import sqlalchemy as sa
 
@@ -15,6 +15,7 @@ from app.telemetry.logs import logger
 
 _WATCH_SECONDS = 5.0
 _TAKE = sa.text("SELECT pg_try_advisory_lock(:number)")
+_GIVE_BACK = sa.text("SELECT pg_advisory_unlock(:number)")
 _NUMBER = {"number": lock_number("server")}
 
 
@@ -30,8 +31,9 @@ def server_lock(
     """Lock the database for this process. No effect on SQLite, whose file is protected by the lock of the data dir.
 
     Two servers on one database would settle each other's calls at start and miss each other's documents in their
-    indexes. PostgreSQL releases the lock when the connection ends. The connection is checked every `watch_s` seconds,
-    and the lock is taken again after a restart of PostgreSQL. When another process has taken it, `on_loss` is called.
+    indexes. PostgreSQL also releases the lock when the connection ends. The connection is checked every `watch_s`
+    seconds, and the lock is taken again after a restart of PostgreSQL. When another process has taken it, `on_loss` is
+    called.
 
     Raises:
         SetupError: Another process holds the lock.
@@ -87,8 +89,15 @@ class _Held:
         return False
 
     def release(self) -> None:
-        """Close the connection: returned to the pool it would keep the lock."""
+        """Give the lock back, and close the connection: returned to the pool it might keep the lock.
+
+        A closed connection alone keeps the lock until PostgreSQL has ended its backend, so that a server started at
+        once would be refused.
+        """
         if self._connection is not None:
+            if not self._connection.invalidated:  # else it was lost, and the lock with it
+                with suppress(sa.exc.DBAPIError):
+                    self._connection.execute(_GIVE_BACK, _NUMBER)
             self._connection.invalidate()
             self._connection = None
         self._stack.close()

@@ -199,6 +199,22 @@ def test_b7_a_second_server_on_a_postgresql_database_is_refused_whatever_its_dat
             pass
 
 
+def test_b7_a_server_gives_its_lock_back_before_it_closes_the_connection() -> None:
+    """PostgreSQL ends the backend of a closed connection in its own time."""
+    held: list[bool] = []
+
+    def look(*_: object) -> None:
+        held.append(_is_locked(other))
+
+    with empty_postgres() as url, opened(url) as database, opened(url) as other:
+        with server_lock(database, watch_s=60):
+            held.append(_is_locked(other))
+            sa.event.listen(sa.pool.Pool, "invalidate", look)
+        sa.event.remove(sa.pool.Pool, "invalidate", look)
+
+    assert held == [True, False]
+
+
 def test_b7_the_lock_of_a_database_is_taken_again_when_its_connection_was_ended(tmp_path: Path) -> None:
     lost: list[bool] = []
     with empty_postgres() as url, opened(url) as database, opened(url) as other:
