@@ -12,7 +12,7 @@ from app.usage.reports.instants import utc
 
 
 class AuditBody(ResponseBody):
-    """An entry of the audit log: an act of an administrator."""
+    """An entry of the audit log: an act of an administrator, or a deletion by anybody."""
 
     id: str = Field(description="The entry's id.", examples=["audit_01k9"])
     object: Literal["audit_event"] = Field(default="audit_event", description="Always `audit_event`.")

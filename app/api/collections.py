@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_collection
+from app.api.dependencies import AccessDep, CorpusDep, Cursor, Limit, PrincipalDep, RequestId, visible_collection
 from app.api.documents import checked_metadata
 from app.api.query_parameters import page_of
 from app.api.schemas.bounds import Id
@@ -115,11 +115,19 @@ def reindex_collection(collection_id: Id, corpus: CorpusDep, principal: Principa
 def delete_collection(
     collection_id: Id,
     corpus: CorpusDep,
+    access: AccessDep,
     principal: PrincipalDep,
+    request_id: RequestId,
     force: Annotated[
         bool, Query(description="Also delete its documents; without it, a collection with documents is a 409.")
     ] = False,
 ) -> DeletedBody:
     """Delete a collection and, with `force`, its documents."""
-    removal = corpus.intake.delete_collection(collection_id, principal=principal, force=force)
+    removal = corpus.intake.delete_collection(
+        collection_id,
+        principal=principal,
+        force=force,
+        record=access.audit.recording(principal, "collection.deleted", request_id=request_id),
+        record_document=access.audit.recording(principal, "document.deleted", request_id=request_id),
+    )
     return DeletedBody.of(removal.deleted, documents=len({document_id for document_id, _ in removal.files}))

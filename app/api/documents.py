@@ -10,10 +10,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from app.api.dependencies import (
+    AccessDep,
     CorpusDep,
     Cursor,
     Limit,
     PrincipalDep,
+    RequestId,
     SettingsDep,
     visible_collection,
     visible_document,
@@ -44,6 +46,7 @@ from retrieval.filters import parse_filter
 from retrieval.types import Metadata
 
 router = APIRouter(tags=["documents"])
+_SEARCHABLE = "True: only documents with a version that is searched now. False: only documents without one."
 
 
 @router.post(
@@ -147,6 +150,7 @@ def list_documents(
     principal: PrincipalDep,
     collection_id: Annotated[Id | None, Query(description="Only in this collection.")] = None,
     status: Annotated[DocumentStatus | None, Query(description="Only with this status.")] = None,
+    searchable: Annotated[bool | None, Query(description=_SEARCHABLE)] = None,
     q: Annotated[str | None, Query(max_length=500, description="Only documents whose file name contains this.")] = None,
     filter: Annotated[str | None, Query(max_length=MOST_QUERY, description=f"JSON. {FILTER}")] = None,  # noqa: A002 - the contract's name
     limit: Limit = 50,
@@ -160,6 +164,7 @@ def list_documents(
         collections=principal.collections,
         collection_id=collection_id,
         status=status,
+        searchable=searchable,
         q=q,
         filter=parse_filter(_json(filter, "filter")) if filter else None,
         limit=limit,
@@ -171,13 +176,18 @@ def list_documents(
 
 
 @router.post("/v1/documents/delete", summary="Delete documents by filter", responses=problems(404, 422))
-def delete_documents(body: DeleteByFilter, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
+def delete_documents(
+    body: DeleteByFilter, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+) -> DeletedBody:
     """Delete all documents that match now. The deletion is complete and final when this returns."""
     if body.collection_id is not None:
         visible_collection(corpus, principal, body.collection_id)
     condition = parse_filter(body.filter)
     assert condition is not None, "the schema asks for a field at least"
-    deleted, documents = corpus.intake.delete_matching(condition, principal=principal, collection_id=body.collection_id)
+    record = access.audit.recording(principal, "document.deleted", request_id=request_id)
+    deleted, documents = corpus.intake.delete_matching(
+        condition, principal=principal, collection_id=body.collection_id, record=record
+    )
     return DeletedBody.of(deleted, documents=documents)
 
 
@@ -196,10 +206,13 @@ def patch_document(document_id: Id, body: MetadataPatch, corpus: CorpusDep, prin
 
 
 @router.delete("/v1/documents/{document_id}", summary="Delete a document", responses=problems(404))
-def delete_document(document_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> DeletedBody:
+def delete_document(
+    document_id: Id, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+) -> DeletedBody:
     """Delete the document, its chunks and vectors; no search finds it once this returns."""
     visible_document(corpus, principal, document_id)
-    return DeletedBody.of(corpus.intake.delete(document_id, principal=principal), documents=1)
+    record = access.audit.recording(principal, "document.deleted", request_id=request_id)
+    return DeletedBody.of(corpus.intake.delete(document_id, principal=principal, record=record), documents=1)
 
 
 @router.post(

@@ -1,4 +1,4 @@
-"""The audit log of administrators' actions, each written in the transaction of the action."""
+"""The audit log of administrators' actions and everybody's deletions, each written in the action's transaction."""
 
 import json
 import time

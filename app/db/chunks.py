@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from app.db.document_rows import given_id
 from app.db.headed_texts import HeadedTexts
 from app.db.lexical import ranks_by_bm25, search_text
 from app.db.scopes import ScopeKeys, documents_in, is_live
@@ -61,7 +62,7 @@ def to_chunk(row: sa.Row[Any]) -> Chunk:
         version=row.version,
         collection_id=row.collection_id,
         filename=row.filename,
-        external_id=row.external_id,
+        external_id=given_id(row.external_id, row.document_id),
         ordinal=row.ordinal,
         text=row.text,
         start_char=row.start_char,

@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from app.db.audit import Record
 from app.db.idempotency import forget_answers
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
@@ -122,9 +123,19 @@ class CollectionRepository:
             raise Conflict("There is a collection of this name already.") from error
 
     def delete(
-        self, collection_id: str, *, tenant_id: str, allowed: tuple[str, ...] | None = None, force: bool = False
+        self,
+        collection_id: str,
+        *,
+        tenant_id: str,
+        allowed: tuple[str, ...] | None = None,
+        force: bool = False,
+        record: Record | None = None,
+        record_document: Record | None = None,
     ) -> Removal:
         """Delete an empty collection, or with `force` one and all its documents, for good.
+
+        `record` writes the audit entry of the collection in the same transaction, `record_document` that of each of
+        its documents.
 
         Raises:
             NotFound: No such collection.
@@ -138,8 +149,10 @@ class CollectionRepository:
                 raise Conflict(f"The collection holds {found.documents} documents; delete them first, or use force.")
             of_collection = sa.select(document.c.id).where(document.c.collection_id == collection_id).with_for_update()
             ids = connection.execute(of_collection.order_by(document.c.id)).scalars().all()
-            removal = remove_documents(connection, ids, now=self._clock())
+            removal = remove_documents(connection, ids, now=self._clock(), record=record_document)
             connection.execute(sa.delete(collection).where(collection.c.id == collection_id))
+            if record is not None:
+                record(connection, collection_id, {"name": found.name, "id": collection_id, "documents": len(ids)})
             forget_answers(connection, tenant_id)
             return removal
 

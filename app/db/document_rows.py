@@ -52,13 +52,21 @@ SHA256 = _newest.c.sha256
 _BY_ID = DOCUMENTS.where(document.c.id == sa.bindparam("its_id"))
 
 
+def given_id(external_id: str | None, document_id: str) -> str | None:
+    """The external id that the uploader gave; None without one.
+
+    An attached file of OpenAI's protocol has its own id stored there, so that files with the same bytes stay separate.
+    """
+    return None if external_id == document_id else external_id
+
+
 def to_document(row: sa.Row[Any]) -> Document:
     """A document from a row of `DOCUMENTS`; its counts are 0 while no version is live."""
     return Document(
         id=row.id,
         tenant_id=row.tenant_id,
         collection_id=row.collection_id,
-        external_id=row.external_id,
+        external_id=given_id(row.external_id, row.id),
         filename=row.filename,
         media_type=row.media_type,
         bytes=row.bytes,

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from app.db.audit import Record
 from app.db.document_rows import (
     DOCUMENTS,
     FILENAME,
@@ -183,6 +184,7 @@ class DocumentRepository:
         collections: tuple[str, ...] | None = None,
         collection_id: str | None = None,
         status: DocumentStatus | None = None,
+        searchable: bool | None = None,
         q: str | None = None,
         filter: Filter | None = None,  # noqa: A002 - the API's own word
         limit: int,
@@ -190,7 +192,8 @@ class DocumentRepository:
     ) -> tuple[tuple[Document, ...], str | None]:
         """At most `limit` documents, newest first, and the cursor of the next page (None: no more).
 
-        `q` is a part of the file name, ASCII letters in either case.
+        `searchable` selects documents with a version that is searched (true), or without one (false). `q` is a part of
+        the file name, ASCII letters in either case.
 
         Raises:
             InvalidRequest: A cursor that this list did not give out.
@@ -202,6 +205,9 @@ class DocumentRepository:
             query = query.where(document.c.collection_id == collection_id)
         if status is not None:
             query = query.where(document.c.status == status)
+        if searchable is not None:
+            live = document.c.live_version
+            query = query.where(live.is_not(None) if searchable else live.is_(None))
         if q:
             require_text(q, param="q")
             query = query.where(FILENAME.icontains(q, autoescape=True))
@@ -256,15 +262,24 @@ class DocumentRepository:
                 before_commit(queued)
             return queued
 
-    def delete(self, document_id: str, *, tenant_id: str, collections: tuple[str, ...] | None = None) -> Removal:
+    def delete(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        record: Record | None = None,
+    ) -> Removal:
         """Delete the document with all its versions. Final: no search returns it after this.
+
+        `record` writes the audit entry in the same transaction.
 
         Raises:
             NotFound: No such document.
         """
         with self._database.write() as connection:
             lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
-            removal = remove_documents(connection, [document_id], now=self._clock())
+            removal = remove_documents(connection, [document_id], now=self._clock(), record=record)
             forget_answers(connection, tenant_id)
             return removal
 
@@ -283,10 +298,12 @@ class DocumentRepository:
         collection_id: str | None = None,
         created_until: float,
         limit: int,
+        record: Record | None = None,
     ) -> tuple[Removal, int]:
         """Delete at most `limit` matching documents in one transaction; returns what to delete elsewhere, and how many.
 
-        `created_until` (Unix seconds) excludes later uploads, so that a loop over this call ends.
+        `created_until` (Unix seconds) excludes later uploads, so that a loop over this call ends. `record` writes
+        the audit entry of each document in the same transaction.
         """
         query = (
             sa.select(document.c.id)
@@ -302,7 +319,7 @@ class DocumentRepository:
         with self._database.write() as connection:
             matching = query.where(compile_filter(filter, connection))
             ids = connection.execute(matching).scalars().all()
-            removal = remove_documents(connection, ids, now=self._clock())
+            removal = remove_documents(connection, ids, now=self._clock(), record=record)
             if ids:
                 forget_answers(connection, tenant_id)
             return removal, len(ids)

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
+from app.db.audit import Record
 from app.db.cancellation import CANCELLED
 from app.db.dialect import insert_or_ignore
 from app.db.document_rows import DOCUMENTS, to_document
@@ -155,12 +156,17 @@ class OpenAIFileRepository:
         with self._database.write() as connection:
             connection.execute(sa.delete(unattached_file).where(unattached_file.c.id == file_id))
 
-    def delete(self, file_id: str, *, tenant_id: str) -> None:
-        """Delete an unattached file of a tenant for good, if it exists."""
+    def delete(self, file_id: str, *, tenant_id: str, record: Record | None = None) -> None:
+        """Delete an unattached file of a tenant for good, if it exists; `record` then writes the audit entry."""
         mine = unattached_file.c.id == file_id, unattached_file.c.tenant_id == tenant_id
         with self._database.write() as connection:
-            if connection.execute(sa.delete(unattached_file).where(*mine)).rowcount:
-                forget_answers(connection, tenant_id)
+            gone = sa.delete(unattached_file).where(*mine).returning(unattached_file.c.filename)
+            name = connection.execute(gone).scalar_one_or_none()
+            if name is None:
+                return
+            if record is not None:
+                record(connection, file_id, {"name": name, "id": file_id})
+            forget_answers(connection, tenant_id)
 
     def files(
         self, principal: Principal, place: Place, *, purpose: str | None, of_documents: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import sqlalchemy as sa
 
+from app.db.audit import Record
 from app.db.checkpoints import drop_checkpoints
 from app.db.job_queue import not_before
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
@@ -25,8 +26,13 @@ class Removal:
     keys: Keys
 
 
-def remove_documents(connection: sa.Connection, document_ids: Sequence[str], *, now: float) -> Removal:
-    """Delete documents and cancel their open jobs. The caller has locked the documents' rows."""
+def remove_documents(
+    connection: sa.Connection, document_ids: Sequence[str], *, now: float, record: Record | None = None
+) -> Removal:
+    """Delete documents and cancel their open jobs. The caller has locked the documents' rows.
+
+    `record` writes an audit entry for each document, with its file name.
+    """
     files: list[tuple[str, int]] = []
     keys, vectors = [], 0
     for document_id in document_ids:
@@ -36,11 +42,18 @@ def remove_documents(connection: sa.Connection, document_ids: Sequence[str], *, 
         dropped = connection.execute(
             sa.delete(document_version)
             .where(document_version.c.document_id == document_id)
-            .returning(document_version.c.version)
-        ).scalars()
-        files += [(document_id, version) for version in sorted(dropped)]
-        connection.execute(sa.delete(document).where(document.c.id == document_id))
+            .returning(document_version.c.version, document_version.c.filename)
+        )
+        names = {row.version: row.filename for row in dropped}
+        files += [(document_id, version) for version in sorted(names)]
+        collection_id = connection.execute(
+            sa.delete(document).where(document.c.id == document_id).returning(document.c.collection_id)
+        ).scalar_one()
         cancel_jobs(connection, document_id, now=now)
+        if record is not None:
+            record(
+                connection, document_id, {"name": names[max(names)], "id": document_id, "collection_id": collection_id}
+            )
     removed = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
     return Removal(Deleted(chunks=len(removed), vectors=vectors), tuple(files), removed)
 

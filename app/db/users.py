@@ -16,7 +16,7 @@ from app.db.tables.access import access_session, user_identity
 from app.db.tables.documents import api_key, app_user
 from app.db.tenants import disabled_at, ensure_tenant
 from app.db.values import KEEP, Keep, require_text
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, InvalidRequest, NotFound
 from app.ids import new_id
 from app.types import Principal
 
@@ -80,6 +80,29 @@ class UserRepository:
         query = sa.select(app_user.c.name).where(*_is(principal.user_id, principal.tenant_id))
         with self._database.read() as connection:
             return connection.execute(query).scalar_one_or_none() or ""
+
+    def id_of(self, text: str, *, tenant_id: str) -> str:
+        """The id of the tenant's user that `text` means: by id, else by display name in any case; `text` if by neither.
+
+        Disabled users are meant only where no other user has the name.
+
+        Raises:
+            InvalidRequest: Several users have this name (the message has their ids), or a text that cannot be stored.
+        """
+        require_text(text, param="user_id")
+        wanted = _folded(text)
+        mine = sa.select(app_user).where(app_user.c.tenant_id == tenant_id)
+        with self._database.read() as connection:
+            if connection.execute(mine.where(app_user.c.id == text)).first() is not None:
+                return text
+            # compared here: SQLite folds the case of ASCII letters only
+            named = connection.execute(mine.where(app_user.c.name != "").order_by(app_user.c.id))
+            bearers = [row for row in named if _folded(row.name) == wanted]
+        bearers = [row for row in bearers if row.disabled_at is None] or bearers
+        if len(bearers) > 1:
+            ids = ", ".join(row.id for row in bearers)
+            raise InvalidRequest(f"Several users have this name. Give the id of one of them: {ids}.", param="user_id")
+        return str(bearers[0].id) if bearers else text
 
     def list(self, *, tenant_id: str, limit: int, cursor: str | None = None) -> tuple[tuple[User, ...], str | None]:
         """At most `limit` users of the tenant, oldest first, and the cursor of the next page.
@@ -191,6 +214,10 @@ def insert_user(connection: sa.Connection, made: User) -> None:
     connection.execute(
         sa.insert(app_user).values(id=made.id, tenant_id=made.tenant_id, name=made.name, created_at=made.created_at)
     )
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold()
 
 
 def _is(user_id: str, tenant_id: str) -> tuple[sa.ColumnElement[bool], ...]:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import SecretStr
 
+from app.db.audit import Record
 from app.db.collections import CollectionRepository
 from app.db.documents import DocumentRepository
 from app.db.jobs import JobRepository
@@ -196,22 +197,25 @@ class Intake:
         self._passwords.forget(job_id)
         return job
 
-    def delete(self, document_id: str, *, principal: Principal) -> Deleted:
-        """Delete a document; no search returns it after this.
+    def delete(self, document_id: str, *, principal: Principal, record: Record | None = None) -> Deleted:
+        """Delete a document; no search returns it after this. `record` writes the audit entry.
 
         Raises:
             NotFound: No such document.
         """
-        removal = self._documents.delete(document_id, tenant_id=principal.tenant_id, collections=principal.collections)
+        removal = self._documents.delete(
+            document_id, tenant_id=principal.tenant_id, collections=principal.collections, record=record
+        )
         self._finish(removal)
         return removal.deleted
 
     def delete_matching(
-        self, condition: Filter, *, principal: Principal, collection_id: str | None
+        self, condition: Filter, *, principal: Principal, collection_id: str | None, record: Record | None = None
     ) -> tuple[Deleted, int]:
         """Delete every document whose metadata match now, in batches; returns what was deleted, and of how many.
 
-        After a failure whole batches are deleted; call it again to delete the rest.
+        `record` writes the audit entry of each document. After a failure whole batches are deleted; call it again to
+        delete the rest.
         """
         newest = self._documents.newest(tenant_id=principal.tenant_id)  # by the rows: clocks differ between starts
         chunks, vectors, documents = 0, 0, 0
@@ -223,6 +227,7 @@ class Intake:
                 collection_id=collection_id,
                 created_until=newest,
                 limit=_BATCH,
+                record=record,
             )
             if count == 0:
                 return Deleted(chunks=chunks, vectors=vectors), documents
@@ -230,15 +235,28 @@ class Intake:
             chunks, vectors = chunks + removal.deleted.chunks, vectors + removal.deleted.vectors
             documents += count
 
-    def delete_collection(self, collection_id: str, *, principal: Principal, force: bool) -> Removal:
-        """Delete a collection; with `force` its documents too.
+    def delete_collection(
+        self,
+        collection_id: str,
+        *,
+        principal: Principal,
+        force: bool,
+        record: Record | None = None,
+        record_document: Record | None = None,
+    ) -> Removal:
+        """Delete a collection; with `force` its documents too. Audit entries as in the repository's `delete`.
 
         Raises:
             NotFound: No such collection.
             Conflict: It holds documents, and `force` is false.
         """
         removal = self._collections.delete(
-            collection_id, tenant_id=principal.tenant_id, allowed=principal.collections, force=force
+            collection_id,
+            tenant_id=principal.tenant_id,
+            allowed=principal.collections,
+            force=force,
+            record=record,
+            record_document=record_document,
         )
         self._finish(removal)
         return removal

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from threading import Lock
 
+from app.db.audit import Record
 from app.db.documents import DocumentRepository
 from app.db.jobs import JobRepository
 from app.db.openai_files import FileBatch, FileState, OpenAIFileRepository, UnattachedFile
@@ -94,16 +95,26 @@ class OpenAIFiles:
         except NotFound:
             return self.rows.unattached(file_id, principal=principal)
 
-    def delete(self, file_id: str, *, principal: Principal) -> None:
+    def delete(
+        self,
+        file_id: str,
+        *,
+        principal: Principal,
+        record: Record | None = None,
+        record_document: Record | None = None,
+    ) -> None:
         """Delete a file for good, also from its collection.
+
+        The audit entry of a document is written by `record_document`, that of an unattached file by `record`.
 
         Raises:
             NotFound: No such file.
         """
         with self._moving:
             if isinstance(self.find(file_id, principal=principal), Document):
-                self._intake.delete(file_id, principal=principal)
-            self.rows.delete(file_id, tenant_id=principal.tenant_id)
+                self._intake.delete(file_id, principal=principal, record=record_document)
+                record = None  # one act, one entry
+            self.rows.delete(file_id, tenant_id=principal.tenant_id, record=record)
             self._files.remove(file_id, KEPT)
 
     def attach(
@@ -132,7 +143,7 @@ class OpenAIFiles:
                 filename=found.filename,
                 principal=principal,
                 collection_id=collection_id,
-                external_id=file_id,  # files with the same bytes stay separate documents
+                external_id=file_id,  # files with the same bytes stay separate documents; never shown
                 metadata=attributes or {},
                 on_duplicate="skip",
                 document_id=file_id,
@@ -173,18 +184,29 @@ class OpenAIFiles:
                 continue  # it ended, or was deleted, in between
         self.rows.cancel_batch(batch.id)
 
-    def detach(self, document: Document, *, principal: Principal) -> None:
+    def detach(self, document: Document, *, principal: Principal, record: Record | None = None) -> None:
         """Remove a document from its collection and from search; its newest original is kept as an unattached file.
+
+        `record` writes the audit entry.
 
         Raises:
             NotFound: It is gone.
         """
         with self._moving:
             self._keep([document], principal=principal)
-            self._intake.delete(document.id, principal=principal)
+            self._intake.delete(document.id, principal=principal, record=record)
 
-    def delete_store(self, collection_id: str, *, principal: Principal) -> None:
+    def delete_store(
+        self,
+        collection_id: str,
+        *,
+        principal: Principal,
+        record: Record | None = None,
+        record_document: Record | None = None,
+    ) -> None:
         """Delete a collection; the newest originals of its documents are kept as unattached files.
+
+        `record` writes the audit entry of the collection, `record_document` that of each document.
 
         Raises:
             NotFound: It is gone.
@@ -197,7 +219,9 @@ class OpenAIFiles:
                 if not page.has_more:
                     break
                 place = Place(limit=_PAGE, order="asc", after=page.items[-1].id)
-            self._intake.delete_collection(collection_id, principal=principal, force=True)
+            self._intake.delete_collection(
+                collection_id, principal=principal, force=True, record=record, record_document=record_document
+            )
 
     def _keep(self, documents: Sequence[Document], *, principal: Principal) -> None:
         """Keep originals as unattached files. The files come first: a start deletes files without a row."""

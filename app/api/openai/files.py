@@ -6,7 +6,7 @@ import anyio
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 
-from app.api.dependencies import CorpusDep, PrincipalDep, SettingsDep
+from app.api.dependencies import AccessDep, CorpusDep, PrincipalDep, RequestId, SettingsDep
 from app.api.openai.schemas.files import FileBody, FileDeleted
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ListBody, problems
@@ -92,9 +92,16 @@ def read_file_object(file_id: Id, corpus: CorpusDep, principal: PrincipalDep) ->
 
 
 @router.delete("/v1/files/{file_id}", summary="Delete a file", responses=problems(404))
-def delete_file(file_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> FileDeleted:
+def delete_file(
+    file_id: Id, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+) -> FileDeleted:
     """Delete the file, also from its vector store; no search finds it once this returns."""
-    corpus.openai_files.delete(file_id, principal=principal)
+    corpus.openai_files.delete(
+        file_id,
+        principal=principal,
+        record=access.audit.recording(principal, "file.deleted", request_id=request_id),
+        record_document=access.audit.recording(principal, "document.deleted", request_id=request_id),
+    )
     return FileDeleted(id=file_id)
 
 

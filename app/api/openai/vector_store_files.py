@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from app.api.dependencies import CorpusDep, PrincipalDep
+from app.api.dependencies import AccessDep, CorpusDep, PrincipalDep, RequestId
 from app.api.openai.schemas.vector_store_files import (
     BatchBody,
     ContentPage,
@@ -82,9 +82,12 @@ def patch_store_file(
     summary="Remove a file from a vector store",
     responses=problems(404),
 )
-def delete_store_file(document: StoreFileDep, corpus: CorpusDep, principal: PrincipalDep) -> StoreFileDeleted:
+def delete_store_file(
+    document: StoreFileDep, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+) -> StoreFileDeleted:
     """No search finds it once this returns. The file is kept; delete it by `DELETE /v1/files/{id}`."""
-    corpus.openai_files.detach(document, principal=principal)
+    record = access.audit.recording(principal, "document.detached", request_id=request_id)
+    corpus.openai_files.detach(document, principal=principal, record=record)
     return StoreFileDeleted(id=document.id)
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query
 
 from app.answering.finder import Found
 from app.answering.question import Question
-from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for, visible_collection
+from app.api.dependencies import AccessDep, CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for, visible_collection
 from app.api.openai.schemas.vector_stores import (
     NewVectorStore,
     RankingOptions,
@@ -144,9 +144,16 @@ def patch_vector_store(
 
 
 @router.delete("/v1/vector_stores/{vector_store_id}", summary="Delete a vector store", responses=problems(404))
-def delete_vector_store(store: StoreDep, corpus: CorpusDep, principal: PrincipalDep) -> VectorStoreDeleted:
+def delete_vector_store(
+    store: StoreDep, corpus: CorpusDep, access: AccessDep, principal: PrincipalDep, request_id: RequestId
+) -> VectorStoreDeleted:
     """Delete the collection. Its files are kept outside of any; delete them by `DELETE /v1/files/{id}`."""
-    corpus.openai_files.delete_store(store.id, principal=principal)
+    corpus.openai_files.delete_store(
+        store.id,
+        principal=principal,
+        record=access.audit.recording(principal, "collection.deleted", request_id=request_id),
+        record_document=access.audit.recording(principal, "document.detached", request_id=request_id),
+    )
     return VectorStoreDeleted(id=store.id)
 
 

@@ -295,6 +295,8 @@ def test_a_list_can_be_narrowed(library: Library) -> None:
     assert found(collections=(other,)) == {waiting.id}
     assert found(collections=()) == set()
     assert found(status=DocumentStatus.INDEXED) == {report.id}
+    assert found(searchable=True) == {report.id}
+    assert found(searchable=False) == {waiting.id}
     assert found(q="report_") == {report.id}
     assert found(q="e_t") == set(), "an underscore is no wildcard"
     assert found(filter=Comparison("year", "$gte", 2024)) == {report.id}
