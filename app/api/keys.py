@@ -45,6 +45,8 @@ def create_key(
     """Only this response holds the secret. A key limited to collections creates keys within its own limit."""
     collections = _within(body.collections, corpus, principal)
     terms = checked_terms(body.budget, usage, settings) if body.budget is not None else None
+    named = body.user_id  # the name of the key is no person's: it is not looked up
+    user_id = body.name if named is None else access.users.id_of(named, tenant_id=principal.tenant_id)
     write_down = access.audit.recording(principal, "key.created", request_id=request_id)
     budgets: list[Budget] = []
 
@@ -56,7 +58,7 @@ def create_key(
 
     key, secret = access.keys.create(
         tenant_id=principal.tenant_id,
-        user_id=body.user_id or body.name,
+        user_id=user_id,
         name=body.name,
         role=body.role,
         collections=collections,

@@ -19,7 +19,7 @@ def create(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="For your own orientation.")],
     role: Annotated[Role, typer.Option(help="What it may do.")] = Role.MEMBER,
-    user: Annotated[str | None, typer.Option(help="Whom its use is booked on; default: the name.")] = None,
+    user: Annotated[str | None, typer.Option(help="Id or name of the user it is for; default: its own name.")] = None,
     collection: Annotated[list[str] | None, typer.Option(help="Limit it to collections; repeatable.")] = None,
     days: Annotated[float | None, typer.Option(help="Days until it stops working.")] = None,
 ) -> None:

@@ -12,6 +12,7 @@ from app.types import ApiKey, Role
 
 _LONGEST_S = 100 * 366 * 86_400  # a hundred years
 _NAME = "Name, for your own records."
+_USER = "Id or display name of the user that its usage is recorded for; created if new. Default: the name of the key."
 _EXPIRES_IN = "Seconds until it expires; null: never."
 _EXPIRES_AT = "When it expires, RFC 3339, instead of expires_in; null: never."
 _OVERLAP = "Seconds for which the previous secret stays valid beside the new one; 0: it ends at once."
@@ -35,7 +36,7 @@ class NewKey(Expiry):
         default=None,
         min_length=1,
         max_length=200,
-        description="The user that its usage is recorded for; default: the name.",
+        description=_USER,
     )
     collections: Ids | None = Field(
         default=None, description="Ids of the collections that the key is limited to; null: all."

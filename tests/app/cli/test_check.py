@@ -25,7 +25,7 @@ def test_before_the_first_start_the_database_is_empty_and_not_wrong(tmp_path: Pa
     shown = CliRunner().invoke(cli, ["check"], env=environment).output
 
     (database,) = (line.split() for line in shown.splitlines() if line.startswith("database"))
-    assert database[1:] == ["exists", "False"]
+    assert database[1:] == ["exists", "no"]
     assert "schema" not in shown
 
 

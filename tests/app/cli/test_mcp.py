@@ -64,7 +64,7 @@ class Command:
     def post(self, key: str | None = None, **headers: str) -> httpx.Response:
         """The answer to an assistant's first message."""
         authorization = {"Authorization": f"Bearer {key}"} if key is not None else {}
-        with httpx.Client(trust_env=False) as http:
+        with httpx.Client(trust_env=False, timeout=60) as http:
             return http.post(self.url, json=INITIALIZE, headers={**ACCEPT, **authorization, **headers})
 
 
@@ -176,7 +176,7 @@ def test_with_a_key_of_its_own_nobody_else_is_let_in(footnote, keyed):
         assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
         assert "serverInfo" not in refused.text
     assert keyed.post(None, Authorization=f"Basic {MCP_KEY}").status_code == 401
-    with httpx.Client(trust_env=False) as http:
+    with httpx.Client(trust_env=False, timeout=60) as http:
         for method in ("GET", "DELETE", "OPTIONS"):
             assert http.request(method, keyed.url, headers=ACCEPT).status_code == 401
     assert MCP_KEY not in keyed.log.read_text()
@@ -213,7 +213,7 @@ def test_whatever_comes_from_a_page_is_refused(keyless, origin, version):
 
     assert refused.status_code == 403
     assert "Access-Control-Allow-Origin" not in refused.headers
-    with httpx.Client(trust_env=False) as http:
+    with httpx.Client(trust_env=False, timeout=60) as http:
         preflight = http.options(keyless.url, headers={"Origin": origin, "Access-Control-Request-Method": "POST"})
     assert preflight.is_error
     assert "Access-Control-Allow-Origin" not in preflight.headers
