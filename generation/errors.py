@@ -13,9 +13,12 @@ class ContextLengthExceeded(GenerationError):
     """Prompt and requested output together do not fit the context window."""
 
     def __init__(self, *, prompt_tokens: int, max_tokens: int, context_window: int) -> None:
+        asked = f"{prompt_tokens:,} tokens to read"
+        if max_tokens:
+            asked += f" and up to {max_tokens:,} to write"
         super().__init__(
-            f"The prompt has {prompt_tokens} tokens and {max_tokens} output tokens were asked for, "
-            f"but the model's context window holds {context_window} together."
+            f"This is too long for the model: {asked}, where its context window holds {context_window:,}. "
+            "Ask a shorter question, begin a new conversation, or ask for a shorter answer."
         )
         self.prompt_tokens = prompt_tokens
         self.max_tokens = max_tokens

@@ -2,6 +2,7 @@
 
 import httpx
 
+from app.backup.data_dir import is_locked
 from app.doctor.books import look_at_database
 from app.doctor.machine import (
     look_at_data_dir,
@@ -15,6 +16,7 @@ from app.doctor.models import look_at_index, look_at_models
 from app.doctor.parsers import look_at_parsers
 from app.doctor.report import Report, shown
 from app.doctor.server import look_at_server
+from app.local_server import local_server
 from app.settings import Settings
 
 
@@ -29,7 +31,7 @@ def examine_models_and_database(settings: Settings) -> Report:
 
 
 def examine(settings: Settings) -> Report:
-    """Examines this machine, its data directory, which it does not lock, and the server running on it, if any."""
+    """Examines this machine, its data directory without keeping it locked, and the server running on it, if any."""
     report = Report()
     look_at_versions(report)
     report.add("settings", shown(settings))
@@ -41,7 +43,9 @@ def examine(settings: Settings) -> Report:
     look_at_database(report, settings)
     look_at_index(report, settings)
     look_at_models(report, settings)
-    with httpx.Client(base_url=settings.address(), trust_env=False, verify=False) as http:  # noqa: S501 - ourselves
+    announced = local_server(settings.data_dir)
+    address = announced.url if announced is not None and is_locked(settings.data_dir) else settings.address()
+    with httpx.Client(base_url=address, trust_env=False, verify=False) as http:  # noqa: S501 - ourselves
         look_at_server(report, http, expected=False)
     return report
 

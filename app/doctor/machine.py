@@ -22,7 +22,6 @@ _PACKAGES = (
     "mcp", "opentelemetry-sdk", "torchao", "numpy",
 )  # fmt: skip
 _FLAGS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "sve")
-_SAFE_SQLITE = (3, 51, 3)  # before it a checkpoint could race with a writer and lose a commit (sqlite.org/wal.html)
 _LEAST_DISK = 1 << 30
 _LEAST_MEMORY = 1 << 30
 _TIGHT = 0.1
@@ -38,18 +37,7 @@ def look_at_versions(report: Report) -> None:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    findings = []
-    if tuple(map(int, sqlite3.sqlite_version.split("."))) < _SAFE_SQLITE:
-        findings.append(
-            Finding(
-                Level.WARNING,
-                "old-sqlite",
-                f"Python carries SQLite {sqlite3.sqlite_version}, in which a commit can be lost when a checkpoint and "
-                "a writer meet.",
-                "Use a Python with SQLite 3.51.3 or newer, or PostgreSQL.",
-            )
-        )
-    report.add("versions", found, *findings)
+    report.add("versions", found)
 
 
 def look_at_machine(report: Report, settings: Settings) -> None:

@@ -77,6 +77,8 @@ def brief(value: object) -> str:
         return ", ".join(f"{name} {brief(each)}" for name, each in value.items()) or "none"
     if isinstance(value, list):
         return "; ".join(brief(each) for each in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "" if value is None else str(value)
 
 

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
-from app.doctor.report import Facts, Finding, Level, Report
+from app.doctor.report import Facts, Finding, Level, Report, tame
 
 _SECONDS = 5.0
 _SKEW_SECONDS = 5.0
@@ -13,13 +13,14 @@ _LEFT_OUT = ("_bucket", "_created", "_sum", "_count")
 
 
 def look_at_server(report: Report, http: httpx.Client, *, expected: bool) -> None:
-    """Examines the server at the client's address.
+    """Examines the server at the client's address; one that does not answer there is told with the address.
 
     Args:
         report: Receives the findings.
         http: A client of that server.
         expected: Whether a server must be running there; if not, silence is a fact and no finding.
     """
+    address = tame(str(http.base_url))
     try:
         health = http.get("/healthz", timeout=_SECONDS)
         ready = http.get("/readyz", timeout=_SECONDS).json()
@@ -27,9 +28,15 @@ def look_at_server(report: Report, http: httpx.Client, *, expected: bool) -> Non
         version = health.json()["version"]
     except (httpx.HTTPError, ValueError, KeyError) as error:
         findings = [] if not expected else [_silent(type(error).__name__)]
-        report.add("server", {"answers": False}, *findings)
+        report.add("server", {"address": address, "answers": False}, *findings)
         return
-    facts: Facts = {"answers": True, "version": version, "ready": ready, "metrics": _gauges(metrics.text)}
+    facts: Facts = {
+        "address": address,
+        "answers": True,
+        "version": version,
+        "ready": ready,
+        "metrics": _gauges(metrics.text),
+    }
     findings = []
     if not ready.get("ready"):
         findings.append(

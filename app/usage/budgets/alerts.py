@@ -1,8 +1,9 @@
 """Records passed thresholds of budgets, once for each window, in the transaction that passed them.
 
 A threshold is a percentage of the limit, compared with the settled amount, since reservations may be given back. A
-refusal counts as 100 %, whatever is settled. A lowered limit passes thresholds as spending does. A threshold fires only
-once in a window, even if the limit is raised afterwards.
+refusal counts as 100 %, whatever is settled, and fires one threshold: the highest that 100 % passes; spending has yet
+to pass the lower ones. A lowered limit passes thresholds as spending does. A threshold fires only once in a window,
+even if the limit is raised afterwards.
 """
 
 import json
@@ -40,9 +41,9 @@ class Crossing:
 
     @property
     def passed(self) -> tuple[int, ...]:
-        """The thresholds that this use has passed."""
+        """The thresholds that this use has passed; of a refusal the highest alone."""
         if self.reason == "refused":
-            return tuple(percent for percent in self.thresholds if percent <= REFUSAL_PERCENT)
+            return tuple(percent for percent in self.thresholds if percent <= REFUSAL_PERCENT)[-1:]
         if self.used <= 0:  # no use passes no threshold, even of a limit of 0
             return ()
         return tuple(percent for percent in self.thresholds if self.used * 100 >= percent * self.limit)

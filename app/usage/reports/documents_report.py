@@ -26,13 +26,15 @@ _READ = ("num_retrieved", "context_tokens", "context_high", "context_low", "cont
 _EMBEDDED = ("num_ingests", "ingest_tokens", "ingest_high", "ingest_low", "ingest_priced")
 _CITED = ("num_cited", "num_citations")
 _NUMBERS = (*_READ, *_EMBEDDED, *_CITED)
+_PLACE = ("first", "second", "third")  # the columns that documents are sorted by, before their ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentsQuery:
     """A request for one page of the report over `[start, end)`, Unix seconds; `end` None is now.
 
-    Documents are sorted by `order_by`, descending unless `ascending`. `page` is the `next_page` of the previous page,
+    Documents are sorted by `order_by`, descending unless `ascending`, and those of one cost by their tokens: without
+    prices the documents that were read come before those that failed. `page` is the `next_page` of the previous page,
     which keeps the end of its range. `document_ids` None is all. `cited` selects documents that an answer in the range
     cites (true), that none cites (false), or all (None).
     """
@@ -73,10 +75,10 @@ def document_results(
     cost_low = sums.c.context_low + sums.c.ingest_low
     rest = (cost_low % COST_UNIT + COST_UNIT) % COST_UNIT
     whole = sums.c.context_high + sums.c.ingest_high + (cost_low - rest) // COST_UNIT
-    place = (
-        (whole, rest) if query.order_by == "cost" else (sums.c[query.order_by], sa.literal_column("0", sa.BigInteger))
-    )
-    position = (place[0].label("first"), place[1].label("second"))
+    zero = sa.literal_column("0", sa.BigInteger)
+    tokens = sums.c.context_tokens + sums.c.ingest_tokens
+    place = (whole, rest, tokens) if query.order_by == "cost" else (sums.c[query.order_by], zero, zero)
+    position = [part.label(name) for part, name in zip(place, _PLACE, strict=True)]
     rows = (
         sa.select(
             sums,
@@ -98,14 +100,14 @@ def document_results(
         )
         .subquery()
     )
-    order = (rows.c.first, rows.c.second, rows.c.document_id)
+    order = (*(rows.c[name] for name in _PLACE), rows.c.document_id)
     statement = sa.select(rows).order_by(*(order if query.ascending else (column.desc() for column in order)))
     if after is not None:
         here, there = sa.tuple_(*order), sa.tuple_(*after)
         statement = statement.where(here > there if query.ascending else here < there)
     found = connection.execute(statement.limit(query.limit + 1)).mappings().all()
     page, next_page = cut(
-        found, query.limit, lambda row: (int(row["first"]), int(row["second"]), str(row["document_id"]), end)
+        found, query.limit, lambda row: (*(int(row[name]) for name in _PLACE), str(row["document_id"]), end)
     )
     return {
         "object": "page",
@@ -117,15 +119,15 @@ def document_results(
     }
 
 
-def _position(page: str | None) -> tuple[int | None, tuple[int, int, str] | None]:
+def _position(page: str | None) -> tuple[int | None, tuple[float | int | str, ...] | None]:
     """The end of the range and the last document of the previous page."""
     if page is None:
         return None, None
     try:
-        first, second, document_id, end = decode_cursor(page, int, int, str, int)
+        *last, end = decode_cursor(page, *(int for _ in _PLACE), str, int)
     except InvalidRequest as error:
         raise InvalidRequest("page must be the next_page of this report.", param="page") from error
-    return int(end), (int(first), int(second), str(document_id))
+    return int(end), tuple(last)
 
 
 def _sums(query: DocumentsQuery, start: int, end: int) -> sa.Subquery:

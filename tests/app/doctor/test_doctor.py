@@ -77,7 +77,7 @@ def test_examining_a_missing_installation_creates_no_files(settings):
     report = examine(settings)
 
     assert report.sections["database"] == {"exists": False}
-    assert report.sections["server"] == {"answers": False}
+    assert report.sections["server"] == {"address": "http://127.0.0.1:1", "answers": False}
     assert not settings.data_dir.exists()
 
 

@@ -45,7 +45,7 @@ def test_a_certificate_and_its_key_are_all_that_tls_needs(tmp_path: Path) -> Non
     trusted = ssl.create_default_context(cafile=str(certificate))
     with (
         _served(tmp_path, settings) as port,
-        httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=trusted, trust_env=False) as client,
+        httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=trusted, trust_env=False, timeout=60) as client,
     ):
         answer = client.post("/v1/session", json={"key": ADMIN_KEY})
         assert answer.status_code == 201

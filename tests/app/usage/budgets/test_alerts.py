@@ -170,9 +170,29 @@ def test_a_refusal_counts_as_the_whole_limit(bench: Bench) -> None:
             bench.ledger.reserve(reservation(f"req_{number}:1"))
         bench.delivery.work()
 
-    alerts = bench.listed()
-    assert sorted(alert.percent for alert in alerts) == [90, 100]
-    assert {(alert.reason, alert.used) for alert in alerts} == {("refused", 920)}
+    assert [(alert.percent, alert.reason, alert.used) for alert in bench.listed()] == [(100, "refused", 920)]
+
+
+def test_a_threshold_below_a_refusal_fires_once_it_is_spent(bench: Bench) -> None:
+    set_budget(bench.budgets, limit=1000, thresholds=(80, 100))
+    bench.spend(700)
+    with pytest.raises(BudgetExceeded):
+        bench.ledger.reserve(reservation("req_0:1", max_output_tokens=480))
+    bench.delivery.work()
+    refused = [(alert.percent, alert.reason) for alert in bench.listed()]
+    bench.spend(150)
+
+    assert refused == [(100, "refused")]
+    assert sorted((alert.percent, alert.reason) for alert in bench.listed()) == [(80, "spent"), (100, "refused")]
+
+
+def test_a_refusal_without_a_threshold_of_the_whole_limit_fires_the_highest_below(bench: Bench) -> None:
+    set_budget(bench.budgets, limit=1000, thresholds=(50, 80, 120))
+    with pytest.raises(BudgetExceeded):
+        bench.ledger.reserve(reservation("req_0:1", max_output_tokens=1200))
+    bench.delivery.work()
+
+    assert [(alert.percent, alert.reason) for alert in bench.listed()] == [(80, "refused")]
 
 
 def test_a_call_that_ends_after_a_reset_tells_nothing_of_the_count_before(bench: Bench) -> None:

@@ -133,7 +133,7 @@ class Admission(RuleBasedStateMachine):
         if refusal is not None:
             first = min(refusing)
             assert refusal.budget_id == first[0]
-            self.passed.update((*first, percent) for percent in THRESHOLDS)
+            self.passed.add((*first, max(THRESHOLDS)))
             return
         assert not refusing
         self.open[event_id] = [(place, amount) for place in places]

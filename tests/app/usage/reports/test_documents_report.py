@@ -150,7 +150,9 @@ def test_pages_hold_every_document_once_in_order(
     assert {result["document_id"] for result in found} == wanted
     assert found == pages(bills.reports, **asked, cited=only, limit=1000)
     values = [
-        (pico(result["cost"]["value"]) if order_by == "cost" else result[order_by], result["document_id"])
+        (pico(result["cost"]["value"]), result["context_tokens"] + result["ingest_tokens"], result["document_id"])
+        if order_by == "cost"
+        else (result[order_by], result["document_id"])
         for result in found
     ]
     assert values == sorted(set(values), reverse=not ascending)
@@ -217,6 +219,22 @@ def test_what_has_no_price_is_not_said_to_be_free_because_nobody_cites_it(databa
     found = pages(bills.reports, tenant_id=bills.tenant, start=START, end=END, limit=10)
 
     assert {one["document_id"]: one["cost"]["value"] for one in found} == {"d1": None, "d2": "0.000000000000"}
+
+
+def test_without_prices_documents_that_were_read_come_before_failed_ones(database: Database) -> None:
+    """The cost of the first is not known, that of the others is nothing."""
+    bills = Bills(database, [Call("chat", 100, 0, 1, {}, {"a_read": 30, "b_read": 50}, (), 0)])
+    add_documents(database, bills.tenant, ["a_read", "b_read", "c_failed", "d_failed"])
+    asked: dict[str, Any] = {"tenant_id": bills.tenant, "start": START, "end": END, "limit": 1}
+
+    found = pages(bills.reports, **asked)
+
+    assert [(one["document_id"], one["cost"]["value"]) for one in found] == [
+        ("b_read", None),
+        ("a_read", None),
+        ("d_failed", "0.000000000000"),
+        ("c_failed", "0.000000000000"),
+    ]
 
 
 def test_some_documents_can_be_asked_for(database: Database) -> None:
