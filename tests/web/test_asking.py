@@ -79,6 +79,18 @@ async def test_a_question_searches_only_documents_that_match_its_conditions(open
     assert "filter" not in await asked(page, f"And everywhere: {QUESTION}")
 
 
+async def test_only_documents_that_are_searched_are_offered_to_look_in(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("harbour.txt", HARBOUR)
+    broken = {"file": ("broken.pdf", b"%PDF-1.7 and no more")}
+    failed = tenant.http.post("/v1/documents", files=broken, data={"wait": "30"}).json()
+    assert failed["status"] == "failed"
+    page = await open_page(tenant)
+    await page.get_by_role("button", name="Where to look").click()
+    documents = page.get_by_role("dialog").get_by_role("group", name="Documents")
+    await documents.get_by_label("harbour.txt").wait_for()
+    assert await documents.get_by_label("broken.pdf").count() == 0
+
+
 @pytest.fixture
 def searching(server: ForkedServer) -> Iterator[Path]:
     """While this file is there, a question with `AT_LENGTH` is not found anything for."""

@@ -138,3 +138,16 @@ async def test_an_answer_is_copied_with_its_footnotes(open_page: Opening, tenant
 
     assert copied.startswith(f"{CLAIM}")
     assert f"“{CLAIM}” — the log.pdf, page 2" in copied
+
+
+async def test_a_german_question_about_an_english_document_leaves_the_page_in_its_own_language(
+    open_page: Opening, tenant: Tenant
+) -> None:
+    tenant.upload("harbour.txt", HARBOUR)
+    page = await open_page(tenant)
+    turn = await ask(page, "Wie weit ist der moon von dem harbour und wann wurde das entdeckt?")
+    refusal = turn.locator(".ask-refusal")
+    await refusal.get_by_text("in another language than your question (English). Ask in that language.").wait_for()
+    said = await refusal.inner_text()
+    assert "Textstellen" not in said
+    assert "Frage" not in said

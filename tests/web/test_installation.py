@@ -127,6 +127,12 @@ async def test_earlier_calls_are_rerated_with_a_backdated_price(open_page: Openi
     await missing.get_by_role("button", name="Set a price hashing").click()
     dialog = page.get_by_role("dialog")
     assert await dialog.get_by_label("Model", exact=True).input_value() == "hashing"
+    proposed = dialog.locator("datalist option")
+    await proposed.first.wait_for(state="attached")
+    first, *others = await proposed.evaluate_all("(all) => all.map((one) => one.label)")
+    assert first.startswith("hashing: "), "what made calls is proposed first"
+    assert first.endswith(" tokens in the last 30 days")
+    assert all(one.endswith(": no calls in the last 30 days") for one in others)
     await dialog.get_by_label("Embedding", exact=True).fill("2,5")
     begins = datetime.now(ZoneInfo("Europe/Berlin")).replace(second=0, microsecond=0) - timedelta(hours=2)
     await dialog.get_by_label("From", exact=True).fill(begins.strftime("%Y-%m-%dT%H:%M"))

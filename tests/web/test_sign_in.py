@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
@@ -96,6 +97,39 @@ async def test_a_link_leaves_the_session_that_is_there(open_page: Opening, tenan
     await seen(page, ".who span", "ada")
     assert await page.get_by_role("dialog").count() == 0
     assert made == []
+
+
+@pytest.mark.parametrize(
+    ("link", "place"), [("#/?key=KEY", ""), ("#/key=KEY", ""), ("#/usage?key=KEY", "#/usage"), ("#key=KEY", "")]
+)
+async def test_a_key_beside_a_place_is_taken_out_of_the_address_of_an_open_page(
+    open_page: Opening, tenant: Tenant, operator: Tenant, url: str, link: str, place: str
+) -> None:
+    page = await open_page(tenant, "#/usage")
+    made = sessions_asked_for(page)
+    entries = await page.evaluate("history.length")
+    await page.goto(f"{url}/{link.replace('KEY', operator.key)}")  # pasted: the page is not loaded again
+    dialog = page.get_by_role("dialog", name="Switch to another key?")
+    await dialog.get_by_text("The link is for another key: admin of default.").wait_for()
+    assert page.url == f"{url}/{place}"
+    await dialog.get_by_role("button", name="Stay signed in").click()
+    await dialog.wait_for(state="detached")
+    await seen(page, ".who span", "ada")
+    assert await page.evaluate("history.length") == entries + 1, "the page was not loaded again"
+    await seen(page, "main h1", "Usage" if place else "Start with a document")
+    assert made == []
+
+
+async def test_a_key_beside_a_place_is_offered_in_an_open_page_to_somebody_who_is_not_signed_in(
+    open_page: Opening, tenant: Tenant, url: str
+) -> None:
+    page = await open_page()
+    await seen(page, "input[type=password]")
+    await page.goto(f"{url}/#/usage?key={tenant.key}")
+    await seen(page, "h2", f"Sign in as ada of {tenant.name}?")
+    assert page.url == f"{url}/#/usage"
+    await page.get_by_role("button", name="Sign in").click()
+    await seen(page, "main h1", "Usage")
 
 
 async def test_a_link_switches_to_its_key_when_asked_to(open_page: Opening, tenant: Tenant, url: str) -> None:

@@ -2,6 +2,7 @@ import { lazy, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { AskScreen } from "./ask/AskScreen";
+import { useOtherTabs } from "./ask/acrossTabs";
 import { DropAnywhere } from "./documents/DropAnywhere";
 import { UploadProvider } from "./documents/UploadProvider";
 import { PaletteKey } from "./palette/PaletteKey";
@@ -52,6 +53,7 @@ function Shell() {
   const session = useSession();
   const signOut = useSignOut();
   const [location] = useLocation();
+  useOtherTabs();
   return (
     <>
       <button type="button" className="skip" onClick={() => document.getElementById("content")?.focus()}>

@@ -3,8 +3,10 @@ import { useId, useRef, useState } from "react";
 import { request } from "../api/http";
 import type { Model, Price } from "../api/types";
 import { t } from "../strings";
+import { countText } from "../ui/numbers";
 import { Field, FormDialog } from "./Form";
 import { Wrong } from "./fields";
+import { DAYS, proposedModels, recentUse } from "./modelUse";
 import { METERS, type Meter } from "./priceTables";
 
 const WORDS = t.admin.prices;
@@ -25,6 +27,9 @@ export function PriceForm({ model: chosen, onDone, onClose }: PriceFormProps) {
     queryKey: ["models"],
     queryFn: ({ signal }) => request<{ data: Model[] }>("v1/models", { signal }),
   });
+  const used = useQuery({ queryKey: ["usage", "models"], queryFn: ({ signal }) => recentUse(signal) });
+  // Together, so that none that made calls is listed as one that made none.
+  const proposed = used.isPending || models.isPending ? [] : proposedModels(used.data ?? [], models.data?.data ?? []);
   const [model, setModel] = useState(chosen);
   const [prices, setPrices] = useState(NOTHING);
   const [from, setFrom] = useState("");
@@ -72,8 +77,16 @@ export function PriceForm({ model: chosen, onDone, onClose }: PriceFormProps) {
             )}
           </Field>
           <datalist id={list}>
-            {behind(models.data?.data ?? []).map((name) => (
-              <option key={name} value={name} />
+            {proposed.map(({ model, tokens }) => (
+              <option
+                key={model}
+                value={model}
+                label={
+                  tokens === null
+                    ? WORDS.notCalled(model, DAYS)
+                    : WORDS.tokensUsed(model, tokens, countText(tokens), DAYS)
+                }
+              />
             ))}
           </datalist>
           <p className="quiet small">{WORDS.priceHint}</p>
@@ -111,11 +124,4 @@ export function PriceForm({ model: chosen, onDone, onClose }: PriceFormProps) {
       )}
     </FormDialog>
   );
-}
-
-/** The names reports use: those of what is behind the models one asks. */
-function behind(models: readonly Model[]): string[] {
-  return [
-    ...new Set(models.flatMap(({ generator, embedder }) => (generator === null ? [embedder] : [generator, embedder]))),
-  ];
 }

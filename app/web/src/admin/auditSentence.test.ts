@@ -12,6 +12,17 @@ test("an act is a sentence with names", () => {
   expect(sentenceOf({ ...person, action: "invitation.created" })).toBe("Alice invited Ada Lovelace");
 });
 
+test("what was deleted is called by its name", () => {
+  const file = { ...ACT, target_name: "report.pdf", target_user_name: null };
+  expect(sentenceOf({ ...file, action: "document.deleted" })).toBe("Alice deleted the document “report.pdf”");
+  expect(sentenceOf({ ...file, action: "file.deleted" })).toBe("Alice deleted the file “report.pdf”");
+  expect(sentenceOf({ ...file, action: "document.detached" })).toBe(
+    "Alice took the document “report.pdf” out of its collection",
+  );
+  const group = { ...file, target_name: "contracts" };
+  expect(sentenceOf({ ...group, action: "collection.deleted" })).toBe("Alice deleted the collection “contracts”");
+});
+
 test("what has no name is called by its id, and an act that is not known by its kind", () => {
   const unnamed = { ...ACT, target_name: null, target_user_name: null };
   expect(sentenceOf({ ...unnamed, action: "key.revoked" })).toBe("Alice revoked the key key_1");

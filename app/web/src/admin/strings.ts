@@ -175,6 +175,10 @@ export const admin = {
     none: "There are no prices yet, so nothing has a cost.",
     model: "Model",
     modelHint: "As reports name it.",
+    // With the name: some browsers show only this of what they propose.
+    tokensUsed: (model: string, number: number, count: string, days: number) =>
+      `${model}: ${number === 1 ? "1 token" : `${count} tokens`} in the last ${days} days`,
+    notCalled: (model: string, days: number) => `${model}: no calls in the last ${days} days`,
     meter: "For",
     meters: {
       input: "Tokens read",
@@ -494,6 +498,10 @@ export const admin = {
       "generation.retired": "kept an index for good",
       "generation.rolled_back": "went back to the index before",
       "usage.rebuilt": "built the sums of the bill again",
+      "document.deleted": "deleted a document",
+      "document.detached": "took a document out of its collection",
+      "file.deleted": "deleted a file",
+      "collection.deleted": "deleted a collection",
       "reconciliation.repaired": "had files and index mended",
     } as Record<string, string>,
     told: {
@@ -525,6 +533,10 @@ export const admin = {
       "generation.retired": ({ who }) => `${who} kept an index for good`,
       "generation.rolled_back": ({ who }) => `${who} went back to the index before`,
       "usage.rebuilt": ({ who }) => `${who} built the sums of the bill again`,
+      "document.deleted": ({ who, name }) => `${who} deleted the document ${name}`,
+      "document.detached": ({ who, name }) => `${who} took the document ${name} out of its collection`,
+      "file.deleted": ({ who, name }) => `${who} deleted the file ${name}`,
+      "collection.deleted": ({ who, name }) => `${who} deleted the collection ${name}`,
       "reconciliation.repaired": ({ who }) => `${who} had files and index mended`,
     } as Record<string, (act: Act) => string>,
     /** An act that this page does not know. */

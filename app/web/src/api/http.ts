@@ -97,7 +97,6 @@ export async function request<Body>(path: string, options: RequestOptions = {}):
 
 /** What a response that is no success says, in whatever form it says it. */
 export async function problemOf(response: Response): Promise<Problem> {
-  const retryAfter = Number(response.headers.get("Retry-After"));
   const requestId = response.headers.get("X-Request-Id");
   let body: Record<string, unknown> = {};
   try {
@@ -112,11 +111,17 @@ export async function problemOf(response: Response): Promise<Problem> {
     text(body.type) || "about:blank",
     text(body.title) || response.statusText,
     text(body.detail),
-    Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
+    retryAfterOf(response),
     requestId,
     text(body.param) || null,
     body,
   );
+}
+
+/** When the server says to try again, in seconds; null where it does not say (RFC 9110, section 10.2.3). */
+export function retryAfterOf(response: Response): number | null {
+  const seconds = Number(response.headers.get("Retry-After"));
+  return Number.isFinite(seconds) && seconds > 0 ? seconds : null;
 }
 
 function text(value: unknown): string {

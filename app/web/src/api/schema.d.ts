@@ -395,7 +395,7 @@ export interface components {
     };
     /**
      * AuditBody
-     * @description An entry of the audit log: an act of an administrator.
+     * @description An entry of the audit log: an act of an administrator, or a deletion by anybody.
      */
     AuditBody: {
       /**
@@ -4910,7 +4910,7 @@ export interface components {
       role: components["schemas"]["Role"];
       /**
        * User Id
-       * @description The user that its usage is recorded for; default: the name.
+       * @description Id or display name of the user that its usage is recorded for; created if new. Default: the name of the key.
        */
       user_id?: string | null;
       /**

@@ -8,10 +8,10 @@ import { FootnoteCard, type Previewed } from "./FootnoteCard";
 import { FootnoteList } from "./FootnoteList";
 import { FootnoteMark, PendingMark } from "./FootnoteMark";
 import { useGone } from "./gone";
-import { type Parts, partsOf, standingOf } from "./parts";
+import { type Parts, partsOf, standingOf, withoutEmptyQuotes } from "./parts";
 import type { OpenPassage } from "./places";
 import { Lead, Quotations } from "./Quotations";
-import { pendingSegmentsOf, type Segment, shownNumbers } from "./segments";
+import { pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
 import { isRunning, isUnsure, type Turn } from "./turn";
 
 export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
@@ -22,11 +22,15 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
   const { lead, written, quotes, exact } = useMemo<Parts>(
     () =>
       running
-        ? { lead: [], written: pendingSegmentsOf(text), quotes: [], exact: new Set() }
+        ? { lead: [], written: withoutEmptyQuotes(pendingSegmentsOf(text)), quotes: [], exact: new Set() }
         : partsOf(text, citations, ending),
     [running, text, citations, ending],
   );
-  const numbers = useMemo(() => shownNumbers([...lead, ...written, ...quotes.flat()]), [lead, written, quotes]);
+  // Of the whole text in its order, as in its copy, however its parts are shown.
+  const numbers = useMemo(
+    () => shownNumbers(running ? pendingSegmentsOf(text) : segmentsOf(text, citations)),
+    [running, text, citations],
+  );
   const others = useMemo(() => citations.filter((_, at) => !exact.has(at)), [citations, exact]);
   const behind = written.length > 0 && quotes.length > 0 && !isUnsure(turn);
   const instead = behind && !others.some((citation) => citation.verified);
@@ -59,6 +63,7 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
 
   return (
     <>
+      {!running && lead.length + written.length + quotes.length === 0 && <p>{t.ask.refusal.titleRead}</p>}
       {lead.length > 0 && <Lead segments={lead} renderMark={renderMark} />}
       {written.length > 0 && <AnswerText segments={written} doubted={instead} renderMark={renderMark} />}
       {quotes.length > 0 && (

@@ -8,6 +8,7 @@ import { copy } from "../ui/copy";
 import { Dialog } from "../ui/Dialog";
 import { ProblemNote } from "../ui/ProblemNote";
 import { ui } from "../ui/strings";
+import { conversationsChanged } from "./acrossTabs";
 import { conversationAddress } from "./places";
 import "../ui/lists.css";
 
@@ -229,7 +230,7 @@ function useChange({ id }: Conversation, onDone?: () => void) {
     mutationFn: (body: { title?: string; shared?: boolean; pinned?: boolean; folder?: string }) =>
       request<Conversation>(`v1/conversations/${encodeURIComponent(id)}`, { method: "PATCH", body }),
     onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ["conversations"] });
+      await conversationsChanged(queries);
       onDone?.();
     },
   });

@@ -10,6 +10,7 @@ import { t } from "../strings";
 import { Dialog } from "../ui/Dialog";
 import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
+import { conversationsChanged } from "./acrossTabs";
 import { groupsOf } from "./groups";
 import type { Runs } from "./runs";
 
@@ -195,7 +196,7 @@ function Leaving({ conversation, here, runs, onDone }: LeavingProps) {
       runs.forget(conversation.id);
       if (here) navigate("/");
       queries.removeQueries({ queryKey: ["conversations", conversation.id] });
-      void queries.invalidateQueries({ queryKey: ["conversations", "list"] });
+      void conversationsChanged(queries, ["conversations", "list"]);
       say(words.removed);
     },
   });

@@ -5,7 +5,7 @@ import type { Conversation } from "../api/types";
 import { t } from "../strings";
 import { partsOf, standingOf } from "./parts";
 import { pageWords } from "./places";
-import { shownNumbers } from "./segments";
+import { segmentsOf, shownNumbers } from "./segments";
 import type { Turn } from "./turn";
 import "./print.css";
 
@@ -46,8 +46,8 @@ export function PrintedPassages({ conversation, turns }: PrintedPassagesProps) {
 /** Each mark's passage, numbered as in the answer above. */
 function Passages({ turn: { text, citations, ending } }: { turn: Turn }) {
   const words = t.ask.footnote;
-  const { lead, written, quotes, exact } = partsOf(text, citations, ending);
-  const numbers = shownNumbers([...lead, ...written, ...quotes.flat()]);
+  const { exact } = partsOf(text, citations, ending);
+  const numbers = shownNumbers(segmentsOf(text, citations));
   const passages = new Map<string, { number: number; place: number }>();
   citations.forEach((citation, place) => {
     const { document_id, version, start_char, end_char, index } = citation;

@@ -12,7 +12,7 @@ import { isElsewhere } from "./FootnoteMark";
 import type { OpenPassage } from "./places";
 import { pageWords, passageHref, placeIn } from "./places";
 import { isEverything, scopeBody } from "./scope";
-import { type Ending, refusalNote, type Turn } from "./turn";
+import { type Ending, languageFound, type Turn } from "./turn";
 
 const NEAREST = 3;
 
@@ -24,7 +24,7 @@ interface RefusalProps {
 
 /** Where passages were read, the sentence that comes nearest stands first: it may be right. */
 export function Refusal({ turn, onOpen, onEverywhere }: RefusalProps) {
-  const note = refusalNote(turn);
+  const language = languageFound(turn);
   const nearest = useNearest(turn);
   const [best] = nearest.open && turn.ending?.reason !== "no_evidence" ? nearest.hits : [];
   return (
@@ -32,7 +32,7 @@ export function Refusal({ turn, onOpen, onEverywhere }: RefusalProps) {
       <p className="ask-refusal-title">{best === undefined ? refusalTitle(turn.ending) : t.ask.refusal.couldNot}</p>
       {best !== undefined && <Best hit={best} onOpen={onOpen} />}
       <p>{why(turn.ending)}</p>
-      {note !== null && <p dir="auto">{note}</p>}
+      {language !== null && <p>{t.ask.refusal.otherLanguage(language)}</p>}
       <WhatElse turn={turn} onEverywhere={onEverywhere} />
       <Nearest nearest={nearest} onOpen={onOpen} />
     </div>

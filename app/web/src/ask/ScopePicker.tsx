@@ -89,8 +89,9 @@ function Documents({ scope, onChange }: ScopePickerProps) {
   const [typed, setTyped] = useState("");
   const q = useDeferredValue(typed.trim());
   const list = useQuery({
-    queryKey: ["documents", { q, limit: 20 }],
-    queryFn: ({ signal }) => request<Page<Document>>("v1/documents", { query: { q, limit: 20 }, signal }),
+    queryKey: ["documents", { q, limit: 20, searchable: true }],
+    queryFn: ({ signal }) =>
+      request<Page<Document>>("v1/documents", { query: { q, limit: 20, searchable: true }, signal }),
     placeholderData: (before) => before,
   });
   const found = list.data?.data.map((one) => ({ id: one.id, name: one.filename })) ?? [];

@@ -31,7 +31,7 @@ test("footnotes quote their passages, with file and page", () => {
   );
 });
 
-test("the same passage is one footnote, another of the same source is its own", () => {
+test("a source is one footnote, with each passage of it that is cited", () => {
   const answer = "One [1]. Two [1]. Three [1].";
   const notes = [
     citation(answer, "[1]"),
@@ -39,10 +39,29 @@ test("the same passage is one footnote, another of the same source is its own", 
     citation(answer, "[1]", { start_char: 90, end_char: 99, cited_text: "x_y", verified: false, page_start: null }, 17),
   ];
   expect(answerAsMarkdown(answer, notes)).toBe(
-    "One [^1]. Two [^1]. Three [^2].\n\n" +
-      "[^1]: “Forty ships left the harbour.” — report.pdf, page 4\n" +
-      "[^2]: “x\\_y” — report.pdf (not confirmed)\n",
+    "One [^1]. Two [^1]. Three [^1].\n\n" +
+      "[^1]: “Forty ships left the harbour.” — report.pdf, page 4; “x\\_y” — report.pdf (not confirmed)\n",
   );
+});
+
+test("a source that is quoted again has its number again, as in the answer's text", () => {
+  const answer = "> Forty ships. [1]\n\n> Two boats. [2]\n\n> A raft. [1]";
+  const notes = [
+    citation(answer, "[1]"),
+    citation(answer, "[2]", { index: 2, document_id: "doc_2", filename: "log.pdf", cited_text: "Two boats." }),
+    citation(answer, "[1]", { start_char: 90, end_char: 99, cited_text: "A raft.", page_start: 7, page_end: 7 }, 30),
+  ];
+  expect(answerAsMarkdown(answer, notes)).toBe(
+    "> Forty ships. [^1]\n\n> Two boats. [^2]\n\n> A raft. [^1]\n\n" +
+      "[^1]: “Forty ships left the harbour.” — report.pdf, page 4; “A raft.” — report.pdf, page 7\n" +
+      "[^2]: “Two boats.” — log.pdf, page 4\n",
+  );
+});
+
+test("a passage that confirms one of its sentences says so", () => {
+  const answer = "One [1]. Two [1].";
+  const notes = [citation(answer, "[1]"), citation(answer, "[1]", { verified: false }, 8)];
+  expect(answerAsMarkdown(answer, notes)).toContain("page 4 (confirmed for 1 of the 2 sentences that name it)\n");
 });
 
 test("a quote needs no confirmation, and its lead names the same footnote", () => {

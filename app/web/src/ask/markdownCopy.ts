@@ -2,44 +2,56 @@
 import type { Citation } from "../api/types";
 import { t } from "../strings";
 import { pageWords } from "./places";
-import { segmentsOf } from "./segments";
+import { segmentsOf, shownNumbers } from "./segments";
 
-/** @param exact Which citations stand at a document's own words: these need no confirmation. */
+/** A passage with what was found about each of the sentences that name it. */
+interface Note {
+  citation: Citation;
+  doubts: boolean[];
+}
+
+/** The footnotes have the numbers that the page shows: one a source, with all passages that are cited of it.
+ *
+ * @param exact Which citations stand at a document's own words: these need no confirmation. */
 export function answerAsMarkdown(
   answer: string,
   citations: readonly Citation[],
   exact: ReadonlySet<number> = new Set(),
 ): string {
-  const notes: string[] = [];
-  const numbers = new Map<string, number>();
-  const numberOf = (citation: Citation, place: number): number => {
-    // What one sentence is confirmed by may not confirm another.
-    const doubtful = !citation.verified && !exact.has(place);
-    const { document_id, version, start_char, end_char } = citation;
-    const passage = [document_id, version, start_char, end_char, doubtful].join(" ");
-    const known = numbers.get(passage);
-    if (known !== undefined) return known;
-    notes.push(entry(citation, doubtful));
-    numbers.set(passage, notes.length);
-    return notes.length;
-  };
-  const text = segmentsOf(answer, citations)
+  const segments = segmentsOf(answer, citations);
+  const numbers = shownNumbers(segments);
+  const sources = new Map<number, Map<string, Note>>();
+  const text = segments
     .map((segment) => {
       if (segment.kind === "text") return inert(segment.text);
       const citation = segment.citation === null ? undefined : citations[segment.citation];
-      if (segment.citation === null || citation === undefined) return `[${segment.number}]`;
-      return `[^${numberOf(citation, segment.citation)}]`;
+      const number = numbers.get(segment.number);
+      if (segment.citation === null || citation === undefined || number === undefined) return `[${segment.number}]`;
+      const notes = sources.get(number) ?? new Map<string, Note>();
+      sources.set(number, notes);
+      const { document_id, version, start_char, end_char } = citation;
+      const passage = [document_id, version, start_char, end_char].join(" ");
+      const note = notes.get(passage) ?? { citation, doubts: [] };
+      note.doubts.push(!citation.verified && !exact.has(segment.citation));
+      notes.set(passage, note);
+      return `[^${number}]`;
     })
     .join("");
-  if (notes.length === 0) return text.trim();
-  const entries = notes.map((note, place) => `[^${place + 1}]: ${note}`);
+  if (sources.size === 0) return text.trim();
+  const entries = [...sources]
+    .sort(([one], [other]) => one - other)
+    .map(([number, notes]) => `[^${number}]: ${[...notes.values()].map(entry).join("; ")}`);
   return `${text.trim()}\n\n${entries.join("\n")}\n`;
 }
 
-function entry(citation: Citation, doubtful: boolean): string {
+function entry({ citation, doubts }: Note): string {
   const quote = escaped(citation.cited_text);
   const words = t.ask.copied.quoteEntry(quote, escaped(citation.filename), pageWords(citation));
-  return doubtful ? `${words} (${t.ask.copied.notConfirmed})` : words;
+  const confirmed = doubts.filter((doubt) => !doubt).length;
+  if (confirmed === doubts.length) return words;
+  // What one sentence is confirmed by may not confirm another.
+  const said = confirmed === 0 ? t.ask.copied.notConfirmed : t.ask.copied.confirmedPartly(confirmed, doubts.length);
+  return `${words} (${said})`;
 }
 
 /** What an answer says, without what would load something where it is put: images, and HTML. */

@@ -127,3 +127,27 @@ test("a quote is confirmed only where it is known to answer", () => {
   expect(standingOf({ verified: true, answers: null }, false)).toBe("confirmed");
   expect(standingOf({ verified: false }, false)).toBe("unconfirmed");
 });
+
+test("a quote that holds no word is not shown, nor its footnote", () => {
+  const answer = `> [11] [2]\n\n> ${FIRST} [1]`;
+  const citations = citationsOf(answer.replace("[11]", "(11)")).filter(({ answer_start }) => answer_start > 3);
+  const quoted = [spanOf(answer, "[11]"), spanOf(answer, FIRST)];
+  const { quotes, exact } = partsOf(answer, citations, { lead: null, uncited: [], quoted });
+  expect(quotes.map(shown)).toEqual([`${FIRST}[1]`]);
+  expect([...exact].sort()).toEqual([0, 1]);
+});
+
+test("a quotation that is nothing but its footnote is not shown, whether it is told of or not", () => {
+  const answer = `The documents say:\n\n>  [2]\n\n> ${FIRST} [1]`;
+  const { written, quotes, exact } = parts(answer, null, spanOf(answer, FIRST));
+  expect(shown(written)).toBe("The documents say:\n\n");
+  expect(quotes.map(shown)).toEqual([`${FIRST}[1]`]);
+  expect([...exact].sort()).toEqual([0, 1]);
+  expect(shown(parts(`> ${FIRST}\n>\n> [1]\n\nSo it is [2].`, null).written)).toContain("[1]");
+});
+
+test("words are letters beside each other, and numbers with a unit", () => {
+  const quotes = (text: string) => parts(`> ${text} [1]`, null, spanOf(`> ${text} [1]`, text)).quotes.length;
+  for (const text of ["Go.", "5 kg", "12%", "€ 40", "水", "हिन्दी"]) expect([text, quotes(text)]).toEqual([text, 1]);
+  for (const text of ["11", "(a)", "–", "1.", "*"]) expect([text, quotes(text)]).toEqual([text, 0]);
+});

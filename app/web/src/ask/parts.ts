@@ -26,6 +26,8 @@ const NOTHING: Told = { lead: null, uncited: [], quoted: [] };
 /** What stands before a quotation on its line, and the empty lines above it. */
 const BEFORE_QUOTE = /(?:^|\n)[\s>“]*$/u;
 const SAYS = /[\p{L}\p{N}]/u;
+/** Two letters beside each other, or a number with its unit. What has neither, such as a reference, quotes nothing. */
+const WORD = /\p{L}\p{M}*\p{L}|\p{N}\s?[\p{L}\p{Sc}%‰°]|\p{Sc}\s?\p{N}|[\p{sc=Han}]/u;
 
 /** The parts of a whole answer. What is told of no place in it is passed over. */
 export function partsOf(answer: string, citations: readonly Place[], told: Told | null): Parts {
@@ -50,13 +52,61 @@ export function partsOf(answer: string, citations: readonly Place[], told: Told 
   });
   const leads = line === null || lead === null ? [] : leadOf(marked(segmentsOf(answer, citations, [lead], line)));
   const pure = leads.every((one) => one.kind === "mark" || one.marked || !SAYS.test(one.text));
-  const cited = [...quotes, ...(pure ? [leads] : [])].flat();
+  const kept = withoutEmptyQuotes(written);
+  // A quote that is not shown has no footnote either.
+  const hidden = written.filter((one) => one.kind === "mark" && !kept.includes(one));
+  const cited = [...quotes, hidden, ...(pure ? [leads] : [])].flat();
   return {
     lead: leads,
-    written: written.some((one) => one.kind === "mark" || one.text.trim() !== "") ? written : [],
-    quotes,
+    written: kept.some((one) => one.kind === "mark" || one.text.trim() !== "") ? kept : [],
+    quotes: quotes.filter(holdsWord),
     exact: new Set(cited.flatMap((one) => (one.kind === "mark" && one.citation !== null ? [one.citation] : []))),
   };
+}
+
+function holdsWord(quote: readonly Segment[]): boolean {
+  return WORD.test(quote.map((one) => (one.kind === "text" ? one.text : " ")).join(""));
+}
+
+/** Markdown without its quotations that hold no word. */
+export function withoutEmptyQuotes(segments: readonly Segment[]): Segment[] {
+  const kept: Segment[] = [];
+  let quotation: Segment[] = [];
+  let startsLine = true;
+  let quotes = false;
+  const close = () => {
+    if (holdsWord(quotation)) kept.push(...quotation);
+    quotation = [];
+  };
+  for (const one of segments) {
+    if (one.kind === "mark") {
+      (quotes ? quotation : kept).push(one);
+      startsLine = false;
+      continue;
+    }
+    for (const text of one.text.split(/(?<=\n)/)) {
+      if (startsLine) {
+        quotes = /^ {0,3}>/.test(text);
+        if (!quotes) close();
+      }
+      (quotes ? quotation : kept).push({ ...one, text });
+      startsLine = text.endsWith("\n");
+    }
+  }
+  close();
+  return joined(kept);
+}
+
+/** Texts of one kind that follow each other are one. */
+function joined(segments: readonly Segment[]): Segment[] {
+  const all: Segment[] = [];
+  for (const one of segments) {
+    const last = all.at(-1);
+    if (one.kind === "text" && last?.kind === "text" && last.uncited === one.uncited && last.marked === one.marked)
+      all[all.length - 1] = { ...last, text: last.text + one.text };
+    else all.push(one);
+  }
+  return all;
 }
 
 export type Standing = "confirmed" | "exact" | "unconfirmed" | "gone";

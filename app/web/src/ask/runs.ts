@@ -5,7 +5,8 @@ import { useSyncExternalStore } from "react";
 import { eventsOf } from "../api/events";
 import { Problem, request, send } from "../api/http";
 import type { Conversation, Session } from "../api/types";
-import { isNotReady, untilReady } from "./readiness";
+import { conversationsChanged } from "./acrossTabs";
+import { whenReady } from "./readiness";
 import { EVERYTHING, type Scope, scopeBody } from "./scope";
 import { applied, isRunning, newTurn, type Turn } from "./turn";
 
@@ -83,7 +84,11 @@ export class Runs {
         this.move(conversation);
         onBegun(conversation);
       }
-      await this.streamWhenReady(turn.key, conversation, asked, abort.signal);
+      const id = conversation;
+      await whenReady(() => this.stream(turn.key, id, asked, abort.signal), {
+        onWaiting: (what) => this.change(turn.key, (one) => ({ ...one, state: "waiting", waitingFor: what })),
+        signal: abort.signal,
+      });
     } catch (error) {
       const stopped = abort.signal.aborted;
       this.change(turn.key, (one) => ({
@@ -102,7 +107,7 @@ export class Runs {
   /** What is on its way from the server may be from before an answer was kept. */
   private async readAgain(): Promise<void> {
     await this.queries.cancelQueries({ queryKey: ["conversations"] });
-    await this.queries.invalidateQueries({ queryKey: ["conversations"] });
+    await conversationsChanged(this.queries);
   }
 
   /** Stop an answer. The server ends it with the footnotes and the bill of what was written; one that does not, or that
@@ -126,30 +131,6 @@ export class Runs {
     }
   }
 
-  /** As `stream`; a server that loads its models is waited for. */
-  private async streamWhenReady(
-    key: string,
-    conversation: string,
-    asked: { question: string; scope: Scope },
-    signal: AbortSignal,
-  ): Promise<void> {
-    for (;;) {
-      try {
-        await this.stream(key, conversation, asked, signal);
-        return;
-      } catch (error) {
-        if (!isNotReady(error)) throw error;
-        let waited = false;
-        await untilReady((what) => {
-          waited = true;
-          this.change(key, (turn) => ({ ...turn, state: "waiting", waitingFor: what }));
-        }, signal);
-        if (!waited) throw error;
-        this.change(key, (turn) => ({ ...turn, state: "searching", waitingFor: null }));
-      }
-    }
-  }
-
   private async stream(
     key: string,
     conversation: string,
@@ -168,7 +149,8 @@ export class Runs {
       headers: { Accept: "text/event-stream" },
       signal,
     });
-    this.change(key, (turn) => ({ ...turn, requestId: response.headers.get("X-Request-Id") }));
+    const requestId = response.headers.get("X-Request-Id");
+    this.change(key, (turn) => ({ ...turn, requestId, state: "searching", waitingFor: null }));
     for await (const event of eventsOf(response)) this.change(key, (turn) => applied(turn, event));
     this.change(key, (turn) => {
       if (!isRunning(turn)) return turn;

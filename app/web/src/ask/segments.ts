@@ -52,8 +52,8 @@ export function pendingSegmentsOf(answer: string): Segment[] {
   return segments;
 }
 
-/** What the numbers of marks are shown as: 1 for the first, 2 for the next that is another. In the answer itself they
- * number what the model was given to read, of which it may have cited the eighth alone. */
+/** What the numbers of marks are shown as, on the page and in a copy: 1 for the first, 2 for the next that is another. In
+ * the answer itself they number what the model was given to read, of which it may have cited the eighth alone. */
 export function shownNumbers(segments: readonly Segment[]): ReadonlyMap<number, number> {
   const shown = new Map<number, number>();
   for (const segment of segments) {

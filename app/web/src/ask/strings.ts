@@ -178,6 +178,8 @@ export const ask = {
     notInSources: "Passages were found and read without finding the answer. Check those below: this can be mistaken.",
     notVerified: "An answer was written, but no sentence of it could be confirmed by a passage, so it is not shown.",
     unknown: "What was found in them does not hold an answer.",
+    otherLanguage: (language: string) =>
+      `The passages that were found are in another language than your question (${language}). Ask in that language.`,
     scoped: "You looked only in a part of your documents.",
     everywhere: "Ask in all documents",
     hint: "Try other words, or add a document that says it.",
@@ -299,6 +301,8 @@ export const ask = {
   },
   copied: {
     notConfirmed: "not confirmed",
+    confirmedPartly: (confirmed: number, all: number) =>
+      `confirmed for ${count.format(confirmed)} of the ${count.format(all)} sentences that name it`,
     quoteEntry: (quote: string, file: string, page: string) => `“${quote}” — ${file}${page === "" ? "" : `, ${page}`}`,
   },
 };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Problem } from "../api/http";
 import type { Turn as KeptTurn } from "../api/types";
 import { EVERYTHING } from "./scope";
-import { applied, isUnsure, keptTurn, mergedTurns, newTurn, refusalNote, searchedFor, type Turn } from "./turn";
+import { applied, isUnsure, keptTurn, languageFound, mergedTurns, newTurn, searchedFor, type Turn } from "./turn";
 
 type Making = NonNullable<KeptTurn["making"]>;
 
@@ -80,9 +80,13 @@ test("what is added to a refusal is its note, and an answer has none", () => {
       ["done", { ...DONE, ...done }],
     ]);
   const refused = { answered: false, reason: "no_evidence" };
-  expect(refusalNote(said("Nein.\n\nAuf Englisch fragen.", refused))).toBe("Auf Englisch fragen.");
-  expect(refusalNote(said("Nein.", refused))).toBeNull();
-  expect(refusalNote(said("Ships.\n\nThey sail.", {}))).toBeNull();
+  const note = "Die gefundenen Textstellen sind in einer anderen Sprache (English). Stellen Sie die Frage in dieser.";
+  expect(languageFound(said(`Nein.\n\n${note}`, refused))).toBe("English");
+  expect(languageFound(said("文書。\n\n見つかった箇所は別の言語（Deutsch）で書かれています。", refused))).toBe(
+    "Deutsch",
+  );
+  expect(languageFound(said("Nein.", refused))).toBeNull();
+  expect(languageFound(said("Ships.\n\nThey sail (north).", {}))).toBeNull();
 });
 
 function kept(request_id: string): KeptTurn {

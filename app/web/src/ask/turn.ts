@@ -88,11 +88,12 @@ export function searchedFor(turn: Turn): string | null {
   return standalone === turn.question ? null : standalone;
 }
 
-/** What the server adds to a refusal, in the question's language; null where it adds nothing. */
-export function refusalNote(turn: Turn): string | null {
+/** The language of the passages, by its own name, where a refusal adds that it is not the question's; else null. The
+ * server says so in the question's language, `… (English) …`; beside the page's own words it is said in the page's. */
+export function languageFound(turn: Turn): string | null {
   const refused = turn.ending?.reason === "no_evidence" || turn.ending?.reason === "not_in_sources";
   const note = refused ? turn.text.split("\n\n").slice(1).join("\n\n") : "";
-  return note === "" ? null : note;
+  return /[(（]([^()（）]{1,40})[)）]/u.exec(note)?.[1] ?? null;
 }
 
 export function isRunning(turn: Turn): boolean {

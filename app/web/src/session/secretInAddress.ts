@@ -10,8 +10,11 @@ export interface HeldSecret {
   subscribe: (changed: () => void) => () => void;
 }
 
-/** `read` finds the secret in a fragment; null where there is none. */
-export function secretInAddress(read: (fragment: string) => string | null): HeldSecret {
+/** `read` finds the secret in a fragment; null where there is none. `without` is the fragment that stays. */
+export function secretInAddress(
+  read: (fragment: string) => string | null,
+  without: (fragment: string) => string = () => "",
+): HeldSecret {
   let held: string | null = null;
   const watchers = new Set<() => void>();
 
@@ -20,14 +23,18 @@ export function secretInAddress(read: (fragment: string) => string | null): Held
     for (const changed of watchers) changed();
   }
   function take(): void {
-    const secret = read(window.location.hash);
+    const { hash, pathname, search } = window.location;
+    const secret = read(hash);
     if (secret === null) return;
-    window.history.replaceState(null, "", window.location.pathname + window.location.search);
+    window.history.replaceState(null, "", pathname + search + without(hash));
     hold(secret);
   }
   return {
     watch: () => {
       take();
+      // Of a link that is pasted into an open page, `popstate` comes first: before a screen looks for its place in the
+      // fragment. A script that changes the fragment may cause `hashchange` alone.
+      window.addEventListener("popstate", take);
       window.addEventListener("hashchange", take);
     },
     current: () => held,
