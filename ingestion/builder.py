@@ -28,7 +28,7 @@ class Span:
     """A block inside a text that is appended unchanged: `text[start:end]`.
 
     `level` counts from 1 (outermost) and is given for headings alone; `name` is the heading
-    without its markup, where the text shows markup.
+    without its markup, where the text shows markup. `cells` are as `Block` has them.
     """
 
     kind: BlockKind
@@ -36,6 +36,7 @@ class Span:
     end: int
     level: int | None = None
     name: str | None = None
+    cells: tuple[str, ...] = ()
 
 
 class TextBuilder:
@@ -73,8 +74,8 @@ class TextBuilder:
         """Closes all headings (a new slide, a new sheet)."""
         self._headings.clear()
 
-    def append(self, kind: BlockKind, text: str, *, level: int | None = None) -> None:
-        """Add one block, trimmed; a blank one is left out. `level` (from 1) is for headings.
+    def append(self, kind: BlockKind, text: str, *, level: int | None = None, cells: tuple[str, ...] = ()) -> None:
+        """Add one block, trimmed; a blank one is left out. `level` (from 1) is for headings, `cells` for spreadsheets.
 
         A block most of whose words were marked (`mark_as_furniture`) is furniture, whatever its kind.
 
@@ -84,7 +85,8 @@ class TextBuilder:
         is_furniture = 2 * text.count(_FURNITURE) > len(_SAID.findall(text))
         text = normalise(text).strip()
         if text:
-            span = Span(BlockKind.FURNITURE, 0, len(text)) if is_furniture else Span(kind, 0, len(text), level)
+            kept = BlockKind.FURNITURE if is_furniture else kind
+            span = Span(kept, 0, len(text), None if is_furniture else level, cells=cells)
             self._append(text, [span], kind)
 
     def append_verbatim(self, text: str, spans: Iterable[Span]) -> None:
@@ -109,7 +111,7 @@ class TextBuilder:
             if span.level is not None:
                 self._headings = [open_ for open_ in self._headings if open_[0] < span.level]
             path = tuple(open_[1] for open_ in self._headings)
-            self._blocks.append(Block(span.kind, start + span.start, start + span.end, self._page, path))
+            self._blocks.append(Block(span.kind, start + span.start, start + span.end, self._page, path, span.cells))
             if span.level is not None:
                 self._headings.append((span.level, name))
                 self._first_heading = self._first_heading or name
@@ -197,7 +199,7 @@ def _spans(blocks: Sequence[Block], below: int) -> Iterator[Span]:
             name = inner[depth] if len(inner) > depth else None  # its number in the other builder
             yield Span(block.kind, block.start_char, block.end_char, below + 1 + depth, name)
         else:
-            yield Span(block.kind, block.start_char, block.end_char)
+            yield Span(block.kind, block.start_char, block.end_char, cells=block.cells)
 
 
 def one_line(text: str) -> str:

@@ -31,6 +31,7 @@ requirement
 _NAMES = frozenset(_USUAL_NAMES.split())
 _WORD_ENDS = re.compile(r"[\s/()_-]+")
 _KIND_CHARS = 100  # a longer cell is prose; the patterns take quadratic time
+_USUAL_WORDS = 8  # of a name; more are a sentence, such as a note below a table
 _LEAST_VOTES = 2
 _LEAST_UNIQUE = 0.5  # share of the names that differ from the others
 _MOST_BLANK = 0.25  # share of columns without a name, apart from the first
@@ -138,7 +139,7 @@ def _likeness(name: str, values: Sequence[str]) -> int:
 
 def _is_usual(name: str) -> bool:
     """Whether tables often have a column of this name."""
-    return any(word in _NAMES for word in _WORD_ENDS.split(name.casefold()))
+    return len(name.split()) <= _USUAL_WORDS and any(word in _NAMES for word in _WORD_ENDS.split(name.casefold()))
 
 
 def _column(rows: Sequence[Sequence[str]], at: int) -> list[str]:

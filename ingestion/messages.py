@@ -6,6 +6,7 @@ reads hostile files, so its messages are validated field by field.
 
 import json
 import math
+import re
 import struct
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, Medi
 HEADER_BYTES = 4
 MAX_MESSAGE_BYTES = 1 << 30
 _MOST_POINTS = 1 << 31  # far more than any page has
+_ADDRESS = re.compile(r"[A-Z]{1,7}[0-9]{1,10}")
 
 _ERRORS: dict[str, type[errors.IngestionError]] = {
     error.code: error
@@ -133,7 +135,7 @@ def pack_reply(reply: Reply) -> dict[str, Any]:
                 "title": reply.title,
                 "text": reply.text,
                 "pages": [(page.number, page.start_char, page.end_char) for page in reply.pages],
-                "blocks": [(b.kind, b.start_char, b.end_char, b.page, b.heading_path) for b in reply.blocks],
+                "blocks": [(b.kind, b.start_char, b.end_char, b.page, b.heading_path, b.cells) for b in reply.blocks],
             }
         case Located():
             return {"located": [_packed_boxes(page) for page in reply.pages]}
@@ -163,12 +165,18 @@ def unpack_reply(body: bytes) -> Reply:
             text=message["text"],
             pages=tuple(Page(*page) for page in message["pages"]),
             blocks=tuple(
-                Block(BlockKind(kind), start, end, page, tuple(path))
-                for kind, start, end, page, path in message["blocks"]
+                Block(BlockKind(kind), start, end, page, tuple(path), _addresses(cells))
+                for kind, start, end, page, path, cells in message["blocks"]
             ),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("the message is no reply") from error
+
+
+def _addresses(cells: list[object]) -> tuple[str, ...]:
+    if not all(isinstance(cell, str) and _ADDRESS.fullmatch(cell) for cell in cells):
+        raise ValueError("these are no addresses of cells")
+    return tuple(map(str, cells))
 
 
 def _scanning(page: object, of: object) -> Scanning:

@@ -46,6 +46,8 @@ class Block:
 
     `page` counts from 1 (PDF page, slide, sheet); `None` where the format has no pages.
     `heading_path` holds the headings above the block, outermost first (for a heading: those above it).
+    `cells` are the addresses of a spreadsheet's cells in the block, such as `B27`: one for each cell of its text, which
+    are joined by ` | `; empty where they are not known.
     """
 
     kind: BlockKind
@@ -53,6 +55,7 @@ class Block:
     end_char: int
     page: int | None
     heading_path: tuple[str, ...]
+    cells: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

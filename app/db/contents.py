@@ -207,9 +207,17 @@ def to_page_list(pages: tuple[Page, ...]) -> list[list[int]]:
 
 
 def to_block_list(blocks: tuple[Block, ...]) -> list[list[object]]:
-    """Blocks as their JSON column holds them."""
+    """Blocks as their JSON column holds them: the cells last, where there are any."""
     return [
-        [block.kind.value, block.start_char, block.end_char, block.page, list(block.heading_path)] for block in blocks
+        [
+            block.kind.value,
+            block.start_char,
+            block.end_char,
+            block.page,
+            list(block.heading_path),
+            *([list(block.cells)] if block.cells else []),
+        ]
+        for block in blocks
     ]
 
 
@@ -218,5 +226,5 @@ def _to_version(row: Any) -> DocumentVersion:
 
 
 def _block(stored: list[Any]) -> Block:
-    kind, start_char, end_char, page, heading_path = stored
-    return Block(BlockKind(kind), start_char, end_char, page, tuple(heading_path))
+    kind, start_char, end_char, page, heading_path, *cells = stored
+    return Block(BlockKind(kind), start_char, end_char, page, tuple(heading_path), tuple(*cells))

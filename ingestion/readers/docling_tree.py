@@ -23,7 +23,7 @@ from docling_core.types.doc.common.formatting import Script
 from docling_core.types.doc.document import DoclingDocument
 from docling_core.types.doc.items.code import CodeItem
 from docling_core.types.doc.items.group import GroupItem, InlineGroup
-from docling_core.types.doc.items.node import NodeItem
+from docling_core.types.doc.items.node import DocItem, NodeItem
 from docling_core.types.doc.items.picture.picture import PictureItem
 from docling_core.types.doc.items.table.table import TableItem
 from docling_core.types.doc.items.table.table_data import RichTableCell, TableData
@@ -33,6 +33,7 @@ from docling_core.types.doc.labels import DocItemLabel, GroupLabel
 from ingestion.builder import TextBuilder, one_line
 from ingestion.column_names import holds_data
 from ingestion.errors import Malformed
+from ingestion.readers.sheet_cells import placed
 from ingestion.readers.sheet_grids import Grid, sheet_grids
 from ingestion.readers.table_rows import append_rows, append_table
 from ingestion.types import BlockKind, MediaType
@@ -129,7 +130,8 @@ def append_tree(document: DoclingDocument, builder: TextBuilder) -> None:
                 grids |= _sheet_tables(document, node)
         if node.self_ref in grids and node.content_layer in _LAYERS:
             append_table(grids[node.self_ref], builder)
-            waiting.extend(reversed(_notes(document, node)))
+            behind = _notes(document, node) if isinstance(node, TableItem) else _children(document, node)
+            waiting.extend(reversed(behind))
             continue
         children = _append(document, node, builder) if node.content_layer in _LAYERS else _children(document, node)
         waiting.extend(reversed(children))
@@ -201,16 +203,22 @@ def _grid(document: DoclingDocument, table: TableData) -> Grid:
 
 
 def _sheet_tables(document: DoclingDocument, sheet: GroupItem) -> dict[str, Grid]:
-    """The rows of a sheet's tables by reference; none where a table is read as part of another."""
+    """The rows of a sheet's tables and lone cells by reference; none where one is read as part of another."""
     items = _children(document, sheet)
-    texts = {item.self_ref: _grid(document, item.data) for item in items if isinstance(item, TableItem)}
+    texts: dict[str, Grid] = {}
+    for item in items:
+        box = item.prov[0].bbox if isinstance(item, DocItem) and item.prov else None
+        if isinstance(item, TableItem):
+            grid = _grid(document, item.data)
+            texts[item.self_ref] = placed(grid, top=int(box.t), left=int(box.l)) if box else grid
+        elif isinstance(item, TextItem) and box and item.label is not DocItemLabel.CAPTION:
+            texts[item.self_ref] = placed([[item.text]], top=int(box.t), left=int(box.l))
     return texts | sheet_grids(items, texts)
 
 
-def _notes(document: DoclingDocument, node: NodeItem) -> list[NodeItem]:
+def _notes(document: DoclingDocument, node: TableItem) -> list[NodeItem]:
     """The captions and footnotes of a table."""
-    refs = (*node.captions, *node.footnotes) if isinstance(node, TableItem) else ()
-    return [ref.resolve(document) for ref in refs]
+    return [ref.resolve(document) for ref in (*node.captions, *node.footnotes)]
 
 
 def _cell_text(document: DoclingDocument, cell: object) -> str:

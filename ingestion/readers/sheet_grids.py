@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from docling_core.types.doc.items.node import NodeItem
-from docling_core.types.doc.items.table.table import TableItem
-from docling_core.types.doc.items.text import TextItem
-from docling_core.types.doc.labels import DocItemLabel
 
 from ingestion.column_names import CellKind, kind_of
+from ingestion.readers.head_cells import is_period
+from ingestion.readers.sheet_cells import SheetCell
 from ingestion.readers.table_rows import parts_of
 
 Grid = list[list[str]]
@@ -33,7 +32,7 @@ class Region:
     The rows are `top` to `bottom`, the columns `left` to `right`, all included.
     """
 
-    cells: dict[tuple[int, int], str]
+    cells: dict[tuple[int, int], SheetCell]
     refs: list[str]
     top: int = field(init=False)
     bottom: int = field(init=False)
@@ -60,7 +59,8 @@ class Region:
 def sheet_grids(items: Iterable[NodeItem], texts: Mapping[str, Grid]) -> dict[str, Grid]:
     """The rows of the tables of a sheet that consist of several parts, by the reference of their first part.
 
-    The other parts have no rows. `texts` gives each table's cells. A table of one part is not among them.
+    The other parts have no rows. `texts` gives the cells of each table and lone cell. A table of one part is not among
+    the result.
     """
     regions = [region for item in items if (region := _region(item, texts)) is not None]
     if len(regions) > _MOST_PARTS:
@@ -75,16 +75,11 @@ def sheet_grids(items: Iterable[NodeItem], texts: Mapping[str, Grid]) -> dict[st
 
 
 def _region(item: NodeItem, texts: Mapping[str, Grid]) -> Region | None:
-    if not isinstance(item, TableItem | TextItem) or not item.prov or item.label is DocItemLabel.CAPTION:
-        return None
-    box = item.prov[0].bbox
-    grid = texts.get(item.self_ref, [[item.text]] if isinstance(item, TextItem) else [])
-    top, left = int(box.t), int(box.l)
     cells = {
-        (top + row, left + column): text
-        for row, line in enumerate(grid)
-        for column, text in enumerate(line)
-        if text.strip()
+        (cell.row, cell.column): cell
+        for line in texts.get(item.self_ref, ())
+        for cell in line
+        if isinstance(cell, SheetCell)
     }
     return Region(cells, [item.self_ref]) if cells else None
 
@@ -123,7 +118,7 @@ def _below_joined(regions: Sequence[Region]) -> list[Region]:
 def _above_joined(regions: Sequence[Region]) -> list[Region]:
     """Joins titles and column names with the table below that has neither."""
     taken: set[int] = set()
-    titles_of_all = [region for region in regions if len(region.cells) <= _TITLE_CELLS and _is_title(region)]
+    titles_of_all = [region for region in regions if len(region.cells) <= _TITLE_CELLS and _is_head(region)]
     for table in regions:
         if not _has_numbers(table) or parts_of(table.grid()).names is not None:
             continue
@@ -168,6 +163,11 @@ def _goes_on(region: Region) -> bool:
     """Whether the first row is one of data: a name and numbers."""
     first, *others = region.grid()[0]
     return kind_of(first) in _WORD and any(kind_of(cell) is CellKind.NUMBER for cell in others)
+
+
+def _is_head(region: Region) -> bool:
+    """Whether all cells are words, or periods such as a year."""
+    return all(kind_of(cell) is CellKind.WORDS or is_period(cell) for cell in region.cells.values())
 
 
 def _is_title(region: Region) -> bool:

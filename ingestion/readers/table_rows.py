@@ -1,17 +1,15 @@
 """Writes the rows of a table as canonical text in which each row is self-contained: `city: Oslo | people: 717,710`."""
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.builder import TextBuilder, one_line
 from ingestion.column_names import CellKind, kind_of, names_columns
+from ingestion.readers.sheet_cells import address_of
+from ingestion.readers.table_heads import is_head_row, labels_of
 from ingestion.types import BlockKind
 
-_YEAR = re.compile(r"(?:19|20)\d\d")
 _LABEL_CHARS = 60  # a longer name is not repeated in each row: it may be prose in a layout table
-_LONG_LABEL_CHARS = 120  # the same where the content of the table shows that it is a name
 _LOOKED_AT = 50  # rows below the first that show of which kind the columns are
 _MOST_LINES = 8  # of words in one column that are read as paragraphs: a title, notes
 _MOST_TITLES = 6  # rows above the names that are captions
@@ -21,10 +19,10 @@ _MOST_TITLES = 6  # rows above the names that are captions
 class Parts:
     """A table taken apart: captions, the row that names its columns (None where none does), and the other rows.
 
-    `labels` are the names as the rows repeat them: of columns with one name, each has the name of its group first.
+    `labels` are the names as the rows repeat them (`table_heads.labels_of`).
     """
 
-    captions: tuple[str, ...]
+    captions: tuple[Sequence[str], ...]
     names: tuple[str, ...] | None
     labels: tuple[str, ...]
     rows: tuple[Sequence[str], ...]
@@ -37,11 +35,12 @@ def parts_of(rows: Iterable[Sequence[str]]) -> Parts:
     """
     filled = _without_blanks(rows)
     for at in range(min(_MOST_TITLES, len(filled) - 1)):
-        if names_columns(filled[at], filled[at + 1 : at + 1 + _LOOKED_AT]):
+        if _are_names(filled, at):
+            if _are_names_below(filled, at + 1):
+                continue
             names = tuple(map(one_line, filled[at]))
-            captions = tuple(_line(row) for row in filled[:at])
-            return Parts(captions, names, _labels(names, filled[at - 1] if at else ()), tuple(filled[at + 1 :]))
-        if not (_is_title(filled[at]) or _are_groups(filled[at], filled[at + 1])):
+            return Parts(tuple(filled[:at]), names, labels_of(names, filled[:at]), tuple(filled[at + 1 :]))
+        if not is_head_row(filled[at], filled[at + 1]):
             break
     return Parts((), None, (), tuple(filled))
 
@@ -53,12 +52,13 @@ def append_table(rows: Iterable[Sequence[str]], builder: TextBuilder) -> None:
         LimitExceeded: More text than the limits allow.
     """
     parts = parts_of(rows)
-    if parts.names is None and len(parts.rows) <= _MOST_LINES and all(map(_is_line, parts.rows)):
+    lone = len(parts.rows) == 1 and sum(bool(cell.strip()) for cell in parts.rows[0]) == 1
+    if parts.names is None and (lone or (len(parts.rows) <= _MOST_LINES and all(map(_is_line, parts.rows)))):
         for row in parts.rows:
-            builder.append(BlockKind.PARAGRAPH, _line(row))
+            _append(BlockKind.PARAGRAPH, _line(row), builder)
         return
     for caption in parts.captions:
-        builder.append(BlockKind.CAPTION, caption)
+        _append(BlockKind.CAPTION, _line(caption), builder)
     append_rows(parts.rows, builder, names=parts.names, labels=parts.labels)
 
 
@@ -71,36 +71,68 @@ def append_rows(
 ) -> None:
     """Append a table's row of `names`, if any, and its other rows, whose cells repeat `labels`, else the names.
 
+    The row of names is written as the rows repeat it, with the names that are too long to repeat.
+
     Raises:
         LimitExceeded: More text than the limits allow.
     """
-    for line in row_texts([names] if names else [], names=None):
-        builder.append(BlockKind.TABLE_ROW, line)
     repeated = [name if len(name) <= _LABEL_CHARS else "" for name in names or ()] if labels is None else labels
-    for line in row_texts(rows, names=repeated):
-        builder.append(BlockKind.TABLE_ROW, line)
+    written = [label or name for label, name in zip(repeated, names or (), strict=True)]
+    for line in _lines([written] if written else [], labels=()):
+        _append(BlockKind.TABLE_ROW, line, builder)
+    for line in _lines(rows, labels=[one_line(label) for label in repeated]):
+        _append(BlockKind.TABLE_ROW, line, builder)
 
 
-def row_texts(rows: Iterable[Sequence[str]], *, names: Sequence[str] | None) -> Iterator[str]:
-    """One line per row: its cells joined by ` | `, each after its column's name where there is one.
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The text of a row, and the addresses of its cells in a spreadsheet: as many as the text has cells, or none."""
 
-    Blank cells are left out, so is a row without any; `names` are not themselves among the lines. A row with words in
+    text: str
+    cells: tuple[str, ...]
+
+
+def _append(kind: BlockKind, line: _Line, builder: TextBuilder) -> None:
+    builder.append(kind, line.text, cells=line.cells)
+
+
+def _lines(rows: Iterable[Sequence[str]], *, labels: Sequence[str]) -> Iterator[_Line]:
+    """One line per row: its cells joined by ` | `, each after its column's label where there is one.
+
+    Blank cells are left out, so is a row without any; `labels` are not themselves among the lines. A row with words in
     its first cell alone is the label of the section below it and has no name.
     """
-    labels = [one_line(name) for name in names or ()]
     for row in rows:
         if len(labels) > 2 and _is_label(row):
-            yield one_line(row[0])
+            yield _line(row)
             continue
-        cells = []
+        cells, addresses = [], []
         for column, raw in enumerate(row):
             cell = one_line(raw)
             label = labels[column] if column < len(labels) else ""
             if cell:
                 named = bool(label) and label != cell
                 cells.append(f"{label.removesuffix(':')}: {cell}" if named else cell)
+                addresses.append(address_of(raw))
         if cells:
-            yield " | ".join(cells)
+            yield _Line(" | ".join(cells), _known(addresses))
+
+
+def _known(addresses: Sequence[str]) -> tuple[str, ...]:
+    """The addresses of a row's cells; none where one is missing."""
+    return tuple(addresses) if all(addresses) else ()
+
+
+def _are_names(rows: Sequence[Sequence[str]], at: int) -> bool:
+    return names_columns(rows[at], rows[at + 1 : at + 1 + _LOOKED_AT])
+
+
+def _are_names_below(rows: Sequence[Sequence[str]], at: int) -> bool:
+    """Whether a row below names has the names, and that above it the groups: words over data, and none over labels."""
+    if at >= min(_MOST_TITLES, len(rows) - 1) or not rows[at] or rows[at][0].strip():
+        return False
+    words = all(kind_of(cell) in {CellKind.WORDS, CellKind.BLANK} for cell in rows[at])
+    return words and _are_names(rows, at)
 
 
 def _without_blanks(rows: Iterable[Sequence[str]]) -> list[Sequence[str]]:
@@ -112,31 +144,9 @@ def _without_blanks(rows: Iterable[Sequence[str]]) -> list[Sequence[str]]:
     return [[row[at] for at in used if at < len(row)] for row in filled]
 
 
-def _labels(names: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
-    """The names, each after the name of its group where another group has a column of the same name."""
-    counts = Counter(names)
-    above, labels = "", []
-    for at, name in enumerate(names):
-        above = one_line(groups[at]) if at < len(groups) and groups[at].strip() else above
-        labels.append(f"{above} {name}" if name and counts[name] > 1 and above else name)
-    return tuple(label if len(label) <= _LONG_LABEL_CHARS else "" for label in labels)
-
-
-def _are_groups(row: Sequence[str], following: Sequence[str]) -> bool:
-    """Whether a row has words alone, and none over some filled cells below it: the names of groups of columns."""
-    words = all(kind_of(cell) in {CellKind.WORDS, CellKind.BLANK} or _YEAR.fullmatch(cell.strip()) for cell in row)
-    return words and any(not cell.strip() and below.strip() for cell, below in zip(row, following, strict=False))
-
-
-def _line(row: Sequence[str]) -> str:
-    return " | ".join(filter(None, map(one_line, row)))
-
-
-def _is_title(row: Sequence[str]) -> bool:
-    """Whether a row fills few of several columns, with words."""
+def _line(row: Sequence[str]) -> _Line:
     filled = [cell for cell in row if cell.strip()]
-    few = len(filled) == 1 or 3 * len(filled) <= len(row)
-    return len(row) > 1 and few and all(kind_of(cell) is CellKind.WORDS for cell in filled)
+    return _Line(" | ".join(map(one_line, filled)), _known([address_of(cell) for cell in filled]))
 
 
 def _is_line(row: Sequence[str]) -> bool:

@@ -103,6 +103,10 @@ def test_that_a_scanned_page_begins_is_a_reply(page: int, more: int) -> None:
         b"\xff",
         b'{"scanning":true}', b'{"scanning":[1]}', b'{"scanning":[0,1]}', b'{"scanning":[2,1]}',
         b'{"scanning":[true,1]}', b'{"scanning":[1,1.5]}', b'{"scanning":[1,"2"]}', b'{"scanning":[1,NaN]}',
+        *(
+            b'{"media_type":"text/plain","title":null,"text":"a","pages":[],'
+            b'"blocks":[["table_row",0,1,null,[],%s]]}' % cells for cells in (b'[1]', b'["27"]', b'["B27 "]', b"null")
+        ),
     ],
 )  # fmt: skip
 def test_what_is_no_reply_is_refused(body: bytes) -> None:

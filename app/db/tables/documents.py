@@ -133,7 +133,7 @@ document_version = sa.Table(
     sa.Column("title", sa.Text),
     sa.Column("text", sa.Text),  # NULL until indexed
     sa.Column("pages", _Json),  # [[number, start_char, end_char], …]
-    sa.Column("blocks", _Json),  # [[kind, start_char, end_char, page, [heading, …]], …]
+    sa.Column("blocks", _Json),  # [[kind, start_char, end_char, page, [heading, …], [cell, …]?], …]
     sa.Column("suggestions", _Json),  # [[question, start_char, end_char, answer], …]; NULL until they are made
 )
 

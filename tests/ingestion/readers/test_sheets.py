@@ -65,8 +65,8 @@ def test_titles_above_the_names_are_captions(tmp_path: Path) -> None:
     texts = blocks(extraction)[1:]
     assert [text for kind, text in texts if kind in {CAPTION, PARAGRAPH}] == ["Ducks by year", "in thousands"]
     assert [text for kind, text in texts if kind is ROW] == [
-        "Year | Fresh | Salt",
-        "Year: 2019 | Fresh: 120 | Salt: 80",
+        "in thousands, Year | Fresh | Salt",
+        "in thousands, Year: 2019 | Fresh: 120 | Salt: 80",
     ]
 
 
@@ -96,10 +96,10 @@ def test_columns_after_a_blank_one_keep_the_names_of_their_rows_and_columns(tmp_
 
     assert blocks(extraction)[1:] == [
         (CAPTION, "In millions of CHF | Costs"),
-        (ROW, "Sales | Profit | of which wages"),
-        (ROW, "Zone NA | Sales: 12553 | Profit: 2713 | of which wages: -81"),
-        (ROW, "Zone EUR | Sales: 9467 | Profit: 1570 | of which wages: -197"),
-        (ROW, "Total | Sales: 22020 | Profit: 4283 | of which wages: -278"),
+        (ROW, "In millions of CHF | Sales | Profit | of which wages"),
+        (ROW, "In millions of CHF: Zone NA | Sales: 12553 | Profit: 2713 | of which wages: -81"),
+        (ROW, "In millions of CHF: Zone EUR | Sales: 9467 | Profit: 1570 | of which wages: -197"),
+        (ROW, "In millions of CHF: Total | Sales: 22020 | Profit: 4283 | of which wages: -278"),
     ]
 
 
@@ -114,6 +114,58 @@ def test_columns_of_one_name_are_told_apart_by_their_group(tmp_path: Path) -> No
 
     last = blocks(extraction)[-1][1]
     assert last == "Zone: EUR | 2023 Sales: 7 | 2023 Profit: 3 | 2022 Sales: 6 | 2022 Profit: 4"
+
+
+def test_a_row_repeats_the_unit_and_the_period_of_its_table(tmp_path: Path) -> None:
+    head: Lines = [["In millions of CHF", None, "January–June\n2022"], [None, "Sales (a)", "Costs"]]
+    data: Lines = [["Zone NA", 12138, -348], ["Zone LATAM", 5659, -178]]
+
+    extraction = workbook(tmp_path, rows(1, "A", head) | rows(4, "A", data))
+
+    last = blocks(extraction)[-1][1]
+    assert last == "In millions of CHF, January–June 2022: Zone LATAM | Sales (a): 5659 | Costs: -178"
+
+
+def test_each_column_has_the_period_that_is_above_its_group(tmp_path: Path) -> None:
+    data: Lines = [["Zone NA", 1, -9, 2, -285], ["Zone EUR", 3, -23, 4, -7]]
+    names = [None, "Goodwill", "Plants", "Goodwill", "Plants"]
+    left: Lines = [["In millions of CHF", 2023, None, 2022, None], names]
+    right: Lines = [["In millions of CHF", None, "January–June 2023", None, "January–June 2022"], names]
+
+    (tmp_path / "left").mkdir()
+    (tmp_path / "right").mkdir()
+    over_the_first = workbook(tmp_path / "left", rows(1, "A", [*left, *data]))
+    over_the_last = workbook(tmp_path / "right", rows(1, "A", right) | rows(4, "A", data))
+
+    assert blocks(over_the_first)[-1][1] == (
+        "In millions of CHF: Zone EUR | 2023 Goodwill: 3 | 2023 Plants: -23 | 2022 Goodwill: 4 | 2022 Plants: -7"
+    )
+    assert blocks(over_the_last)[-1][1] == (
+        "In millions of CHF: Zone EUR | January–June 2023 Goodwill: 3 | January–June 2023 Plants: -23"
+        " | January–June 2022 Goodwill: 4 | January–June 2022 Plants: -7"
+    )
+
+
+def test_a_row_knows_the_cells_it_is_from(tmp_path: Path) -> None:
+    lines: Lines = [["Zone", "Sales", None, "Costs"], ["NA", 5, None, 1], ["EUR", None, None, 3]]
+
+    extraction = workbook(tmp_path, rows(2, "B", [["Sales by zone", None, None, None], *lines]))
+
+    cells = {extraction.text[block.start_char : block.end_char]: block.cells for block in extraction.blocks}
+    assert cells["Zone: NA | Sales: 5 | Costs: 1"] == ("B4", "C4", "E4")
+    assert cells["Zone: EUR | Costs: 3"] == ("B5", "E5")
+    assert cells["Sales by zone"] == ("B2",)
+
+
+def test_notes_below_a_table_are_paragraphs(tmp_path: Path) -> None:
+    notes = {
+        "A5": "(a) Composed of businesses not under the direct control of the zones, and of group activities.",
+        "A6": "(b) Mainly corporate expenses as well as the costs of research and development.",
+    }
+
+    extraction = workbook(tmp_path, rows(1, "A", [["Zone", "Sales"], ["NA", 5], ["EUR", 7]]) | notes)
+
+    assert [kind for kind, _ in blocks(extraction)[-2:]] == [PARAGRAPH, PARAGRAPH]
 
 
 def test_rows_after_a_blank_one_have_the_names_of_the_table_above(tmp_path: Path) -> None:
