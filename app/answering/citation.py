@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
+from app.answering.cell_ranges import range_of
 from app.answering.verification.support import THRESHOLD
 from app.db.contents import ContentRepository
 from app.errors import NotFound
@@ -18,19 +19,20 @@ from retrieval.types import Chunk, Context, Source, Span
 class Layout:
     """The pages of a document version, and for a version without pages where its sections begin, with their headings.
 
-    `headings` is in order; an empty name is text under no heading.
+    `headings` is in order; an empty name is text under no heading. `rows` are the blocks with addresses of cells.
     """
 
     pages: tuple[Page, ...] = ()
     starts: tuple[int, ...] = ()
     headings: tuple[str, ...] = ()
+    rows: tuple[Block, ...] = ()
 
     @classmethod
     def of(cls, pages: Sequence[Page], blocks: Sequence[Block]) -> "Layout":
         """The layout for the structure of a canonical text."""
         starts: list[int] = []
         headings: list[str] = []
-        for at, block in enumerate(blocks):
+        for at, block in enumerate(blocks if not pages else ()):
             path = block.heading_path
             if block.kind is BlockKind.HEADING:
                 below = blocks[at + 1].heading_path if at + 1 < len(blocks) else ()
@@ -39,7 +41,7 @@ class Layout:
             if not headings or headings[-1] != name:
                 starts.append(block.start_char)
                 headings.append(name)
-        return cls(tuple(pages), tuple(starts), tuple(headings))
+        return cls(tuple(pages), tuple(starts), tuple(headings), tuple(block for block in blocks if block.cells))
 
     def heading_at(self, offset: int) -> str | None:
         """The innermost heading above the character at `offset`; None where there is none, or it is not known."""
@@ -48,7 +50,7 @@ class Layout:
 
 
 Pages = Mapping[tuple[str, int], Layout]
-"""Layouts by (document id, version), needed where a chunk crosses a page boundary and where a format has no pages."""
+"""Layouts by (document id, version): of documents without pages, of spreadsheets, and where a chunk crosses pages."""
 
 _SPREADSHEETS = {".xlsx", ".xlsm", ".xls", ".ods"}
 
@@ -66,9 +68,9 @@ class Citation:
     `answer_start`/`answer_end` bound the marker in the answer; `start_char`/`end_char` the passage in
     the document version's canonical text, and `cited_text` is exactly that slice. It is `verified`
     where `support`, in [0, 1], reaches its threshold, and so does `answers`, the probability in [0, 1] that the
-    question is answered; None where nothing estimates that. `section` is the innermost heading above the passage,
-    `sheet` the name of the sheet of a spreadsheet; None where there is none, or an answer is from before it was
-    recorded.
+    question is answered; None where nothing estimates that. `section` is the innermost heading above the passage.
+    In a spreadsheet, `sheet` is the name of the sheet, and `cell` a cell or a range of cells (`B27`, `A27:J27`). They
+    are None where there is none, or an answer is from before they were recorded.
     """
 
     index: int
@@ -89,6 +91,7 @@ class Citation:
     answers: float | None = None
     section: str | None = None
     sheet: str | None = None
+    cell: str | None = None
 
     @classmethod
     def of(
@@ -101,6 +104,7 @@ class Citation:
         origin: Origin,
         pages: Pages,
         answers: float | None = None,
+        words: Span | None = None,
     ) -> "Citation":
         """The footnote at `marker` that opens `passage`.
 
@@ -113,8 +117,10 @@ class Citation:
             pages: Without the document's layout a passage of a chunk that crosses pages carries the
                 chunk's whole page range, and its section is the chunk's.
             answers: The probability in [0, 1] that the question is answered, if it was estimated.
+            words: The words of the passage that answer, if they are known: their cell is named, not the passage's.
         """
         chunk = source.hit.chunk
+        layout = pages.get((chunk.document_id, chunk.version), Layout())
         page_start, page_end = _page_range(chunk, passage, pages)
         return cls(
             index=source.number,
@@ -135,6 +141,7 @@ class Citation:
             answers=answers,
             section=_section(source, passage, pages),
             sheet=sheet_of(source.chunk_at(passage), page_start, page_end),
+            cell=range_of(layout.rows, words or passage, chunk=chunk),
         )
 
     def judged(self, answers: float | None) -> "Citation":
@@ -169,9 +176,13 @@ def sheet_of(chunk: Chunk, page_start: int | None, page_end: int | None) -> str 
 
     Ingestion makes each sheet a page, below a heading with its name.
     """
-    if PurePath(chunk.filename).suffix.lower() not in _SPREADSHEETS or not chunk.heading_path:
+    if not _is_spreadsheet(chunk) or not chunk.heading_path:
         return None
     return chunk.heading_path[0] if page_start == page_end == chunk.page_start else None
+
+
+def _is_spreadsheet(chunk: Chunk) -> bool:
+    return PurePath(chunk.filename).suffix.lower() in _SPREADSHEETS
 
 
 def _overlap(page: Page, passage: Span) -> bool:
@@ -179,7 +190,7 @@ def _overlap(page: Page, passage: Span) -> bool:
 
 
 def layouts(contents: ContentRepository, context: Context, *, tenant_id: str) -> dict[tuple[str, int], Layout]:
-    """Layouts of the documents with a source that crosses a page boundary, or that has no pages but sections.
+    """Layouts of the documents with a source that crosses a page boundary, has no pages but sections, or has cells.
 
     A document that was deleted since it was searched has none.
     """
@@ -187,11 +198,11 @@ def layouts(contents: ContentRepository, context: Context, *, tenant_id: str) ->
     wanted = {
         (chunk.document_id, chunk.version)
         for chunk in chunks
-        if chunk.page_start != chunk.page_end or chunk.page_start is None
+        if chunk.page_start != chunk.page_end or chunk.page_start is None or _is_spreadsheet(chunk)
     }
     found = {}
     for document_id, version in wanted:
         with suppress(NotFound):
             pages, blocks = contents.structure(document_id, tenant_id=tenant_id, version=version)
-            found[document_id, version] = Layout.of(pages, () if pages else blocks)
+            found[document_id, version] = Layout.of(pages, blocks)
     return found

@@ -77,9 +77,9 @@ def _answer(turn: KeptTurn, *, first: int) -> str:
 
 def _passage(citation: Mapping[str, Any], confirmed: bool) -> str:
     facts = [f"**{_line(str(citation['filename']))}**"]
-    first, last, sheet = (citation.get(name) for name in ("page_start", "page_end", "sheet"))
+    first, last, sheet, cell = (citation.get(name) for name in ("page_start", "page_end", "sheet", "cell"))
     if sheet is not None:
-        facts.append(f"sheet {_line(str(sheet))}")
+        facts.append(f"sheet {_line(str(sheet))}" + (f", {cell}" if cell is not None else ""))
     elif first is not None:
         facts.append(f"page {first}" if last in {None, first} else f"pages {first}–{last}")
     facts.append(f"version {citation['version']}, characters {citation['start_char']}–{citation['end_char']}")

@@ -75,6 +75,8 @@ def _footnotes(console: Console, citations: list[dict[str, Any]], done: dict[str
         page = f", page {citation['page_start']}" if citation["page_start"] is not None else ""
         if citation.get("sheet") is not None:
             page = f", sheet {' '.join(citation['sheet'].split())}"
+        if citation.get("cell") is not None:
+            page += f", {citation['cell']}"
         said = f"  ({doubt})" if doubt else ""
         quoted = " ".join(citation["cited_text"].split())
         console.print()

@@ -133,6 +133,11 @@ class CitationBody(ResponseBody):
     sheet: str | None = Field(
         description="The sheet of a spreadsheet that the passage is on; null in other formats.", examples=[None]
     )
+    cell: str | None = Field(
+        description="The cell of the sheet with the answering words, or the range of cells of the passage, such as "
+        "`A27:J27`; null in other formats.",
+        examples=["B27"],
+    )
     origin: Literal["model", "attributed"] = Field(
         description="Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage."
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.answering.citation import CONFIRMED, Citation, Layout, Pages, sheet_of
 from app.answering.verification.support import THRESHOLD
 from ingestion.types import Block, BlockKind, Page
-from retrieval.types import Span
+from retrieval.types import Source, Span
 from tests.app.answering.sources import REPORT, source
 from tests.retrieval.fakes import chunk
 
@@ -114,6 +114,64 @@ def test_without_a_layout_the_section_is_the_chunks():
 
     assert named.section == "Dividends"
     assert cite(Span(50, 60), pages={}).section is None
+
+
+ROWS = "Zone: NA | Sales: 5 | Costs: 1\nZone: EUR | Costs: 3"
+SHEET = {
+    ("doc_1", 1): Layout.of(
+        (Page(1, 0, 400),),
+        (
+            Block(BlockKind.HEADING, 0, 50, 1, ()),
+            Block(BlockKind.TABLE_ROW, 50, 80, 1, (), ("B4", "C4", "AA4")),
+            Block(BlockKind.TABLE_ROW, 81, 101, 1, (), ("B5", "AA5")),
+        ),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("passage", "words", "cell"),
+    [
+        (ROWS.split("\n", maxsplit=1)[0], None, "B4:AA4"),
+        (ROWS, None, "B4:AA5"),
+        (ROWS.split("\n")[1], "3", "AA5"),
+        (ROWS, "5", "C4"),
+        ("Sales: 5", None, "C4"),
+        ("NA | Sales", None, "B4:C4"),
+    ],
+)
+def test_a_passage_of_a_sheet_names_the_cell_of_the_answer_else_its_own(
+    passage: str, words: str | None, cell: str
+) -> None:
+    def place(text: str) -> Span:
+        return Span(50 + ROWS.index(text), 50 + ROWS.index(text) + len(text))
+
+    found = Citation.of(
+        source(ROWS, start=50, pages=(1, 1)),
+        place(passage),
+        marker=Span(0, 3),
+        support=1.0,
+        origin="model",
+        pages=SHEET,
+        words=None if words is None else place(words),
+    )
+
+    assert found.cell == cell
+
+
+def test_outside_of_rows_and_where_a_cell_has_the_sign_between_cells_a_passage_names_what_is_known() -> None:
+    whole = source("Sum | Zone: NA | 5", start=50, pages=(1, 1))
+    row = Block(BlockKind.TABLE_ROW, 50, 68, 1, (), ("A1", "B1"))
+    cut = source("Zone: NA | 5", start=56, pages=(1, 1))
+    pages = {("doc_1", 1): Layout(rows=(row,))}
+
+    def cell(presented: Source, passage: Span, pages: Pages) -> str | None:
+        return Citation.of(presented, passage, marker=Span(0, 3), support=1.0, origin="model", pages=pages).cell
+
+    assert cell(whole, Span(67, 68), pages) == "A1:B1"
+    assert cell(cut, Span(67, 68), pages) == "A1:B1"
+    assert cell(whole, Span(50, 53), TABLE) is None
+    assert cell(whole, Span(50, 53), {}) is None
 
 
 @pytest.mark.parametrize(
