@@ -54,6 +54,18 @@ def is_heading_alone(text: str, units: Sequence[Unit], at: int, known: frozenset
     return line.startswith("#") or (apart and _like_a_title(line))
 
 
+def behind_heading(text: str, known: frozenset[str]) -> int:
+    r"""Where the text below a heading begins, in a passage that begins with one; 0 where it does not, or has no more.
+
+    >>> behind_heading("The line\n\nIt was founded in 1912.", frozenset({"the line"}))
+    10
+    """
+    line, _, below = text.partition("\n")
+    if bare(line) not in known or not below.strip():
+        return 0
+    return len(text) - len(below.lstrip())
+
+
 def _like_a_title(line: str) -> bool:
     """Whether a line begins with a capital, and is of few words or has its long ones written with capitals."""
     words = line.split()

@@ -181,6 +181,7 @@ def _citation(quote: Quote, marker: Span, pages: Pages) -> Citation:
         origin="attributed",
         pages=pages,
         answers=quote.score,
+        words=quote.highlight,
     )
 
 

@@ -14,6 +14,7 @@ from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
 from app.answering.quoting.features import Read, features_of
+from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.marks import whole
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
@@ -27,6 +28,7 @@ from app.answering.quoting.score import (
     values,
 )
 from app.answering.quoting.subject import names_subject, says_new
+from app.answering.quoting.years import of_asked_years
 from app.answering.token_usage import ModelCall
 from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context, Source, Span
@@ -244,7 +246,7 @@ class QuoteSelector:
         question_vector: Vectors | None = None,
     ) -> Judged:
         """The `most` promising candidates of `context` with the values by which they are scored; see `select`."""
-        candidates = candidates_of(context.sources)
+        candidates = of_asked_years(question, candidates_of(context.sources))
         if not candidates:
             return Judged((), (), ())
         read: list[Read] | None = None
@@ -327,13 +329,17 @@ def _embedded_text(candidate: Candidate) -> str:
 
 
 def _quote(found: Judged, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]) -> Quote:
-    """The quote of a group of places, which follow each other in one source."""
+    """The quote of a group of places, which follow each other in one source; a heading above them is no part of it."""
     best = max(group, key=lambda place: scores[place])
     source = found.candidates[best].source
     span = Span(found.candidates[group[0]].span.start_char, found.candidates[group[-1]].span.end_char)
     chunk = source.hit.chunk
     text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
-    return Quote(source, span, text, scores[best], _marked(found.candidates[best], found.highlights[best]), about[best])
+    marked = _marked(found.candidates[best], found.highlights[best])
+    start = behind_heading(text, headings_of([chunk]))
+    if marked is None or span.start_char + start <= marked.start_char:
+        span, text = Span(span.start_char + start, span.end_char), text[start:]
+    return Quote(source, span, text, scores[best], marked, about[best])
 
 
 def _marked(candidate: Candidate, pointed: Span | None) -> Span | None:

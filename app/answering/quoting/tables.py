@@ -1,8 +1,8 @@
 """Shows quoted rows of a table as a Markdown table, below the names of its columns.
 
-The names are in the table's first row where the source has it, else in its `table_header`. Rows without names that are
-certain are shown as they are. The footnote always cites the rows as they are in the document: those of spreadsheets
-and web pages repeat the names ("Part: Bolt | Price: 3 EUR").
+The rows of spreadsheets and web pages repeat the names ("Part: Bolt | Price: 3 EUR"). Else the names are in the table's
+first row where the source has it, or in its `table_header`. Rows without names that are certain are shown as they are.
+The footnote always cites the rows as they are in the document.
 """
 
 import re
@@ -20,6 +20,8 @@ _BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*\|?\s*+")
 _FRAME = re.compile(r"\s*+\|?\s*+")
 _PAIR = re.compile(r":\s+\S")  # a label and its value
+_OWN_LABEL = re.compile(r"(?P<name>[^:|]{1,120}): (?=\S)")  # as long as ingestion writes the names into rows
+_LEAST_LABELS = 2
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _MOST_NAME_CHARS = 600  # of all columns; longer ones are data
 _LOOKED_AT = 12  # rows below the names that show whether they are names
@@ -64,9 +66,10 @@ def shown_table(quote: Quote) -> ShownTable | None:
     rows = _rows_of(quote)
     if rows is None:
         return None
-    names = _names_before(quote, rows) if rows.cut else None
-    own = names is None and not rows.above  # then the quote's first line has them
-    names = names or _names_in(rows)
+    before = _names_before(quote, rows) if rows.cut else None
+    inside = _names_in(rows) if before is None else None
+    own = inside is not None and not rows.above  # then the quote's first line has them
+    names = before or inside or _names_repeated(rows)
     if names is None or sum(map(len, names)) > _MOST_NAME_CHARS:
         return None
     shown = _line(names) + "\n" + _line(["---"] * len(names))
@@ -128,6 +131,19 @@ def _names_before(quote: Quote, rows: _Rows) -> list[str] | None:
         if len(names) == len(below[0]) and (line.startswith("|") or _are_names(names, below)):
             return names
     return None
+
+
+def _names_repeated(rows: _Rows) -> list[str] | None:
+    """The names that all cells of a row repeat, as do those of the row above or below it; None where that is not so.
+
+    The first column may have no name, as the column of the rows' own names.
+    """
+    quoted, *beside = [
+        [label["name"] if (label := _OWN_LABEL.match(cell)) else "" for cell in cells(line)]
+        for line in (rows.quoted[0], *rows.quoted[1:], *rows.above[-1:], *rows.below[:1])
+    ]
+    named = all(quoted[1:]) and sum(map(bool, quoted)) >= _LEAST_LABELS
+    return quoted if named and quoted in beside else None
 
 
 def _are_names(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:

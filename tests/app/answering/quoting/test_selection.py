@@ -169,6 +169,19 @@ def test_the_heading_is_read_above_the_text_and_is_no_answer() -> None:
     assert all("Closures" not in quote.text and quote.words != "Closures" for quote in found.quotes)
 
 
+def test_a_quote_begins_below_its_heading() -> None:
+    text = "The line\n\nIt was founded in 1912. It has two ships."
+    shown = Context((source(text, heading="The line"),), (), 10)
+
+    def quotes(words: str) -> list[str]:
+        selector = QuoteSelector(HashingEmbedder(), PointingReader(words))
+        found = selector.select("When was the line founded?", shown, answered=0, nearest=0)
+        return [quote.text for quote in found.quotes]
+
+    assert quotes("1912")[0].startswith("It was founded in 1912.")
+    assert not any(quote.startswith("The line") for quote in quotes("1912"))
+
+
 @pytest.mark.parametrize("question", ["Why did the plant close?", "How do I close a plant?", "Did it close?"])
 def test_questions_that_no_few_words_answer_are_read_too(question: str) -> None:
     reader = PointingReader("4 May")

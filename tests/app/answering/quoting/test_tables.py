@@ -94,6 +94,16 @@ def test_the_names_of_a_table_that_began_before_the_source_are_in_its_header() -
     assert shown_table(below_prose) is None, "another table"
 
 
+def test_rows_that_repeat_the_names_are_shown_below_them_though_the_row_of_names_is_elsewhere() -> None:
+    text = "EUR m, 2022: North | Sales (a): 5 | Costs: 1\nEUR m, 2022: South | Sales (a): 7 | Costs: 2"
+    found = written(quote_of(text, text.split("\n")[1], words="7"))
+
+    assert found.text.startswith("> | EUR m, 2022 | Sales (a) | Costs |\n> | --- | --- | --- |\n> | South | 7 | 2 |\n")
+    assert marked(found) == ["7"]
+    aside = "North | Sales: 5 | Costs: 1\nSouth | Sales: 7 | Costs: 2"
+    assert written(quote_of(aside, aside.split("\n")[1])).text.startswith("> |  | Sales | Costs |\n")
+
+
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
