@@ -1300,6 +1300,12 @@ export interface components {
        */
       sheet: string | null;
       /**
+       * Cell
+       * @description The cell of the sheet with the answering words, or the range of cells of the passage, such as `A27:J27`; null in other formats.
+       * @example B27
+       */
+      cell: string | null;
+      /**
        * Origin
        * @description Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage.
        * @enum {string}

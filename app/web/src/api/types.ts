@@ -8,11 +8,13 @@ export type Session = Schemas["SessionBody"];
 export type SignedOut = Schemas["SignedOut"];
 export type AskRequest = Schemas["AskRequest"];
 export type Answer = Schemas["AnswerBody"];
-/** A footnote. Those of older answers do not tell how likely their passage answers, nor the section or sheet it stands in. */
-export type Citation = Omit<Schemas["CitationBody"], "answers" | "section" | "sheet"> & {
+/** A footnote. Those of older answers do not tell how likely their passage answers, nor the section, sheet or cell it
+ * stands in. */
+export type Citation = Omit<Schemas["CitationBody"], "answers" | "section" | "sheet" | "cell"> & {
   answers?: number | null;
   section?: string | null;
   sheet?: string | null;
+  cell?: string | null;
 };
 /** A sentence that an answer quotes, and the words in it that answer; offsets in the answer, in code points. */
 export type QuotedSpan = { start: number; end: number; highlights?: readonly { start: number; end: number }[] };

@@ -11,5 +11,7 @@ test("a passage without pages is named by its section", () => {
   expect(pageWords({ ...nowhere, section: null })).toBe("");
   expect(pageWords(nowhere)).toBe("");
   expect(pageWords({ page_start: 4, page_end: 4, section: "3 Leave" })).toBe("page 4");
-  expect(pageWords({ page_start: 1, page_end: 1, section: "Totals", sheet: "Sales" })).toBe("sheet “Sales”");
+  const sheet = { page_start: 1, page_end: 1, section: "Totals", sheet: "Sales" };
+  expect(pageWords(sheet)).toBe("sheet “Sales”");
+  expect(pageWords({ ...sheet, cell: "A27:J27" })).toBe("sheet “Sales”, A27:J27");
 });

@@ -5,23 +5,27 @@ import { addressOf, type Place } from "../viewer/place";
 
 /** Words of a document's version, with where they stand: a footnote's, or what a search has found, with the sentences
  * of it that are nearest to the question. `cited_text` is null where only the server has the words. */
-export type Passage = Pick<
-  Citation,
-  "document_id" | "version" | "filename" | "start_char" | "end_char" | "page_start" | "page_end" | "section" | "sheet"
-> & { cited_text: string | null; highlights?: Hit["highlights"] };
+export type Passage = Pick<Citation, "document_id" | "version" | "filename" | "start_char" | "end_char" | Numbered> & {
+  cited_text: string | null;
+  highlights?: Hit["highlights"];
+};
+
+/** What a format tells of where a passage stands. */
+type Numbered = "page_start" | "page_end" | "section" | "sheet" | "cell";
 
 /** Opens a passage beside the conversation; null on narrow screens, where a link to the viewer is followed instead. */
 export type OpenPassage = ((passage: Passage) => void) | null;
 
-/** The sheet or the pages of a passage, or the section it stands in where its format has neither; "" where all are
- * unknown. */
+/** The sheet and cell or the pages of a passage, or the section it stands in where its format has neither; "" where all
+ * are unknown. */
 export function pageWords({
   page_start,
   page_end,
   section = null,
   sheet = null,
-}: Pick<Passage, "page_start" | "page_end" | "section" | "sheet">): string {
-  if (sheet !== null) return t.ask.footnote.sheet(sheet);
+  cell = null,
+}: Pick<Passage, Numbered>): string {
+  if (sheet !== null) return t.ask.footnote.sheet(sheet, cell);
   if (page_start !== null) return t.ask.footnote.page(page_start, page_end);
   return section === null ? "" : sectionWords(section);
 }

@@ -148,7 +148,7 @@ export const ask = {
       last === null || last === first
         ? `page ${count.format(first)}`
         : `pages ${count.format(first)}–${count.format(last)}`,
-    sheet: (name: string) => `sheet “${name}”`,
+    sheet: (name: string, cell: string | null) => `sheet “${name}”${cell === null ? "" : `, ${cell}`}`,
     section: (name: string) => `section “${name}”`,
     numberedSection: (number: string, name: string) => `section ${number}, ${name}`,
     confirmed: "Confirmed",

@@ -262,6 +262,7 @@ const FIELDS: Record<keyof Citation, string> = {
   answers: "number??",
   section: "string??",
   sheet: "string??",
+  cell: "string??",
   origin: "string",
 };
 

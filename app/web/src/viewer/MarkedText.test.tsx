@@ -9,7 +9,7 @@ test("a table is shown as one, with what is marked in its cells", () => {
   const html = renderToStaticMarkup(<MarkedText text={TEXT} start={500} marks={[{ start, end: start + 3 }]} />);
 
   expect(html).toContain('<th scope="col">name</th><th scope="col">area</th>');
-  expect(html).toContain("<td>Bala</td><td><mark>4.8</mark></td>");
+  expect(html).toContain('<td>Bala</td><td class="amount"><mark>4.8</mark></td>');
   expect(html).toMatch(/^Lakes\.<table/);
   expect(html).toMatch(/<\/table>Measured\.$/);
 });

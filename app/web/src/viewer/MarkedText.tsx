@@ -1,5 +1,5 @@
 import { Fragment } from "react";
-import { type Cell, proseAndTables, type Table } from "./cells";
+import { type Cell, isAmount, proseAndTables, type Table } from "./cells";
 import { codePoints } from "./codePoints";
 import { pieces } from "./pieces";
 import type { Span } from "./place";
@@ -47,7 +47,9 @@ function Rows({ table, ...marks }: { table: Table } & Marks) {
         {table.rows.map((row, number) => (
           <tr key={row[0]?.start ?? -number}>
             {row.map((cell, at) => (
-              <td key={cell?.start ?? -at}>{cell !== null && <Words cell={cell} {...marks} />}</td>
+              <td key={cell?.start ?? -at} className={cell !== null && isAmount(cell.text) ? "amount" : undefined}>
+                {cell !== null && <Words cell={cell} {...marks} />}
+              </td>
             ))}
           </tr>
         ))}

@@ -98,8 +98,9 @@ function useFocus(panel: RefObject<HTMLElement | null>, heading: RefObject<HTMLE
   );
 }
 
-function pagesOf({ page_start: first, page_end: last, section = null, sheet = null }: Passage): string | null {
-  if (sheet !== null) return t.ask.footnote.sheet(sheet);
+function pagesOf(passage: Passage): string | null {
+  const { page_start: first, page_end: last, section = null, sheet = null, cell = null } = passage;
+  if (sheet !== null) return t.ask.footnote.sheet(sheet, cell);
   if (first === null) return section === null ? null : sectionWords(section);
   return t.viewer.pageRange(first, last ?? first);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { proseAndTables, type Table } from "./cells";
+import { isAmount, proseAndTables, type Table } from "./cells";
 
 function tableOf(text: string, start = 0): Table {
   const [found] = proseAndTables(text, start).filter((part) => part.kind === "table");
@@ -72,6 +72,13 @@ describe("prose and tables", () => {
     const table = tableOf("| Who | Where |\n|:---|---:|\n| Ann \\| Bo | |");
     expect(table.names?.map((cell) => cell?.text)).toEqual(["Who", "Where"]);
     expect(words(table)).toEqual([["Ann \\| Bo", ""]]);
+  });
+
+  it("tells amounts from words", () => {
+    for (const amount of ["5659", "-81", "(1,208)", "$3.50", "12%", "1’234.5", "−7"]) {
+      expect(isAmount(amount)).toBe(true);
+    }
+    for (const words of ["Zone NA", "2023-06-30", "A1", "", "3 EUR", "—"]) expect(isAmount(words)).toBe(false);
   });
 
   it("knows where each cell begins, in code points", () => {

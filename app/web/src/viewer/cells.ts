@@ -107,7 +107,14 @@ function asTable(lines: readonly Line[]): Table {
   };
 }
 
-const LABEL = /^([^:|]{1,60}): (?=\S)/;
+/** As long as ingestion writes the names of columns into rows. */
+const LABEL = /^([^:|]{1,120}): (?=\S)/;
+const AMOUNT = /^[-–−+(]?[$€£¥]?[-–−]?\d[\d.,’' \u00a0]*(?:%|[kKmM]|bn)?\)?$/;
+
+/** Whether a cell is a number or an amount, which stand one below the other at the right. */
+export function isAmount(text: string): boolean {
+  return AMOUNT.test(text);
+}
 
 /** A row that stands alone as a table, where at least two of its cells and all but the first repeat their column's name. */
 function asLabelledRow({ start, cells }: Line): Table | null {

@@ -121,7 +121,7 @@ describe("structured text", () => {
     expect(html).toContain('<h3 class="text-heading">Handbook</h3><h4 class="text-heading">3 Leave</h4>');
     expect(html).toContain('<ul class="text-list"><li>first</li><li class="numbered">2. second</li></ul>');
     expect(html).toContain('<th scope="col">Days</th>');
-    expect(html).toContain("<td><mark>30</mark></td>");
+    expect(html).toContain('<td class="amount"><mark>30</mark></td>');
   });
 
   it("joins the blocks of slices, of which one was cut", () => {
