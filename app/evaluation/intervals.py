@@ -28,8 +28,9 @@ class Estimate(BaseModel):
 class Difference(BaseModel):
     """The change of a statistic over the `n` common questions, with a 95 % interval and a two-sided p-value.
 
-    `p` is the share of paired resamples with another sign of the change than the measured one,
-    doubled; its smallest value is that of one resample.
+    `p` is the share of paired resamples with another sign of the change than the measured one, doubled. It is at least
+    the share of one resample, and the p-value of a sign test with all changed questions on one side: two questions
+    cannot show more, however alike their resamples are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -73,6 +74,7 @@ def difference(
     changes = spread[:, 1] - spread[:, 0]
     low, high = np.percentile(changes, [2.5, 97.5])
     p = 2 * min(np.mean(changes <= 0), np.mean(changes >= 0))
+    changed = sum(int(np.count_nonzero(pair[:, 0] != pair[:, 1])) for pair in pairs)
     return Difference(
         n=sum(map(len, before)),
         before=float(was),
@@ -80,7 +82,7 @@ def difference(
         change=float(now - was),
         low=float(low),
         high=float(high),
-        p=float(min(1.0, max(p, 1 / RESAMPLES))),
+        p=float(min(1.0, max(p, 1 / RESAMPLES, 2.0 ** (1 - changed)))),
     )
 
 

@@ -73,6 +73,14 @@ def test_a_paired_difference_is_significant_though_both_intervals_overlap() -> N
     assert found.p == 1 / RESAMPLES
 
 
+@pytest.mark.parametrize(("changed", "p"), [(1, 1.0), (2, 0.5), (5, 1 / 16), (20, 1 / RESAMPLES)])
+def test_few_changed_questions_are_no_proof_however_alike_they_changed(changed: int, p: float) -> None:
+    found = difference([[0.0] * changed], [[1.0] * changed])
+
+    assert (found.change, found.low, found.high) == (1.0, 1.0, 1.0)
+    assert found.p == p
+
+
 def test_noise_is_not_a_difference_and_its_direction_is_after_less_before() -> None:
     found = difference([[0.0, 1.0, 0.0, 1.0]], [[0.0, 1.0, 0.0, 0.0]])
 
