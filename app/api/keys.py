@@ -45,7 +45,7 @@ def create_key(
     """Only this response holds the secret. A key limited to collections creates keys within its own limit."""
     collections = _within(body.collections, corpus, principal)
     terms = checked_terms(body.budget, usage, settings) if body.budget is not None else None
-    named = body.user_id  # the name of the key is no person's: it is not looked up
+    named = body.user_id  # without one, the name of the key is a user's id: it is not looked up among display names
     user_id = body.name if named is None else access.users.id_of(named, tenant_id=principal.tenant_id)
     write_down = access.audit.recording(principal, "key.created", request_id=request_id)
     budgets: list[Budget] = []

@@ -284,7 +284,9 @@ class Mirror:
             self._settle(Outcome.FAILED, job.name, job.size, document.reason)
             return
         self.tally.embedded(pages=document.pages, chunks=document.chunks, tokens=document.embedding_tokens)
-        self._settle(Outcome.INDEXED, job.name, job.size, f"{document.chunks} chunks")
+        self._settle(
+            Outcome.INDEXED, job.name, job.size, "1 chunk" if document.chunks == 1 else f"{document.chunks:,} chunks"
+        )
 
     def _settle(self, outcome: Outcome, name: str, size: int, detail: str | None = None) -> None:
         self.tally.settle(outcome, name, size=size, reason=detail)
