@@ -49,7 +49,7 @@ _ODF = f"{_READERS}.office:read_odf"
 _CODE = (
     "py pyi ipynb js mjs cjs jsx ts tsx java kt kts scala groovy c h cc cpp cxx hpp hh cs go rs swift m mm rb php pl pm"
     " lua r jl dart ex exs erl hs ml fs clj lisp el vb f90 asm sh bash zsh fish ps1 bat cmd sql graphql proto tf"
-    " yaml yml json jsonl ndjson xml xsd xsl rss atom toml ini cfg conf properties env css scss less vue svelte"
+    " yaml yml json jsonl ndjson xml xsd xsl toml ini cfg conf properties env css scss less vue svelte"
     " dockerfile cmake gradle tex bib diff patch"
 )
 
@@ -89,13 +89,14 @@ _ROWS = (
         MediaType.XLS, Family.OLE, "a legacy Excel workbook (.xls)", ("xls", "xlt"),
         _OFFICE, shared_reader=True, marks=("Workbook", "Book"), current=MediaType.XLSX,
     ),
-    # `ingestion.sniff` recognises e-mail and HTML by their first lines, the other kinds of text by the file's name
+    # `ingestion.sniff` recognises e-mail, HTML and feeds by their first lines, other text by the file's name
     Format(
         MediaType.EMAIL, Family.TEXT, "an e-mail message", ("eml", "mht", "mhtml"), f"{_READERS}.email:read_email"
     ),
     Format(MediaType.HTML, Family.TEXT, "an HTML page", ("html", "htm", "xhtml"), f"{_READERS}.html:read_html"),
     Format(MediaType.MARKDOWN, Family.TEXT, "plain text", ("md", "markdown"), f"{_READERS}.markdown:read_markdown"),
     Format(MediaType.CSV, Family.TEXT, "plain text", ("csv", "tsv"), f"{_READERS}.csv:read_csv"),
+    Format(MediaType.FEED, Family.TEXT, "a news feed", ("rss", "atom"), f"{_READERS}.feed:read_feed"),
     Format(MediaType.CODE, Family.TEXT, "plain text", tuple(_CODE.split()), f"{_READERS}.text:read_code"),
     Format(MediaType.TEXT, Family.TEXT, "plain text", ("txt", "text", "log"), f"{_READERS}.text:read_text"),
 )  # fmt: skip

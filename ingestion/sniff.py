@@ -19,15 +19,22 @@ _PDF_OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")  # ISO 32000-1 §7.3.10
 
 _CLAIMS = {f".{extension}": row.media_type for row in FORMATS.values() for extension in row.extensions}
 _TEXTUAL = frozenset(row.media_type for row in formats_of(Family.TEXT))
-_BY_CONTENT = frozenset({MediaType.EMAIL, MediaType.HTML})  # kinds of text that a name alone does not make
+_BY_CONTENT = frozenset(
+    {MediaType.EMAIL, MediaType.HTML, MediaType.FEED}
+)  # kinds of text that a name alone does not make
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OUTLOOK_STREAM = "__substg1.0_"
 _ENCRYPTED_STREAM = "EncryptedPackage"  # an OOXML container inside, [MS-OFFCRYPTO] §2.3.4.4
 _BY_MIMETYPE = {str(row.media_type): row.media_type for row in formats_of(Family.ZIP)}
-_BEFORE_HTML = re.compile(r"\s+|<!--.*?-->|<\?xml[^>]*>", re.IGNORECASE | re.DOTALL)
+_BEFORE_ROOT = re.compile(r"\s+|<!--.*?-->|<\?xml[^>]*>", re.IGNORECASE | re.DOTALL)
 _HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>/]", re.IGNORECASE)
+# The root element of RSS 0.91 to 2.0, of Atom (RFC 4287 §4.1.1), and of RSS 0.9 and 1.0, which are RDF.
+_FEED_START = re.compile(r"<(?:rss|(?:atom:)?feed|rdf:RDF)\s[^<>]{0,2000}>")
+_FEED_SPACE = re.compile(
+    r"<rss\s|http://www\.w3\.org/2005/Atom|http://purl\.org/rss/1\.0/|http://my\.netscape\.com/rdf"
+)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
 _HEADER = re.compile(r"\s{0,9}[!-9;-~]{1,100}[ \t]?:[ \t]*\S|From ")  # RFC 5322 §2.2; or the line that mbox puts first
 _MAIL_HEADER = re.compile(
@@ -187,25 +194,45 @@ def _text(head: bytes, extension: str) -> MediaType:
         return MediaType.EMAIL
     if claimed is None and _is_mail(start):
         return MediaType.EMAIL
-    if claimed is not MediaType.CODE and _is_html(start):
-        return MediaType.HTML
-    if claimed is MediaType.HTML and _TAG.search(start):
-        return MediaType.HTML
+    if content := _markup(start, claimed):
+        return content
     if claimed is None and start.startswith("#!"):
+        return MediaType.CODE
+    if claimed is MediaType.FEED:  # by its name alone
         return MediaType.CODE
     return claimed if claimed in _TEXTUAL - _BY_CONTENT else MediaType.TEXT
 
 
+def _markup(start: str, claimed: MediaType | None) -> MediaType | None:
+    """Whether text is a feed or a page, by its first element; a page may also have the name and any element."""
+    if _is_feed(start):
+        return MediaType.FEED
+    if claimed is not MediaType.CODE and _is_html(start):
+        return MediaType.HTML
+    return MediaType.HTML if claimed is MediaType.HTML and _TAG.search(start) else None
+
+
 def _is_html(start: str) -> bool:
-    """Whether text opens with an element of an HTML page, after white space, comments and an XML declaration.
+    """Whether text opens with an element of an HTML page."""
+    return _HTML_START.match(start, _root(start)) is not None
+
+
+def _is_feed(start: str) -> bool:
+    """Whether text opens with the root element of a news feed."""
+    root = _FEED_START.match(start, _root(start))
+    return root is not None and _FEED_SPACE.search(root[0]) is not None
+
+
+def _root(start: str) -> int:
+    """Where the first element begins, after white space, comments and an XML declaration.
 
     Each piece before the element is matched once, in code: in one pattern a comment could end at any later `-->` too,
     and the time would double with each comment.
     """
     at = 0
-    while piece := _BEFORE_HTML.match(start, at):
+    while piece := _BEFORE_ROOT.match(start, at):
         at = piece.end()
-    return _HTML_START.match(start, at) is not None
+    return at
 
 
 def _is_mail(start: str) -> bool:

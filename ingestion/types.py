@@ -5,7 +5,10 @@ from enum import StrEnum
 
 
 class MediaType(StrEnum):
-    """The supported formats. The value is the IANA media type; source code has none, hence the `x-`."""
+    """The supported formats. The value is the IANA media type; source code has none, hence the `x-`.
+
+    A feed is RSS or Atom; RSS never got the type that everyone gives it registered.
+    """
 
     PDF = "application/pdf"
     DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -23,6 +26,7 @@ class MediaType(StrEnum):
     EMAIL = "message/rfc822"
     MARKDOWN = "text/markdown"
     CSV = "text/csv"
+    FEED = "application/rss+xml"
     CODE = "text/x-source-code"
     TEXT = "text/plain"
 

@@ -12,6 +12,7 @@ MOST_WORDS = 120  # longest unit that is read, kept or dropped as one: a text wi
 # Burmese, Khmer. They end a sentence with or without a space behind them, closing marks included.
 _STOP = re.compile(r"[。！？｡؟۔।॥։።፧၊။។៕]+[\"'”’」』）)\]】》〉»]*")
 _BREAK = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
+_IN_ROW = re.compile(r"[ \t]*\|")
 _GAP = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*+")
 _ITEM = re.compile(r"(?:[-*•‣▪◦–+>]|#{1,6}|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)])(?:\s|$)|\|")
 
@@ -31,7 +32,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     Spans are disjoint, begin and end with a character that is not whitespace, and together hold
     every such character of `text`. English rules (abbreviations, initials, citations) are
     nupunkt's (Bommarito et al. 2025, arXiv:2504.04131); stops of other scripts, blank lines, list
-    items, table rows and short lines end a sentence too. A line break inside flowing text does not.
+    items, table rows and short lines end a sentence too. A line break inside flowing text does not, nor does the stop
+    at the end of a cell.
     """
     return list(_sentences(text))
 
@@ -41,6 +43,7 @@ def _sentences(text: str) -> tuple[tuple[int, int], ...]:
     cuts = {0, len(text)}
     cuts.update(end for _, end in _punkt_spans(text))
     cuts.update(match.end() for match in _STOP.finditer(text))
+    cuts -= {at for at in cuts if _IN_ROW.match(text, at) and text[text.rfind("\n", 0, at) + 1 : at].strip()}
     line_start = 0
     for gap in _GAP.finditer(text):
         blank_line = len(_BREAK.findall(gap.group())) > 1

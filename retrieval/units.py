@@ -45,7 +45,8 @@ class Unit:
     Attributes:
         span: Its characters in the text: one sentence, or several that belong together.
         core: The sentence by which it is scored; the rest belongs to it (a heading before, a list after).
-        pieces: Where an answer may lie: cells of a row, values behind their labels, else the sentences of `span`.
+        pieces: Where an answer may lie: cells of a row, values behind their labels, else the sentences of `span`. A
+            heading above a blank line is none.
         heading: Whether it is like a heading, with no sentence that it could take.
     """
 
@@ -69,6 +70,16 @@ def units_of(text: str) -> list[Unit]:
         ['Our values are:\n- trust\n- speed', '- trust', '- speed']
     """
     return list(_units(text))
+
+
+def is_heading_line(line: str) -> bool:
+    """Whether a sentence is like a heading: short, on one line, without digits, and ended by no stop."""
+    if line.startswith("#"):
+        return True
+    if "\n" in line.strip() or any(char.isdigit() for char in line) or _ENDS.search(line) or "|" in line:
+        return False
+    words = len(word_spans(line))
+    return 0 < words <= _HEADING_WORDS and not _ITEM.match(line)
 
 
 @remembered
@@ -95,13 +106,15 @@ def _units(text: str) -> tuple[Unit, ...]:
             last = _list_end(text, spans, at)
             found.append(Unit(Span(start, last), Span(start, last), _pieces(text, spans, start, last)))
             continue
-        heading = _is_heading(line)
+        heading = is_heading_line(line)
         if heading and at + 1 < len(spans):
             following, stop = spans[at + 1]
             next_line = text[following:stop]
             if _joins_heading(next_line) and stop - start <= MOST_CHARS:
                 taken.add(at + 1)
-                found.append(Unit(Span(start, stop), Span(start, stop), _pieces(text, spans, start, stop)))
+                apart = "\n\n" in text[end:following]
+                pieces = _pieces(text, spans, following if apart else start, stop)
+                found.append(Unit(Span(start, stop), Span(start, stop), pieces))
                 continue
         found.append(Unit(Span(start, end), Span(start, end), _pieces(text, spans, start, end), heading))
     return tuple(found)
@@ -124,19 +137,9 @@ def _is_row(line: str) -> bool:
     return "|" in line and not _RULE.match(line)
 
 
-def _is_heading(line: str) -> bool:
-    """Whether a sentence is like a heading: short, on one line, without digits, and ended by no stop."""
-    if line.startswith("#"):
-        return True
-    if "\n" in line.strip() or any(char.isdigit() for char in line) or _ENDS.search(line) or "|" in line:
-        return False
-    words = len(word_spans(line))
-    return 0 < words <= _HEADING_WORDS and not _ITEM.match(line)
-
-
 def _joins_heading(following: str) -> bool:
     """Whether a sentence says what the heading before it announces."""
-    if _is_row(following) or _is_heading(following) or _opens_list(following):
+    if _is_row(following) or is_heading_line(following) or _opens_list(following):
         return False
     return not _BARE_ITEM.match(following)
 

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import logging
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -81,6 +82,15 @@ def collector_between_tests() -> Iterator[None]:
         gc.unfreeze()
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def log_between_files() -> Iterator[None]:
+    """Where a file's tests send the log ends with the file: to a stream of theirs, which is closed, nothing can go."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    yield
+    root.handlers, root.level = handlers, level
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,16 +1,23 @@
 """Watches an event loop and the interpreter: nothing may hold either of them for long.
 
 Wall-clock time says little on a busy machine. So a hold is counted in processor time of the thread that holds, and the
-time that the watching thread waited for a processor does not count as waiting for the interpreter.
+time that the watching thread waited for a processor does not count as waiting for the interpreter. Nor does the time
+that a virtual machine's host gave to others: it stops one processor for a tenth of a second while the other goes on.
+
+A look lets go of the interpreter nowhere. A thread that only computes gives it back every 5 ms
+(`sys.getswitchinterval`), and a look that opened and read a file by Python's means waited for it five times and more:
+late by a tenth of a second, though nothing was held.
 """
 
 import asyncio
+import ctypes
+import os
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +28,8 @@ LONGEST_S = 0.1
 LOOP = "the event loop"
 """What a hold of the loop is of; others are of the interpreter, by a thread."""
 _TICK_S = 0.005
+_COUNTED_AFTER_S = 0.03  # stolen time is counted at ticks of the clock, 4 to 10 ms apart
+_STOLEN = 7  # of the numbers of /proc/stat's first line
 _CLIENTS = ("MainThread", "schemathesis")
 """How names of threads begin that send requests in the same process."""
 
@@ -39,10 +48,10 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What the watching thread saw: when, the seconds it had queued for a processor, and what others had worked."""
+    """What the watching thread saw: when, the seconds it had waited for a processor, and what others had worked."""
 
     at: float
-    queued: float
+    waited: float
     clocks: dict[int, float]
 
 
@@ -140,7 +149,11 @@ class LoopWatch:
         self.longest_s = 0.0
 
     def _watch(self) -> None:
-        self._before = self._last = self._look()
+        with waits_of_this_thread() as self._waited:
+            self._before = self._last = self._look()
+            self._ask_until_over()
+
+    def _ask_until_over(self) -> None:
         while not self._over.is_set():
             began, where = _clock(self._served_by), ""
             self._answered.clear()
@@ -167,8 +180,8 @@ class LoopWatch:
         happened = wait()
         before, last, now = self._before, self._last, self._look()
         self._before, self._last = last, now
-        late = now.at - last.at - _TICK_S - (now.queued - last.queued)
-        if late > self._longest_s:
+        late = now.at - last.at - _TICK_S
+        if late - (now.waited - last.waited) > self._longest_s and late - self._waited_since(last) > self._longest_s:
             elsewhere = self._elsewhere.since(before.at)
             for ident, name in self._others().items():
                 worked = now.clocks.get(ident, 0.0) - before.clocks.get(ident, 0.0)
@@ -176,9 +189,14 @@ class LoopWatch:
                     self._note(Hold(f"the interpreter, by {name},", worked, _stack(ident)))
         return happened
 
-    def _look(self) -> "_Look":
-        queued, others = _queued(), self._others()
-        return _Look(time.monotonic(), queued, {ident: _clock(ident) for ident in others})
+    def _waited_since(self, look: _Look) -> float:
+        """The seconds of waiting since a look, once the kernel has counted them all."""
+        time.sleep(_COUNTED_AFTER_S)
+        return self._waited() - look.waited
+
+    def _look(self) -> _Look:
+        waited, others = self._waited(), self._others()
+        return _Look(time.monotonic(), waited, {ident: _clock(ident) for ident in others})
 
     def _note(self, hold: Hold) -> None:
         self.holds.append(hold)
@@ -203,12 +221,45 @@ def _clock(ident: int) -> float:
         return 0.0
 
 
-def _queued() -> float:
-    """Seconds that the calling thread has waited for a processor; 0 where the kernel does not count them (proc(5))."""
+@contextmanager
+def waits_of_this_thread() -> Iterator[Callable[[], float]]:
+    """A function for the seconds that this thread, which wanted to run, waited for a processor of this machine.
+
+    Time that the host stole from any of the machine's processors is counted too. Both are 0 where no kernel counts them
+    (proc(5)). The files are read by calls that keep the interpreter.
+    """
+    with ExitStack() as files:
+        queued = files.enter_context(_numbers_of("/proc/thread-self/schedstat"))
+        machine = files.enter_context(_numbers_of("/proc/stat"))
+
+        def waited() -> float:
+            of_thread, of_machine = queued(), machine()
+            stolen = of_machine[_STOLEN] / os.sysconf("SC_CLK_TCK") if len(of_machine) > _STOLEN else 0.0
+            return stolen + (of_thread[1] / 1e9 if len(of_thread) > 1 else 0.0)
+
+        yield waited
+
+
+@contextmanager
+def _numbers_of(path: str) -> Iterator[Callable[[], list[int]]]:
+    """A function for the numbers in a file's first line; for none where there is no such file."""
     try:
-        return int(Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
-    except (OSError, IndexError):
-        return 0.0
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        yield list
+        return
+    text = ctypes.create_string_buffer(200)
+    read = ctypes.PyDLL(None).pread
+    read.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long)
+
+    def numbers() -> list[int]:
+        length = read(file, text, len(text), 0)
+        return [int(word) for word in text.raw[: max(0, length)].partition(b"\n")[0].split() if word.isdigit()]
+
+    try:
+        yield numbers
+    finally:
+        os.close(file)
 
 
 def _stack(ident: int) -> str:

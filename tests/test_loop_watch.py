@@ -5,6 +5,7 @@ import hashlib
 import re
 import threading
 import time
+from contextlib import nullcontext
 
 from tests.loop_watch import LoopWatch, WorkElsewhere
 
@@ -92,6 +93,37 @@ def test_work_that_a_server_gives_to_another_process_is_no_hold():
             await asyncio.sleep(0.01)
 
     assert watched(busy, elsewhere).holds == []
+
+
+def test_threads_that_compute_hold_nothing():
+    """They give the interpreter back every few milliseconds, and the watch comes to its turn."""
+
+    async def busy() -> None:
+        threads = [threading.Thread(target=work, args=(1,), name=f"computing-{number}") for number in range(3)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            await asyncio.sleep(0.01)
+
+    assert watched(busy).holds == []
+
+
+def test_time_that_the_host_of_the_machine_took_is_no_hold(monkeypatch):
+    """As far as the watch can tell, all of it was stolen here."""
+    monkeypatch.setattr("tests.loop_watch.waits_of_this_thread", lambda: nullcontext(time.monotonic))
+    over = threading.Event()
+
+    def match() -> None:
+        re.match(r"(a|aa)+$", "a" * 31 + "b")
+        over.wait(0.3)
+        over.set()
+
+    async def busy() -> None:
+        threading.Thread(target=match, name="matcher").start()
+        while not over.is_set():
+            await asyncio.sleep(0.01)
+
+    assert watched(busy).holds == []
 
 
 def test_waiting_for_a_processor_is_no_hold():

@@ -20,12 +20,13 @@ BUGS = (
     Bug(
         "an exponential pattern",
         "ingestion/sniff.py",
-        """    while piece := _BEFORE_HTML.match(start, at):
+        """    while piece := _BEFORE_ROOT.match(start, at):
         at = piece.end()
-    return _HTML_START.match(start, at) is not None
+    return at
 """,
         """    del at
-    return re.match(rf"(?:{_BEFORE_HTML.pattern})*{_HTML_START.pattern}", start, re.IGNORECASE | re.DOTALL) is not None
+    root = re.match(rf"(?:{_BEFORE_ROOT.pattern})*(?={_HTML_START.pattern})", start, re.IGNORECASE | re.DOTALL)
+    return root.end() if root else 0
 """,
         ("tests/ingestion/test_sniff.py",),
     ),

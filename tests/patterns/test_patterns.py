@@ -11,10 +11,8 @@ from tests.patterns.slow import CHARACTERS, longest_seconds, slow_texts
 from tests.patterns.sources import Use, module_of, relative, sources, uses
 
 # Rules that read short texts only: their module, a part of the pattern, the constant that limits the text, and how
-# many times longer the text can be by then (`casefold` makes up to three letters of one).
+# many times longer the text can be by then.
 BUDGETS = {
-    ("app/answering/overview/asking.py", "|od[tsp])"): ("_MOST_CHARACTERS", 3),
-    ("app/answering/overview/asking.py", "[-_.'&]+"): ("_MOST_CHARACTERS", 3),
     ("app/answering/question_kind.py", "(?P<other>"): ("_LONGEST_COMPARED", 1),
     ("app/answering/suggestions/amounts.py", "(?P<subject>"): ("_READ_CHARS", 1),
     ("app/answering/suggestions/events.py", "(?P<subject>"): ("_READ_CHARS", 1),

@@ -52,6 +52,19 @@ def test_a_blank_line_ends_even_what_looks_unfinished() -> None:
     assert sentences("\n\n".join(parts)) == parts
 
 
+@pytest.mark.parametrize("bar", [" | ", "|", "\t| "])
+def test_a_stop_at_the_end_of_a_cell_does_not_end_the_row(bar: str) -> None:
+    row = bar.join(["Question: What is it?", "Answer: It is a feed.", "Asked: 3"])
+
+    assert sentences(f"{row}\nThe table ends here.") == [row, "The table ends here."]
+
+
+def test_a_bar_that_opens_a_line_is_no_end_of_a_cell() -> None:
+    lines = ["It is written below.", "| Bolt | 3 EUR |"]
+
+    assert sentences("\n".join(lines)) == lines
+
+
 def test_a_line_break_inside_flowing_text_does_not() -> None:
     wrapped = (
         "The quarterly revenue of the company rose to a level\nthat nobody at Acme had expected when the year\nbegan."

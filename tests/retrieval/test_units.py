@@ -46,7 +46,13 @@ def test_a_heading_takes_the_next_sentence_and_no_more(heading: str) -> None:
     text = f"{heading}\n\nWe open at nine. On Sundays we are closed."
 
     assert texts_of(text) == [f"{heading}\n\nWe open at nine.", "On Sundays we are closed."]
-    assert pieces_of(text, units_of(text)[0]) == [heading, "We open at nine."]
+
+
+def test_no_answer_lies_in_a_heading_above_a_blank_line() -> None:
+    apart, close = "Price list\n\nA bolt costs 3 EUR.", "Price list\nA bolt costs 3 EUR."
+
+    assert pieces_of(apart, units_of(apart)[0]) == ["A bolt costs 3 EUR."]
+    assert pieces_of(close, units_of(close)[0]) == ["Price list", "A bolt costs 3 EUR."]
 
 
 def test_a_heading_without_text_below_it_is_marked_as_one() -> None:

@@ -43,8 +43,11 @@ _PARTS = frozenset(
     and or vs versus who when where why how which what he she they him her them you i we there""".split()  # noqa: SIM905
 )
 _NUMBERED = frozenset({"page", "article", "slide", "note", "form"})  # with a number they are parts of a document
-_FILE = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:pdf|docx?|xlsx?|pptx?|html?|md|txt|csv|eml|epub|rtf|od[tsp])")
-_COMPOUND = re.compile(r"[^\W_]+(?:[-_.'&]+[^\W_]+)+")
+# Both begin at the first part of a name only, so that a long name is read once.
+_FILE = re.compile(
+    r"(?<![\w-])(?<![\w-]\.)[\w-]++(?:\.[\w-]++)*\.(?:pdf|docx?|xlsx?|pptx?|html?|md|txt|csv|eml|epub|rtf|od[tsp])"
+)
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_.'&]++[^\W_]++)+")
 _TOKEN = re.compile(r"[\w&][\w&'.-]*")
 
 _SUBJECT = r"(?P<subject>[^?!;:\n]{1,120}?)"

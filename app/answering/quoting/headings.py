@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from retrieval.types import Chunk
-from retrieval.units import Unit
+from retrieval.units import Unit, is_heading_line
 
 _MARKS = re.compile(r"^(?:#++\s*+|[*_]++|(?:[\dIVXivx]++[.)])++\s++|\d++(?:\.\d++)++\s++)++|(?<![*_:\s])[*_:\s]++$")
 _LABELLED = re.compile(r":\s+\S")  # a label and its value
@@ -57,13 +57,20 @@ def is_heading_alone(text: str, units: Sequence[Unit], at: int, known: frozenset
 def behind_heading(text: str, known: frozenset[str]) -> int:
     r"""Where the text below a heading begins, in a passage that begins with one; 0 where it does not, or has no more.
 
+    A passage that joins short sections has headings of its own, which are known by their looks alone.
+
     >>> behind_heading("The line\n\nIt was founded in 1912.", frozenset({"the line"}))
     10
     """
     line, _, below = text.partition("\n")
-    if bare(line) not in known or not below.strip():
+    if not below.strip() or not (bare(line) in known or _stands_above(line, below)):
         return 0
     return len(text) - len(below.lstrip())
+
+
+def _stands_above(line: str, below: str) -> bool:
+    """Whether a line is a heading by its looks: a blank line follows, and text that does not go on with it."""
+    return below.startswith("\n") and is_heading_line(line) and not below.lstrip()[:1].islower()
 
 
 def _like_a_title(line: str) -> bool:

@@ -16,6 +16,7 @@ from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_
 from app.answering.quoting.features import Read, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.marks import whole
+from app.answering.quoting.named_cells import cell_asked
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
@@ -221,8 +222,8 @@ class QuoteSelector:
         return Selection(
             ()
             if outcome == "refused"
-            else tuple(
-                _quote(found, scores, about, group)
+            else _unrepeated(
+                _quote(question, found, scores, about, group)
                 for group in chosen(found.candidates, scores, breadth, first=first, least=nearest)
             ),
             best,
@@ -328,27 +329,39 @@ def _embedded_text(candidate: Candidate) -> str:
     return f"{path[-1]}: {candidate.core_text}" if path else candidate.core_text
 
 
-def _quote(found: Judged, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]) -> Quote:
+def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]) -> Quote:
     """The quote of a group of places, which follow each other in one source; a heading above them is no part of it."""
     best = max(group, key=lambda place: scores[place])
     source = found.candidates[best].source
     span = Span(found.candidates[group[0]].span.start_char, found.candidates[group[-1]].span.end_char)
     chunk = source.hit.chunk
     text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
-    marked = _marked(found.candidates[best], found.highlights[best])
+    marked = _marked(question, found.candidates[best], found.highlights[best])
     start = behind_heading(text, headings_of([chunk]))
     if marked is None or span.start_char + start <= marked.start_char:
         span, text = Span(span.start_char + start, span.end_char), text[start:]
     return Quote(source, span, text, scores[best], marked, about[best])
 
 
-def _marked(candidate: Candidate, pointed: Span | None) -> Span | None:
+def _unrepeated(quotes: Iterable[Quote]) -> tuple[Quote, ...]:
+    """The quotes without those that, now that the headings above are cut, say the words of an earlier one."""
+    found: dict[str, Quote] = {}
+    for quote in quotes:
+        found.setdefault(" ".join(quote.text.casefold().split()), quote)
+    return tuple(found.values())
+
+
+def _marked(question: str, candidate: Candidate, pointed: Span | None) -> Span | None:
     """The characters of a candidate to mark, where the span reader points at some."""
     if pointed is None:
         return None
+    row = "|" in candidate.core_text
+    if row:
+        core = candidate.core.start_char
+        pointed = moved(cell_asked(question, candidate.core_text, moved(pointed, -core)), core)
     at = candidate.span.start_char
     piece = next(
         (one for one in candidate.pieces if one.start_char <= pointed.start_char < one.end_char), candidate.span
     )
-    found = whole(candidate.text, moved(piece, -at), moved(pointed, -at), row="|" in candidate.core_text)
+    found = whole(candidate.text, moved(piece, -at), moved(pointed, -at), row=row)
     return None if found is None else moved(found, at)

@@ -1,6 +1,7 @@
 """The command as a person types it: `main` with arguments, against a server or a data dir."""
 
 import gc
+import logging
 import os
 import sys
 from dataclasses import dataclass
@@ -49,13 +50,16 @@ class CommandLine:
         self._capture.readouterr()
         mask = os.umask(0)
         os.umask(mask)
+        root = logging.getLogger()
+        handlers, level = root.handlers, root.level
         try:
             with pytest.raises(SystemExit) as ended:
                 main()
         finally:
-            # The command sets both for its own process, and they would stay for the tests after it.
+            # The command sets them for its own process, and they would stay for the tests after it.
             gc.enable()
             os.umask(mask)
+            root.handlers, root.level = handlers, level
         out, err = self._capture.readouterr()
         assert "Traceback" not in err
         return Ended(int(ended.value.code or 0), out, err)

@@ -33,6 +33,8 @@ def marked(text: str, pointed: str, *, row: bool = False) -> str:
         ("It cost $1,234.50 then.", "234", "$1,234.50"),
         ("It fell by -12.5 % then.", "12", "-12.5 %"),
         ("It came at 10:30 daily.", "30 daily.", "10:30 daily"),
+        ("Date: Fri, 16 Dec 2022 17:04:16 -0500", "17:04:16 -0500", "Fri, 16 Dec 2022 17:04:16 -0500"),
+        ("Sent 3 Jan 2023 09:15 GMT by Ada", "Jan 2023", "3 Jan 2023 09:15 GMT"),
         ("From 2004-2008 it burnt.", "2008", "2008"),
         ("O'Hara kept it.", "Hara", "O'Hara"),
         ("They call it “the Eye” here.", "“the Eye", "the Eye"),
