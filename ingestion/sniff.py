@@ -19,9 +19,8 @@ _PDF_OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")  # ISO 32000-1 §7.3.10
 
 _CLAIMS = {f".{extension}": row.media_type for row in FORMATS.values() for extension in row.extensions}
 _TEXTUAL = frozenset(row.media_type for row in formats_of(Family.TEXT))
-_BY_CONTENT = frozenset(
-    {MediaType.EMAIL, MediaType.HTML, MediaType.FEED}
-)  # kinds of text that a name alone does not make
+# Kinds of text that a name alone does not make.
+_BY_CONTENT = frozenset({MediaType.EMAIL, MediaType.HTML, MediaType.FEED})
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -7,7 +7,7 @@ from enum import StrEnum
 class MediaType(StrEnum):
     """The supported formats. The value is the IANA media type; source code has none, hence the `x-`.
 
-    A feed is RSS or Atom; RSS never got the type that everyone gives it registered.
+    A feed is RSS or Atom; the type of RSS is in use everywhere, but was never registered.
     """
 
     PDF = "application/pdf"

@@ -2,13 +2,14 @@
 
 import gc
 import itertools
-import logging
 import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.root_log import log_put_back
 
 # Variables that change what commands print or where they find things; the suite must not depend on the caller's.
 _OF_THE_CALLER = {"FORCE_COLOR", "GITHUB_ACTIONS", "NO_COLOR", "NOTIFY_SOCKET", "PY_COLORS", "TERMINAL_WIDTH"}
@@ -86,11 +87,9 @@ def collector_between_tests() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def log_between_files() -> Iterator[None]:
-    """Where a file's tests send the log ends with the file: to a stream of theirs, which is closed, nothing can go."""
-    root = logging.getLogger()
-    handlers, level = [*root.handlers], root.level
-    yield
-    root.handlers, root.level = handlers, level
+    """Where a file's tests send the log ends with the file."""
+    with log_put_back():
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -33,6 +33,7 @@ from generation.types import GenerationRequest
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conversing import TalkingEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
+from tests.root_log import log_put_back
 
 CANARY = "canary7f3a"
 TEXT = f"Two ships passed the {CANARY}text light house in March."
@@ -100,12 +101,11 @@ def _around(text: str) -> str:
 @pytest.fixture(params=[True, False], ids=["json", "console"])
 def log(request, monkeypatch) -> Iterator[io.StringIO]:
     """What would stand on standard error, at the level that says most."""
-    written, root = io.StringIO(), logging.getLogger()
-    before, level = root.handlers, root.level
+    written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)
-    configure_logging(level="debug", json=request.param)
-    yield written
-    root.handlers, root.level = before, level
+    with log_put_back():
+        configure_logging(level="debug", json=request.param)
+        yield written
     structlog.reset_defaults()
 
 

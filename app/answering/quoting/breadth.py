@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.answering.question_kind import asks_for_several, compared
 from app.answering.quoting.candidates import Candidate
+from app.answering.quoting.headings import behind_heading, headings_of
 from retrieval.words import terms
 
 CLEAR = 0.8
@@ -137,7 +138,9 @@ def _continues(first: Candidate, last: Candidate, following: Candidate, *, most:
 
 
 def _folded(candidate: Candidate) -> str:
-    return " ".join(candidate.text.casefold().split())
+    """The words of a candidate as they are compared: without the heading above them, which is not quoted."""
+    text = candidate.text
+    return " ".join(text[behind_heading(text, headings_of([candidate.source.hit.chunk])) :].casefold().split())
 
 
 def _overlap(one: Candidate, other: Candidate) -> bool:

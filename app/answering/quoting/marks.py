@@ -17,8 +17,8 @@ _LONGEST_CELL = 80
 _LONGEST_BRACKET = 40  # characters to the other half of a bracket
 _PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "„": "“"}
 # A word or number: letters join by hyphens and apostrophes, digits by points, commas and colons; signs of money, of the
-# minus and of per cent belong to numbers, the ending of the possessive to nothing. The
-# date and time of a message is one word.
+# minus and of per cent belong to numbers, the ending of the possessive to nothing. The date and time of a
+# message are one word.
 _LETTER, _LETTER_OR_DIGIT = rf"[^\W\d_{UNSPACED}]", rf"[^\W{UNSPACED}]"
 _SENT = (  # RFC 5322 §3.3
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}"

@@ -222,7 +222,7 @@ class QuoteSelector:
         return Selection(
             ()
             if outcome == "refused"
-            else _unrepeated(
+            else tuple(
                 _quote(question, found, scores, about, group)
                 for group in chosen(found.candidates, scores, breadth, first=first, least=nearest)
             ),
@@ -341,14 +341,6 @@ def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequenc
     if marked is None or span.start_char + start <= marked.start_char:
         span, text = Span(span.start_char + start, span.end_char), text[start:]
     return Quote(source, span, text, scores[best], marked, about[best])
-
-
-def _unrepeated(quotes: Iterable[Quote]) -> tuple[Quote, ...]:
-    """The quotes without those that, now that the headings above are cut, say the words of an earlier one."""
-    found: dict[str, Quote] = {}
-    for quote in quotes:
-        found.setdefault(" ".join(quote.text.casefold().split()), quote)
-    return tuple(found.values())
 
 
 def _marked(question: str, candidate: Candidate, pointed: Span | None) -> Span | None:

@@ -1,7 +1,6 @@
 """The command as a person types it: `main` with arguments, against a server or a data dir."""
 
 import gc
-import logging
 import os
 import sys
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from tests.root_log import log_put_back
 from tests.server import ADMIN_KEY
 
 
@@ -50,16 +50,13 @@ class CommandLine:
         self._capture.readouterr()
         mask = os.umask(0)
         os.umask(mask)
-        root = logging.getLogger()
-        handlers, level = root.handlers, root.level
         try:
-            with pytest.raises(SystemExit) as ended:
+            with log_put_back(), pytest.raises(SystemExit) as ended:
                 main()
         finally:
-            # The command sets them for its own process, and they would stay for the tests after it.
+            # The command sets both for its own process, and they would stay for the tests after it.
             gc.enable()
             os.umask(mask)
-            root.handlers, root.level = handlers, level
         out, err = self._capture.readouterr()
         assert "Traceback" not in err
         return Ended(int(ended.value.code or 0), out, err)

@@ -73,7 +73,7 @@ def test_a_feed_in_rdf_is_read_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "source", ["<rss version='2.0'><channel></channel></rss>", "<rss version='2.0'>nothing", "rss"]
 )
-def test_what_has_no_entries_is_source_text(tmp_path: Path, source: str) -> None:
+def test_a_file_without_entries_is_source_text(tmp_path: Path, source: str) -> None:
     extraction = read(tmp_path, "a.rss", source)
 
     assert extraction.media_type is MediaType.CODE

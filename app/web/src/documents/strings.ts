@@ -10,7 +10,7 @@ export const documents = {
   empty: "Drop files or a whole folder anywhere on this page, and ask questions about them as soon as they are ready.",
   emptyReader: "Somebody who may add documents has to upload some first.",
   formats:
-    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, web pages, e-mails, Markdown, CSV, plain text and source code. Zip archives are unpacked.",
+    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, web pages, e-mails, news feeds, Markdown, CSV, plain text and source code. Zip archives are unpacked.",
   emptyCollection: "This collection has no documents yet.",
   nothingFound: "No document fits this search.",
   clearSearch: "Show all documents",

@@ -75,6 +75,13 @@ def test_a_list_takes_the_place_of_its_items() -> None:
     assert quoted([source(VALUES)], {"- trust": 0.5, "- speed": 0.9}, SEVERAL) == ["- trust\n- speed"]
 
 
+def test_the_same_words_below_another_heading_take_no_place() -> None:
+    first, second = "Prices\n\nA bolt costs 3 EUR.", "Price list\n\nA bolt costs 3 EUR."
+    sources = [source(text, number=number) for number, text in enumerate((first, second, NUTS[3]), start=1)]
+
+    assert quoted(sources, {first: 0.9, second: 0.8, NUTS[3]: 0.7}, replace(ONE, most=2)) == [first, NUTS[3]]
+
+
 def test_each_side_of_a_comparison_has_a_quote_where_one_is_about_it() -> None:
     sides = replace(SEVERAL, sides=("the Boots nut", "the stop nut"), most=2)
     sources = [source(text, number=number) for number, text in enumerate(NUTS, start=1)]
