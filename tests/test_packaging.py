@@ -57,6 +57,13 @@ def test_every_package_says_that_it_is_typed(wheel: zipfile.ZipFile) -> None:
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(wheel.namelist())
 
 
+def test_every_language_is_inside(wheel: zipfile.ZipFile) -> None:
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "app/answering/languages").glob("*.toml")}
+
+    assert files
+    assert files <= set(wheel.namelist())
+
+
 def test_an_installed_wheel_can_migrate(wheel: zipfile.ZipFile) -> None:
     inside = set(wheel.namelist())
 

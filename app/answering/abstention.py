@@ -33,10 +33,11 @@ from dataclasses import dataclass, replace
 from app.answering.answer import AbstentionReport, Stage
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA
-from app.answering.language import is_english
+from app.answering.languages.recognition import is_english
+from app.answering.languages.refusals import no_evidence, refusal, refuses, unsure
+from app.answering.languages.table import REFUSAL
 from app.answering.question import Limits, Question
-from app.answering.quoting.selection import Selection
-from app.answering.refusals import REFUSAL, no_evidence, refusal, refuses, unsure
+from app.answering.quoting.quotes import Selection
 from generation.ports import Tokenizer
 from generation.types import Abstention, Completion, FinishReason
 from retrieval.memo import remembered

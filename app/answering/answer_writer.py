@@ -7,10 +7,10 @@ from functools import partial
 
 from app.answering.abstention import is_unconfirmed
 from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
+from app.answering.languages.refusals import refusal
 from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
 from app.answering.quoting.rendering import quotation
-from app.answering.refusals import refusal
 from app.answering.token_usage import ModelCall
 from app.answering.verification.metered_models import MeteredModels, Verification
 from app.answering.verification.verifier import Verifier

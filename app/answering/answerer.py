@@ -24,14 +24,14 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder, Found
 from app.answering.followup.model import Rewriter, Rewritten
 from app.answering.generator import Generator
-from app.answering.other_language import other_language
+from app.answering.languages.other_language import other_language
 from app.answering.outcome import Outcome
 from app.answering.overview.overviews import Overview, Overviews
 from app.answering.preparation import Preparation
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotable
-from app.answering.quoting.selection import Selection
+from app.answering.quoting.quotes import Selection
 from app.answering.running import RunningAnswers
 from app.answering.verification.metered_models import Verification
 from app.db.contents import ContentRepository

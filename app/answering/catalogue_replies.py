@@ -9,14 +9,13 @@ Example:
 """
 
 import re
-from dataclasses import dataclass
 
 from app.answering.formats import ANSWER_SCHEMA, Format
-from app.answering.language import ENGLISH, language_of
+from app.answering.languages.recognition import spoken
+from app.answering.languages.small_talk import small_talk
+from app.answering.languages.table import ENGLISH, Replies, Wish, languages
 from app.answering.overview.overviews import Overviews
-from app.answering.overview.which import WHICH
 from app.answering.question import Question
-from app.answering.small_talk import Wish, small_talk
 from app.db.catalogue import Catalogue, CatalogueRepository, Listed
 
 NAMED = 10
@@ -24,75 +23,6 @@ NAMED = 10
 
 _MOST_CHARACTERS = 120  # of a name
 _MARKS = re.compile(r"([\\`*_\[\]<>|~#])")
-
-
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """The sentences of one language. Numbers are put in for `{n}`, names for `{names}`."""
-
-    greeting: str
-    thanks: str
-    abilities: str
-    ask: str
-    none: str
-    one: str
-    many: str
-    collections: str
-    newest: str
-    waiting: str
-
-
-_TEXTS = {
-    "en": _Texts(
-        greeting="Hello.",
-        thanks="You are welcome.",
-        abilities="I am Footnote. I answer questions from documents and cite the passage of each statement.",
-        ask="Ask what they say; each answer cites its passage.",
-        none="There are no documents here that can be searched.",
-        one="There is 1 document here.",
-        many="There are {n} documents here.",
-        collections="They are in {n} collections: {names}.",
-        newest="The newest {n} are:",
-        waiting="Not searchable yet: {n}.",
-    ),
-    "de": _Texts(
-        greeting="Hallo.",
-        thanks="Gern geschehen.",
-        abilities="Ich bin Footnote. Ich beantworte Fragen aus Dokumenten und nenne zu jeder Aussage die Textstelle.",
-        ask="Fragen Sie nach ihrem Inhalt; jede Antwort nennt ihre Textstelle.",
-        none="Hier sind keine Dokumente, die durchsucht werden können.",
-        one="Hier ist 1 Dokument.",
-        many="Hier sind {n} Dokumente.",
-        collections="Sie liegen in {n} Sammlungen: {names}.",
-        newest="Die neuesten {n} sind:",
-        waiting="Noch nicht durchsuchbar: {n}.",
-    ),
-    "es": _Texts(
-        greeting="Hola.",
-        thanks="De nada.",
-        abilities="Soy Footnote. Respondo a preguntas a partir de documentos y cito el pasaje de cada afirmación.",
-        ask="Pregunte por su contenido; cada respuesta cita su pasaje.",
-        none="Aquí no hay documentos en los que buscar.",
-        one="Aquí hay 1 documento.",
-        many="Aquí hay {n} documentos.",
-        collections="Están en {n} colecciones: {names}.",
-        newest="Los {n} más recientes son:",
-        waiting="Aún no se puede buscar en: {n}.",
-    ),
-    "fr": _Texts(
-        greeting="Bonjour.",
-        thanks="Je vous en prie.",
-        abilities="Je suis Footnote. Je réponds aux questions à partir de documents et je cite le passage de chaque "
-        "affirmation.",
-        ask="Demandez ce qu'ils disent ; chaque réponse cite son passage.",
-        none="Il n'y a ici aucun document à consulter.",
-        one="Il y a ici 1 document.",
-        many="Il y a ici {n} documents.",
-        collections="Ils sont dans {n} collections : {names}.",
-        newest="Les {n} plus récents sont :",
-        waiting="Pas encore consultables : {n}.",
-    ),
-}
 
 
 class CatalogueReplies:
@@ -117,7 +47,8 @@ class CatalogueReplies:
         talk = small_talk(question.as_asked)
         if talk is None:
             return None
-        texts = _TEXTS[talk.language]
+        texts = languages()[talk.language].replies
+        assert texts is not None, "one of its patterns matched"
         if talk.wish is Wish.THANKS:
             return texts.thanks
         catalogue = self._catalogue.of(question.scope, limit=NAMED)
@@ -141,22 +72,21 @@ class CatalogueReplies:
         among = self._overviews.unclear(question, limit=NAMED)
         if among is None:
             return None
-        asked = language_of(question.as_asked)
-        language = asked if asked in WHICH else ENGLISH
-        texts = _TEXTS[language]
-        sentences = [WHICH[language]]
+        texts = spoken(question.as_asked).replies or languages()[ENGLISH].replies
+        assert texts is not None, "English has them"
+        sentences = [texts.which_document]
         if among.searchable > len(among.newest):
             sentences += [_count(texts, among), texts.newest.format(n=len(among.newest))]
         return f"{' '.join(sentences)}\n\n{_names(among, question.format)}"
 
 
-def _count(texts: _Texts, catalogue: Catalogue) -> str:
+def _count(texts: Replies, catalogue: Catalogue) -> str:
     if catalogue.searchable == 0:
         return texts.none
     return texts.one if catalogue.searchable == 1 else texts.many.format(n=catalogue.searchable)
 
 
-def _listing(texts: _Texts, catalogue: Catalogue, *, form: Format) -> str:
+def _listing(texts: Replies, catalogue: Catalogue, *, form: Format) -> str:
     """The number of documents, their collections where there are several, and their names, the newest first."""
     sentences = [_count(texts, catalogue)]
     if len(catalogue.collections) > 1:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from app.answering.abstention import threshold_for
 from app.answering.calls import Calls
-from app.answering.language import answer_in
+from app.answering.languages.recognition import answer_in
 from app.answering.overview.overviews import Overview
 from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
 from app.answering.question import Limits, Question
 from app.answering.question_kind import asks_for_words
 from app.answering.quoting.quoter import Quoter
-from app.answering.quoting.selection import Selection, answered_from
+from app.answering.quoting.quotes import Selection, answered_from
 from app.answering.summaries import Summarised, Summariser
 from app.answering.token_usage import ModelCall
 from app.answering.wording import Wording

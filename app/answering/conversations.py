@@ -1,5 +1,6 @@
 """Adds questions to their conversations, and stores their answers with a record of how they were produced."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -9,10 +10,10 @@ from pydantic import TypeAdapter
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
 from app.answering.followup.continuation import goes_on
 from app.answering.followup.rules import Exchange, stand_alone
+from app.answering.languages.small_talk import small_talk
 from app.answering.overview.asking import wanted_overview
 from app.answering.prompt import Message
 from app.answering.question import Question
-from app.answering.small_talk import small_talk
 from app.answering.token_usage import Purpose, TokenUsage
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.conversations import ConversationRepository
@@ -90,6 +91,10 @@ def _with_calls(kept: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**kept, "model": kept["model"] if read + written else "", "usage": {**usage, "calls": calls}}
 
 
+QUOTED = "(quoted from the documents)"
+"""What an answer of nothing but quotes is in a history."""
+
+_NOTHING_BUT_SIGNS = re.compile(r"[>\s“”]*+(?:\[\d+\])?+\s*+")
 _CITED = 3  # footnotes of an answer that are read for antecedents
 _TURNS = 32  # the newest that are read; more never fit into a history
 
@@ -209,13 +214,30 @@ def _exchange(turn: KeptTurn) -> Exchange:
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:
     """The last complete turns with at most `budget` tokens together, oldest first.
 
-    Questions are in their rewritten form, so that they are understood without the omitted turns.
+    Questions are in their rewritten form, so that they are understood without the omitted turns. Answers are without
+    their quotes, but for the words that lead: a document's sentences would else be the model's own earlier words.
     """
     chosen: list[Message] = []
     for turn in reversed(turns):
-        question = turn.standalone or turn.question
-        budget -= count_tokens(question) + count_tokens(turn.answer)
+        question, answer = turn.standalone or turn.question, _unquoted(turn)
+        budget -= count_tokens(question) + count_tokens(answer)
         if budget < 0:
             break
-        chosen = [Message("user", question), Message("assistant", turn.answer), *chosen]
+        chosen = [Message("user", question), Message("assistant", answer), *chosen]
     return tuple(chosen)
+
+
+def _unquoted(turn: KeptTurn) -> str:
+    """The answer of a turn without the documents' sentences that it quotes, and without the signs around them."""
+    if turn.making is None:
+        return turn.answer
+    record = AnswerRecord.from_json(turn.making)
+    if not record.quoted:
+        generated = record.usage.answer_tokens > 0
+        return turn.answer if generated or not turn.citations else QUOTED  # in JSON it is not known what is quoted
+    kept, at = "", 0
+    for quote in sorted(record.quoted, key=lambda one: one.start_char):
+        kept += turn.answer[at : quote.start_char]
+        at = quote.end_char
+    lines = (kept + turn.answer[at:]).split("\n")
+    return "\n".join(line for line in lines if not _NOTHING_BUT_SIGNS.fullmatch(line)) or QUOTED

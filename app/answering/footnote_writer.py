@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from app.answering.answer import QuotedSpan
 from app.answering.citation import Citation, Origin, Pages
+from app.answering.languages.refusals import refuses
 from app.answering.quoting.rendering import Quotation
-from app.answering.refusals import refuses
 from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Evidence, Verifier
 from retrieval.footnote_numbers import MARKER, MARKER_START, UNCLOSED_MARKER, numbers_in

@@ -11,8 +11,9 @@ from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA, json_answer
 from app.answering.prepared import Prepared
 from app.answering.question import Question
+from app.answering.quoting.quotes import Quote, Selection
 from app.answering.quoting.rendering import Quotation, quotation, unconfirmed
-from app.answering.quoting.selection import Quote, Selection, leads
+from app.answering.quoting.selection import leads
 from app.answering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.errors import DeadlinePassed
 from app.types import Components

@@ -8,7 +8,7 @@ from app.answering.calls import RunningCall
 from app.answering.citation import Pages
 from app.answering.prompt import Prompt
 from app.answering.question import Question
-from app.answering.quoting.selection import Selection
+from app.answering.quoting.quotes import Selection
 from app.answering.token_usage import ModelCall
 from retrieval.types import Context
 

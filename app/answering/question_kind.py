@@ -16,7 +16,7 @@ from enum import Flag, auto
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from app.answering.language import is_english
+from app.answering.languages.recognition import is_english
 
 Kind: TypeAlias = Literal["number", "time", "name"]
 """The kind of answer a question asks for; "time" is a date, a year or another point in time."""

@@ -8,7 +8,7 @@ from app.answering.calls import Calls
 from app.answering.prepared import Prepared
 from app.answering.question import MAX_CHOICES, Question
 from app.errors import NotFound
-from app.types import Principal
+from app.types import Principal, Role
 
 
 class Stoppable(Protocol):
@@ -34,7 +34,7 @@ class RunningAnswers:
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[str, Stoppable]] = {}
+        self._open: dict[str, tuple[Principal, Stoppable]] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -42,12 +42,12 @@ class RunningAnswers:
     def add(self, prepared: Prepared) -> None:
         """Register an answer whose generation has begun, until `release`."""
         question = prepared.question
-        self._open[question.run_id] = (question.principal.tenant_id, prepared)
+        self._open[question.run_id] = (question.principal, prepared)
 
     @contextmanager
     def preparing(self, question: Question, calls: Calls) -> Iterator[None]:
         """Register the calls that prepare an answer, until the body of the `with` statement ends or adds the answer."""
-        registered = (question.principal.tenant_id, calls)
+        registered = (question.principal, calls)
         self._open[question.request_id] = registered
         try:
             yield
@@ -61,14 +61,14 @@ class RunningAnswers:
         prepared.close()
 
     def cancel(self, request_id: str, *, principal: Principal) -> None:
-        """Stop every choice of a running request of the caller's tenant.
+        """Stop every choice of a running request.
 
         Raises:
-            NotFound: No such request runs.
+            NotFound: No such request runs that the caller may stop.
         """
         run_ids = [Question.choice_id(request_id, choice) for choice in range(MAX_CHOICES)]
         found = filter(None, map(self._open.get, run_ids))
-        own = [running for tenant_id, running in found if tenant_id == principal.tenant_id]
+        own = [running for asker, running in found if _may_stop(principal, asker)]
         if not own:
             raise NotFound("No such request is running.")
         for running in own:
@@ -78,3 +78,14 @@ class RunningAnswers:
         """Record every later stop of running work as the server's abort."""
         for _, running in list(self._open.values()):
             running.server_stops()
+
+
+def _may_stop(caller: Principal, asker: Principal) -> bool:
+    """Whether a caller may stop what another asked: with the same key, as the same user, or as an administrator.
+
+    A key that is limited to collections stops only what was asked with it or by its user.
+    """
+    if caller.tenant_id != asker.tenant_id:
+        return False
+    itself = caller.key_id == asker.key_id or caller.user_id == asker.user_id
+    return itself or (caller.role is Role.ADMIN and caller.collections is None)

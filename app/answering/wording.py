@@ -4,7 +4,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from app.answering.refusals import REFUSAL
+from app.answering.languages.table import REFUSAL
 from app.errors import SetupError
 
 _LONGEST = 4000  # characters of one text

@@ -10,7 +10,9 @@ from rich.text import Text
 
 # The start or the whole of a line of nothing but bold words and a marker, which may be the lead.
 _LEAD_LINE = re.compile(r"\*(?:\*[^*\n]*(?:\*(?:\*[ ]?(?:\[\d*\]?)*)?)?)?")
-_BOLD, _QUOTE_SIGN = re.compile(r"\*\*"), re.compile(r"^> ?", re.MULTILINE)
+# Signs of Markdown that a terminal does not show, and the backslashes of `app.answering.quoting.literal`.
+_BOLD = re.compile(r"\*\*|\\(?=[<`~\]])")
+_QUOTE_SIGN = re.compile(r"^> ?|\\(?=[<`~\]])", re.MULTILINE)
 _INDENT = 4
 
 

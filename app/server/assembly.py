@@ -12,6 +12,7 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
+from app.answering.languages.table import languages
 from app.answering.overview.overviews import Overviews
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
@@ -167,6 +168,7 @@ class Assembly:
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)
         limits = _limits(settings)
+        languages()  # read now, not while a question waits
         overviews = Overviews(catalogue, contents, min_evidence=limits.min_evidence)
         search = Search(embedder, index.current, self.lexical, self.chunks, station=station)
         return Answerer(

@@ -25,9 +25,9 @@ from app.answering.followup.noun_phrases import (
 )
 from app.answering.followup.people import role
 from app.answering.followup.references import pointing, resolved
+from app.answering.languages.small_talk import small_talk
 from app.answering.prompt import Message
 from app.answering.question_kind import Use, amount_pattern
-from app.answering.small_talk import small_talk
 
 __all__ = ["Exchange", "exchanges_of", "stand_alone"]
 

@@ -115,6 +115,7 @@ class Wanted:
         pointed: Whether it is the one at hand: "this document", "it".
         explicit: Whether the question says that it is a document; else a title must hold all the words.
         compounds: Those of the words that are written as one, as they are written: "10-q".
+        whole: Whether the words are all of a name: a file's, or a reply to the question which document is meant.
     """
 
     words: frozenset[str]
@@ -122,6 +123,7 @@ class Wanted:
     pointed: bool
     explicit: bool
     compounds: frozenset[str] = frozenset()
+    whole: bool = False
 
     @property
     def at_hand(self) -> bool:
@@ -175,7 +177,7 @@ def _wanted(subject: str) -> Wanted | None:
         name = file.group()
         words = terms(words_of_name(name)) - _ANY_DOCUMENT
         compounds = frozenset(_COMPOUND.findall(name.rpartition(".")[0]))
-        return Wanted(words, frozenset(), pointed=False, explicit=True, compounds=compounds)
+        return Wanted(words, frozenset(), pointed=False, explicit=True, compounds=compounds, whole=True)
     tokens = _tokens(subject)
     return None if _is_no_document(tokens) else _described(tokens)
 
@@ -190,7 +192,8 @@ def named(text: str) -> Wanted | None:
         return None
     said = " ".join(tokens)
     compounds = frozenset(_COMPOUND.findall(said))
-    return Wanted(terms(words_of_name(said)), frozenset(), pointed=False, explicit=False, compounds=compounds)
+    words = terms(words_of_name(said))
+    return Wanted(words, frozenset(), pointed=False, explicit=False, compounds=compounds, whole=True)
 
 
 def _tokens(subject: str) -> list[str]:

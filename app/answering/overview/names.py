@@ -24,7 +24,8 @@ def closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
     """The candidates whose names hold most of the words, all as good as the first; none that holds too few.
 
     A subject that is a document by its own words needs half of them, any other all. Without words one of its kinds must
-    be in the name ("the memo"). Of names that hold as many words, those with no others are better.
+    be in the name ("the memo"). Of names that hold as many words, those with no others are better where a whole name is
+    asked for. Else they are not: whoever names a document well would take the place of the one that is meant.
     """
     scored = []
     for candidate in candidates:
@@ -35,7 +36,7 @@ def closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
         else:
             enough = words == len(wanted.words) and (words > 0 or kinds > 0)
         if enough:
-            scored.append(((words, kinds, _says_no_more(candidate, wanted)), candidate))
+            scored.append(((words, kinds, wanted.whole and _says_no_more(candidate, wanted)), candidate))
     best = max((score for score, _ in scored), default=None)
     return [candidate for score, candidate in scored if score == best]
 

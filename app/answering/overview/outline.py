@@ -4,8 +4,10 @@ Everything is a span of the canonical text, found from its blocks and a few thou
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 
 from ingestion.types import Block, BlockKind
 from retrieval.sentences import unit_spans
@@ -74,15 +76,14 @@ def opening_span(text: str, blocks: Sequence[Block], *, start: int = 0) -> Span 
 
     Args:
         text: Characters of the document from `start` on.
-        blocks: Of the whole document; those that begin before `start` or end behind `text` are not read.
+        blocks: Of the whole document, in reading order; those that begin before `start` or end behind `text` are not
+            read.
         start: Where `text` begins, a block's beginning.
     """
     inside = [
         block
-        for block in blocks
-        if block.start_char >= start
-        and block.end_char <= start + len(text)
-        and block.kind not in {BlockKind.HEADING, BlockKind.FURNITURE}
+        for block in _between(blocks, start, start + len(text))
+        if block.end_char <= start + len(text) and block.kind not in {BlockKind.HEADING, BlockKind.FURNITURE}
     ]
 
     def of(block: Block) -> str:
@@ -185,7 +186,13 @@ def _precedes(count: int, at: int) -> bool:
 
 def _parted(blocks: Sequence[Block], one: Block, other: Block) -> bool:
     """Whether a heading or a page's furniture lies between two blocks."""
-    return any(one.end_char <= block.start_char < other.start_char for block in blocks)
+    return bool(_between(blocks, one.end_char, other.start_char))
+
+
+def _between(blocks: Sequence[Block], start: int, end: int) -> Sequence[Block]:
+    """The blocks that begin in a range of characters, found without reading the others."""
+    begins = attrgetter("start_char")
+    return blocks[bisect_left(blocks, start, key=begins) : bisect_left(blocks, end, key=begins)]
 
 
 def _sentences(text: str, start: int, end: int, *, by: int) -> Span | None:

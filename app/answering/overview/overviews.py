@@ -9,7 +9,7 @@ from app.answering.overview.names import closest, names, searched
 from app.answering.overview.parts import parts_of
 from app.answering.overview.which import named_in_reply
 from app.answering.question import Question
-from app.answering.quoting.selection import ANSWERED, Quote, Selection
+from app.answering.quoting.quotes import ANSWERED, Quote, Selection
 from app.db.catalogue import Catalogue, CatalogueRepository, Listed, Named
 from app.db.contents import ContentRepository
 from retrieval.types import Chunk, Context, Hit, Scores, Span

@@ -8,16 +8,9 @@ Example:
 
 from collections.abc import Sequence
 
+from app.answering.languages.table import languages
 from app.answering.overview.asking import Wanted, named, wanted_overview
 from app.answering.prompt import Message
-
-WHICH = {
-    "en": "Which document do you mean?",
-    "de": "Welches Dokument meinen Sie?",
-    "es": "¿A qué documento se refiere?",
-    "fr": "De quel document parlez-vous ?",
-}
-"""The question back in each language in which a question about the document at hand is recognised, by its code."""
 
 _MOST_CHARACTERS = 200
 
@@ -34,6 +27,7 @@ def named_in_reply(text: str, history: Sequence[Message]) -> Wanted | None:
     if len(history) < 2 or len(text) > _MOST_CHARACTERS:
         return None
     asked, replied = history[-2], history[-1]
-    if wanted_overview(asked.content) is None or not any(question in replied.content for question in WHICH.values()):
+    questions = [language.replies.which_document for language in languages().values() if language.replies is not None]
+    if wanted_overview(asked.content) is None or not any(question in replied.content for question in questions):
         return None
     return named(text)

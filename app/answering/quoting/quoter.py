@@ -8,7 +8,8 @@ from typing import Protocol
 from app.answering.calls import CallNumber, Calls, CallsClosed
 from app.answering.question import Question
 from app.answering.quoting.breadth import breadth_of
-from app.answering.quoting.selection import NEAREST, OnBatch, QuoteSelector, Selection, answered_from
+from app.answering.quoting.quotes import Selection, answered_from
+from app.answering.quoting.selection import NEAREST, OnBatch, QuoteSelector
 from app.answering.token_usage import ModelCall, Purpose, called
 from app.types import Operation, Reservation
 from app.usage.ledger.ledger import Ledger

@@ -8,7 +8,8 @@ from app.answering.answer import QuotedSpan
 from app.answering.citation import Citation, Pages
 from app.answering.formats import Format, json_answer
 from app.answering.plain_text import PlainText
-from app.answering.quoting.selection import Quote
+from app.answering.quoting.literal import literal
+from app.answering.quoting.quotes import Quote
 from app.answering.quoting.tables import shown_table
 from retrieval.footnote_numbers import marker as marker_of
 from retrieval.footnote_numbers import without_markers
@@ -56,8 +57,9 @@ def quotation(
     """The text of an answer by quotes, and its footnotes.
 
     In Markdown each quote is a block quotation, in plain text a line in quotation marks. A quote is shown without its
-    own markers, and with line breaks only before items of lists and between rows of tables; its footnote cites it
-    exactly as in the document. In Markdown, rows of a table are below the names of their columns (`quoting.tables`).
+    own markers, with its HTML, links and fences as text (`quoting.literal`), and with line breaks only before items of
+    lists and between rows of tables; its footnote cites it exactly as in the document. In Markdown, rows of a table are
+    below the names of their columns (`quoting.tables`).
     In JSON (`formats.answer_schema`) the answer is the lead, else the quotes in one line, and a footnote is placed at
     the source's number in `sources`.
 
@@ -79,6 +81,8 @@ def quotation(
     quoted: list[QuotedSpan] = []
     led: Span | None = None
     if words and lead is not None:
+        if form == "markdown":
+            words = literal(words)
         text = words if form == "text" else f"**{words}**"
         at = 0 if form == "text" else len("**")
         led = Span(at, at + len(words))
@@ -150,14 +154,14 @@ def _shown(text: str, *, form: Format) -> str:
     text = _HEADING_MARK.sub("", text)
     lines = _LINE.split(text) if form != "json" else [text]
     shown = [_BREAK.sub(" ", without_markers(line)).strip() for line in lines]
-    if form == "text":
-        shown = [_plain(line) for line in shown]
+    if form != "json":
+        shown = [literal(line) if form == "markdown" else _plain(line) for line in shown]
     return "\n".join(line for line in shown if line)
 
 
 def _plain(line: str) -> str:
     writer = PlainText()
-    return (writer.feed(line) + writer.finish()).strip()
+    return (writer.feed(line) + writer.finish()).strip() or line  # a line that is nothing but marks is shown
 
 
 def _highlights(quote: Quote, shown: str, *, form: Format) -> list[Span]:

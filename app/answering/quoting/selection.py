@@ -4,12 +4,11 @@ The span reader reads every candidate, the embedder those that are promising by 
 (`app.answering.quoting.score`). An answer costs a few hundred embedder tokens and what the reader reads.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
 
-from app.answering.language import is_english
+from app.answering.languages.recognition import is_english
 from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
@@ -17,6 +16,7 @@ from app.answering.quoting.features import Read, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.marks import whole
 from app.answering.quoting.named_cells import cell_asked
+from app.answering.quoting.quotes import ANSWERED, Outcome, Quote, Selection
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
@@ -30,12 +30,8 @@ from app.answering.quoting.score import (
 )
 from app.answering.quoting.subject import names_subject, says_new
 from app.answering.quoting.years import of_asked_years
-from app.answering.token_usage import ModelCall
 from retrieval.ports import Embedder, SpanReader, Vectors
-from retrieval.types import Context, Source, Span
-
-ANSWERED = 0.3
-"""Least probability of the best quote with which the question counts as answered."""
+from retrieval.types import Context, Span
 
 NEAREST = 0.07
 """Least probability of the best quote with which quotes are shown at all; below it the question is refused."""
@@ -47,86 +43,6 @@ UNCONFIRMED = 0.9
 """Most probability of a quote that does not name what the question asks about: below what counts as confirmed."""
 
 _UNREAD = -12.0  # margin of a candidate that holds no words to read
-
-Outcome: TypeAlias = Literal["answered", "unsure", "refused"]
-
-
-def answered_from(abstention: float | None) -> float:
-    """The probability of an answer from which on a question counts as answered, by that of none which refuses it."""
-    return ANSWERED if abstention is None else 1 - abstention
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """A part of a source that may answer: `text` is exactly the document version's characters at `span`.
-
-    `score` is the probability in (0, 1) that it answers the question. `highlight` are the characters of the document
-    that the span reader takes for the answer, inside `span`. `about` says whether the sentence, its headings or its
-    passage name what the question asks about (`app.answering.quoting.subject`); without that no words of it lead.
-    """
-
-    source: Source
-    span: Span
-    text: str
-    score: float
-    highlight: Span | None = None
-    about: bool = True
-
-    @property
-    def words(self) -> str:
-        """The text of the highlight, "" without one."""
-        if self.highlight is None:
-            return ""
-        at = self.span.start_char
-        return self.text[self.highlight.start_char - at : self.highlight.end_char - at]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The quotes for a question, and the decision.
-
-    Attributes:
-        quotes: Likeliest first; none where the question is refused. In reading order where several things are asked for
-            (`app.answering.quoting.breadth`).
-        score: The best candidate's probability, quoted or not; 0 where there was none.
-        outcome: "answered", "unsure" (the quotes are the nearest passages and may not answer) or "refused".
-        decides: Whether the span reader has read the sources, so that a refusal needs no language model.
-        calls: The metered calls of the models that selected.
-        threshold: The probability from which on the question counts as answered.
-        probabilities: Source number, characters and probability of every candidate that was scored.
-        title: The line that names the document which the quotes are of, where the question asks about it as a whole.
-    """
-
-    quotes: tuple[Quote, ...]
-    score: float
-    outcome: Outcome
-    decides: bool = False
-    calls: tuple[ModelCall, ...] = ()
-    threshold: float = ANSWERED
-    probabilities: tuple[tuple[int, Span, float], ...] = ()
-    title: Quote | None = None
-
-    def again(self) -> "Selection":
-        """The same selection for a further answer, which costs nothing more."""
-        return replace(self, calls=())
-
-    def answers(self, cited: Iterable[tuple[int, Span]]) -> float:
-        """The probability that an answer which cites these passages answers: the likeliest candidate's among them.
-
-        Args:
-            cited: Source numbers, and characters of their documents.
-        """
-        return max(
-            (
-                score
-                for number, span in cited
-                for candidate, characters, score in self.probabilities
-                if number == candidate
-                and characters.start_char < span.end_char
-                and span.start_char < characters.end_char
-            ),
-            default=0.0,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from app.answering.followup.noun_phrases import (
     topic,
     words,
 )
-from app.answering.language import is_english
+from app.answering.languages.recognition import is_english
 from app.answering.question_kind import kind_asked
 from app.answering.quoting.candidates import Candidate
 from retrieval.memo import remembered

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from app.answering.quoting.selection import Quote
+from app.answering.quoting.literal import literal
+from app.answering.quoting.quotes import Quote
 from ingestion.column_names import is_data_column, names_columns
 from ingestion.tables import cells
 from retrieval.footnote_numbers import without_markers
@@ -72,7 +73,7 @@ def shown_table(quote: Quote) -> ShownTable | None:
     names = before or inside or _names_repeated(rows)
     if names is None or sum(map(len, names)) > _MOST_NAME_CHARS:
         return None
-    shown = _line(names) + "\n" + _line(["---"] * len(names))
+    shown = _line([literal(name) for name in names]) + "\n" + _line(["---"] * len(names))
     highlight: Span | None = None
     data = [(line, at) for line, at in zip(rows.quoted, rows.starts, strict=True) if not _RULE.fullmatch(line)]
     for line, at in data[own:]:
@@ -214,7 +215,7 @@ def _highlighted(quote: Quote, row: Sequence[_Cell], at: int) -> Span | None:
 
 
 def _clean(cell: str) -> str:
-    return " ".join(without_markers(cell).split())
+    return literal(" ".join(without_markers(cell).split()))
 
 
 def _line(row: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Protocol
 from app.answering.calls import Calls
 from app.answering.citation import CONFIRMED
 from app.answering.question import Question
-from app.answering.quoting.selection import Quote, Selection
+from app.answering.quoting.quotes import Quote, Selection
 from app.answering.suggestions.drafting import Proposal
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Scope, Span

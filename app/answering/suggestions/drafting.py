@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.answering.language import ENGLISH, is_english, language_of, language_of_prose
+from app.answering.languages.recognition import is_english, language_of, language_of_prose
+from app.answering.languages.table import ENGLISH
 from app.answering.suggestions.amounts import AMOUNTS
 from app.answering.suggestions.drafts import MOST_CHARS, Draft, Form
 from app.answering.suggestions.events import EVENTS

@@ -20,9 +20,10 @@ from app.answering.abstention import (
 from app.answering.answer import AbstentionReport
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA
+from app.answering.languages.refusals import no_evidence, unsure
+from app.answering.languages.table import REFUSAL, languages
 from app.answering.question import Limits, Question
-from app.answering.quoting.selection import Outcome, Quote, Selection
-from app.answering.refusals import NO_EVIDENCE, REFUSAL, UNSURE
+from app.answering.quoting.quotes import Outcome, Quote, Selection
 from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
 from retrieval.types import Context, Hit, Scope, Span
@@ -172,10 +173,10 @@ def test_the_first_token_is_watched_where_prose_answers_from_sources() -> None:
 @pytest.mark.parametrize(
     ("context", "selection", "expected"),
     [
-        (EMPTY, None, ("no_evidence", "retrieval", 0.8, 0.3, NO_EVIDENCE)),
+        (EMPTY, None, ("no_evidence", "retrieval", 0.8, 0.3, no_evidence(""))),
         (SHOWN, selected(0.125, "refused"), ("not_in_sources", "reader", 0.875, 0.5, REFUSAL)),
         (SHOWN, selected(0.125, "refused", reads=False), ("not_in_sources", "reader", 0.875, 0.5, REFUSAL)),
-        (SHOWN, selected(0.375, "unsure"), ("unsure", "reader", 0.625, 0.5, UNSURE["en"])),
+        (SHOWN, selected(0.375, "unsure"), ("unsure", "reader", 0.625, 0.5, unsure(""))),
     ],
 )
 def test_the_stage_that_refused_before_generation_is_reported(
@@ -192,7 +193,7 @@ def test_the_sentence_above_the_nearest_passages_is_in_the_questions_language() 
     german = replace(QUESTION, text="Wie hat sich der Umsatz in diesem Jahr entwickelt?")
     verdict = without_generation(german, evidence=EVIDENCE, context=SHOWN, selection=selected(0.4, "unsure"))
 
-    assert verdict.text == UNSURE["de"]
+    assert verdict.text == languages()["de"].texts.unsure
 
 
 def test_quotes_are_an_answer_and_a_dry_run_is_none() -> None:

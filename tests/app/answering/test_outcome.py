@@ -11,14 +11,15 @@ from app.answering.answer import Answer, Budget, SourceReport
 from app.answering.citation import CONFIRMED
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA
+from app.answering.languages.refusals import unsure
+from app.answering.languages.table import REFUSAL
 from app.answering.outcome import Outcome
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.prompt import Prompt
 from app.answering.question import Question
+from app.answering.quoting.quotes import Outcome as Chosen
+from app.answering.quoting.quotes import Quote, Selection
 from app.answering.quoting.rendering import quotation
-from app.answering.quoting.selection import Outcome as Chosen
-from app.answering.quoting.selection import Quote, Selection
-from app.answering.refusals import REFUSAL, UNSURE
 from app.answering.token_usage import ModelCall, Purpose
 from app.types import Principal, Role
 from generation.types import Completion, FinishReason, Timings
@@ -150,7 +151,7 @@ def test_the_nearest_passages_are_shown_below_a_sentence_and_are_not_verified() 
     given = by_quotes(SURE, "unsure")
 
     assert (given.answered, given.reason) == (False, "unsure")
-    assert given.text == f"{UNSURE['en']}\n\n> {SENTENCE} [1]"
+    assert given.text == f"{unsure('')}\n\n> {SENTENCE} [1]"
     assert given.lead is None
     assert [(one.answers, one.verified) for one in given.citations] == [(SURE, False)]
     assert [given.text[one.start_char : one.end_char] for one in given.quoted] == [SENTENCE]

@@ -11,7 +11,7 @@ from app.answering.calls import RunningCall, Settler
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.prompt import Prompt
 from app.answering.question import Question
-from app.answering.quoting.selection import Quote, Selection
+from app.answering.quoting.quotes import Quote, Selection
 from app.answering.token_usage import ModelCall, Purpose
 from app.types import Principal, Role
 from generation.ports import Stream

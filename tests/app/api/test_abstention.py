@@ -14,7 +14,8 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 
-from app.answering.refusals import NO_EVIDENCE, REFUSAL
+from app.answering.languages.refusals import no_evidence
+from app.answering.languages.table import REFUSAL
 from app.api.application import create_app
 from app.server.state import State
 from generation.config import EngineConfig
@@ -150,7 +151,7 @@ def test_before_generation_it_is_given_up_on_the_evidence_and_costs_no_output(se
     answer = serve(hits=hits).ask(question=question).json()
     text, done = serve(hits=hits).stream(question=question)
 
-    assert answer["answer"] == text == NO_EVIDENCE
+    assert answer["answer"] == text == no_evidence("")
     assert (answer["answered"], answer["reason"]) == (False, "no_evidence")
     assert answer["abstention"]["stage"] == "retrieval"
     assert answer["abstention"]["score"] < answer["abstention"]["threshold"] == LIMITS.min_evidence

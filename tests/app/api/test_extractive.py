@@ -11,10 +11,9 @@ from fastapi.testclient import TestClient
 
 from app.answering.citation import CONFIRMED
 from app.answering.finder import Finder
-from app.answering.other_language import NOTES
+from app.answering.languages.table import languages
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.answering.refusals import REFUSALS
 from app.api.application import create_app
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector
@@ -156,13 +155,14 @@ def test_the_threshold_of_refusing_can_be_asked_for(client: TestClient) -> None:
 
 def test_a_refusal_is_in_the_questions_language(client: TestClient, unfound: TestClient) -> None:
     asked = "Welches Enzym spaltet die Laktose in der Milch?"
-    note = NOTES["de"].format(language="English")
+    german = languages()["de"].texts
+    note = german.other_language.format(language="English")
 
-    assert ask(client, asked)["answer"] == f"{REFUSALS['de'].refusal}\n\n{note}"
+    assert ask(client, asked)["answer"] == f"{german.refusal}\n\n{note}"
     assert json.loads(ask(client, asked, format="json")["answer"])["answer"].endswith(note)
-    assert ask(unfound, asked)["answer"] == REFUSALS["de"].no_evidence
+    assert ask(unfound, asked)["answer"] == german.no_evidence
     assert json.loads(ask(unfound, asked, format="json")["answer"]) == {
-        "answer": REFUSALS["de"].no_evidence,
+        "answer": german.no_evidence,
         "sources": [],
     }
 

@@ -7,8 +7,7 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.other_language import NOTES
-from app.answering.refusals import REFUSALS
+from app.answering.languages.table import languages
 from app.api.application import create_app
 from app.server.state import State
 from generation.tokenizer import ChatTokenizer
@@ -21,8 +20,8 @@ from tests.app.server.stations import state_with, stations
 from tests.generation.tiny import tiny_tokenizer
 
 GERMAN = "Wie viele Schiffe hat der Hafenmeister im Mai gezählt?"
-NOTE = NOTES["de"].format(language="English")
-REFUSAL = REFUSALS["de"].refusal
+NOTE = languages()["de"].texts.other_language.format(language="English")
+REFUSAL = languages()["de"].texts.refusal
 
 
 @pytest.fixture

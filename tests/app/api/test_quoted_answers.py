@@ -12,9 +12,10 @@ from fastapi.testclient import TestClient
 from app.answering.citation import CONFIRMED
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
+from app.answering.languages.refusals import unsure
+from app.answering.languages.table import REFUSAL
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.answering.refusals import REFUSAL, UNSURE
 from app.api.application import create_app
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector
@@ -170,7 +171,7 @@ def test_the_nearest_passages_are_quoted_as_no_answer(serve: Serve, quotes: Quot
     body = served.ask(**UNSURELY)
 
     assert (body["answered"], body["reason"], body["lead"]) == (False, "unsure", None)
-    assert body["answer"].startswith(f"{UNSURE['en']}\n\n> {SENTENCE} [2]")
+    assert body["answer"].startswith(f"{unsure('')}\n\n> {SENTENCE} [2]")
     assert sliced(body, body["quoted_spans"][0]) == SENTENCE
     assert [sliced(body, span) for span in body["quoted_spans"][0]["highlights"]] == ["forty ships"]
     assert [one["verified"] for one in body["citations"]] == [False] * len(body["quoted_spans"])

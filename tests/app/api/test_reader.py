@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.citation import CONFIRMED
-from app.answering.quoting.selection import ANSWERED
-from app.answering.refusals import REFUSAL
+from app.answering.languages.table import REFUSAL
+from app.answering.quoting.quotes import ANSWERED
 from app.answering.verification.support import THRESHOLD
 from app.api.application import create_app
 from app.server.state import State

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.citation import CONFIRMED
-from app.answering.refusals import REFUSAL
+from app.answering.languages.table import REFUSAL
 from app.api.application import create_app
 from app.server.state import State
 from app.types import Operation

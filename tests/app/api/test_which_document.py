@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from app.answering.catalogue_replies import NAMED
+from app.answering.languages.table import languages
 from app.answering.overview.overviews import KNOWN
-from app.answering.overview.which import WHICH
 from app.server.state import State
 from generation.ports import Engine
 from tests.app.answering.overview.outlined import index
@@ -16,7 +16,8 @@ from tests.app.answering.overview.test_overviews import MEMO, PLAN, THIS
 from tests.app.api.conversing import TalkingEngine
 from tests.app.api.test_overviews import SHOWN, Shelf
 
-ASKED_BACK = "Which document do you mean?\n\n- `memo.txt`\n- `plan.pdf` (Strategic Plan 2022)"
+WHICH = "Which document do you mean?"
+ASKED_BACK = f"{WHICH}\n\n- `memo.txt`\n- `plan.pdf` (Strategic Plan 2022)"
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_of_many_the_newest_are_listed(shelf: Shelf) -> None:
         index(shelf.library, f"{number}.txt", *MEMO, f"It is number {number}.")
     first, listed = shelf.ask()["answer"].split("\n\n")
 
-    assert first == f"{WHICH['en']} There are {NAMED + 2} documents here. The newest {NAMED} are:"
+    assert first == f"{WHICH} There are {NAMED + 2} documents here. The newest {NAMED} are:"
     assert listed.splitlines() == [f"- `{number}.txt`" for number in reversed(range(NAMED))]
 
 
@@ -61,7 +62,10 @@ def test_of_many_the_newest_are_listed(shelf: Shelf) -> None:
     ],
 )
 def test_it_is_asked_in_the_language_of_the_question(shelf: Shelf, asked: str, language: str) -> None:
-    assert shelf.ask(asked)["answer"].startswith(WHICH[language])
+    replies = languages()[language].replies
+
+    assert replies is not None
+    assert shelf.ask(asked)["answer"].startswith(replies.which_document)
 
 
 def test_one_document_in_scope_is_the_one(shelf: Shelf) -> None:
@@ -79,7 +83,7 @@ def test_a_document_that_is_named_is_the_one(shelf: Shelf) -> None:
 def test_of_several_with_the_same_name_only_these_are_listed(shelf: Shelf) -> None:
     index(shelf.library, "memo-of-may.txt", *MEMO, "It is of May.")
 
-    assert shelf.ask("Summarise the memo")["answer"] == f"{WHICH['en']}\n\n- `memo-of-may.txt`\n- `memo.txt`"
+    assert shelf.ask("Summarise the memo")["answer"] == f"{WHICH}\n\n- `memo-of-may.txt`\n- `memo.txt`"
 
 
 def test_a_name_is_found_whatever_marks_it_has(shelf: Shelf) -> None:
@@ -88,7 +92,7 @@ def test_a_name_is_found_whatever_marks_it_has(shelf: Shelf) -> None:
     index(shelf.library, "Nvidia 10-Q.pdf", *MEMO, "It is of Nvidia.")
 
     assert (alone["answers"], cited(alone)) == (KNOWN, {"apple_10q.pdf"})
-    assert shelf.ask("Summarise the 10-Q")["answer"] == f"{WHICH['en']}\n\n- `Nvidia 10-Q.pdf`\n- `apple_10q.pdf`"
+    assert shelf.ask("Summarise the 10-Q")["answer"] == f"{WHICH}\n\n- `Nvidia 10-Q.pdf`\n- `apple_10q.pdf`"
     assert cited(shelf.ask("What is Apple's 10_Q about?")) == {"apple_10q.pdf"}
 
 
@@ -140,7 +144,7 @@ def test_a_language_model_is_not_called_either(state: State) -> None:
         filled = shelf.client.post("/v1/ask", json={"question": THIS, "format": "json", "json_schema": schema})
 
     assert body["answer"] == ASKED_BACK
-    assert WHICH["en"] not in filled.text, "the reply would not satisfy the schema"
+    assert WHICH not in filled.text, "the reply would not satisfy the schema"
 
 
 def chat(shelf: Shelf, *messages: str) -> str:
@@ -154,4 +158,4 @@ def chat(shelf: Shelf, *messages: str) -> str:
 def test_chat_completions_ask_back_too_but_not_behind_turns_that_may_tell(shelf: Shelf) -> None:
     assert chat(shelf, THIS) == ASKED_BACK
     assert chat(shelf, THIS, ASKED_BACK, "memo.txt").startswith(f"> {MEMO[1]}")
-    assert WHICH["en"] not in chat(shelf, "How much water was delivered?", "Twenty thousand bottles.", "Summarise it.")
+    assert WHICH not in chat(shelf, "How much water was delivered?", "Twenty thousand bottles.", "Summarise it.")

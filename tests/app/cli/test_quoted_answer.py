@@ -53,6 +53,14 @@ def test_a_terminal_shows_the_lead_bold_and_the_words_that_answer_underlined(let
     assert plain(shown) == "\n".join(lines)
 
 
+def test_a_terminal_shows_marks_of_a_document_without_their_backslashes() -> None:
+    answer = "**a \\<b>** [1]\n\n> The type is a \\<b> or [c\\](d). [1]"
+    ending = {"lead": span(answer, "a \\<b>"), "quoted_spans": [{**span(answer, "The type is a \\<b> or [c\\](d).")}]}
+
+    assert plain(printed(answer, ending)) == "a <b> [1]\n\n    The type is a <b> or [c](d). [1]\n"
+    assert printed(answer, ending, terminal=False) == f"{answer}\n"
+
+
 def test_a_pipe_gets_the_markdown_as_it_is() -> None:
     assert printed(ANSWER, done(ANSWER), terminal=False) == f"{ANSWER}\n"
 

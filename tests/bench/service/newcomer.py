@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from app.answering.language import ENGLISH, language_of_prose
+from app.answering.languages.recognition import language_of_prose
+from app.answering.languages.table import ENGLISH
 from ingestion.child_extractor import ChildExtractor
 from ingestion.errors import IngestionError
 from tests.bench.machine import description

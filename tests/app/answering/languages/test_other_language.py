@@ -1,10 +1,11 @@
-"""app.answering.other_language: it is said where a question and what was found for it differ in language."""
+"""app.answering.languages.other_language: it is said where a question and what was found for it differ in language."""
 
 import pytest
 
-from app.answering.language import LANGUAGES, language_of
-from app.answering.other_language import NOTES, OWN_NAMES, other_language
-from tests.app.answering.test_language import QUESTIONS
+from app.answering.languages.other_language import other_language
+from app.answering.languages.recognition import language_of
+from app.answering.languages.table import languages
+from tests.app.answering.languages.test_recognition import QUESTIONS
 from tests.retrieval.fakes import ranked
 
 ENGLISH = "The plant in Oslo was closed in May, and the staff of the plant moved to another town."
@@ -13,12 +14,12 @@ UNCLEAR = "4,310 | 27 | ACME"
 TABLE = "State | Seats | Event\nCeará | 22 | eleições\nGoiás | 17 | eleições\nBahia | 39 | ACME"
 
 
-@pytest.mark.parametrize("code", sorted(set(LANGUAGES) - {"en"}))
+@pytest.mark.parametrize("code", sorted(set(languages()) - {"en"}))
 def test_a_question_about_english_passages_is_told_so_in_its_own_language(code: str) -> None:
     note = other_language(QUESTIONS[code], ranked(ENGLISH, ENGLISH))
 
-    assert note == NOTES[code].format(language="English")
-    assert language_of(NOTES[code].format(language="")) == code
+    assert note == languages()[code].texts.other_language.format(language="English")
+    assert language_of(languages()[code].texts.other_language.format(language="")) == code
 
 
 def test_an_english_question_is_told_the_language_of_the_passages() -> None:
@@ -48,6 +49,6 @@ def test_only_the_best_few_are_read() -> None:
     assert other_language(QUESTIONS["de"], ranked(ENGLISH, ENGLISH, ENGLISH, GERMAN)) != ""
 
 
-def test_every_language_has_a_note_and_a_name() -> None:
-    assert NOTES.keys() == OWN_NAMES.keys() == LANGUAGES.keys()
-    assert all("{language}" in note for note in NOTES.values())
+@pytest.mark.parametrize("code", languages())
+def test_every_note_names_the_language_of_the_passages(code: str) -> None:
+    assert "{language}" in languages()[code].texts.other_language

@@ -1,10 +1,11 @@
-"""app.answering.language recognises the language of a question."""
+"""app.answering.languages.recognition recognises the language of a question."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.language import LANGUAGES, answer_in, language_of
+from app.answering.languages.recognition import answer_in, language_of
+from app.answering.languages.table import languages
 
 QUESTIONS = {
     "en": "How did revenue develop in the second quarter?",
@@ -28,7 +29,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
+@pytest.mark.parametrize("code", languages())
 def test_a_question_is_told_by_its_language(code: str) -> None:
     assert language_of(QUESTIONS[code]) == code
 
@@ -70,4 +71,4 @@ def test_an_english_question_needs_no_instruction() -> None:
 
 @given(text=st.text())
 def test_any_text_has_a_language_of_the_table_or_none(text: str) -> None:
-    assert language_of(text) in {None, *LANGUAGES}
+    assert language_of(text) in {None, *languages()}

@@ -1,40 +1,39 @@
-"""app.answering.refusals: Footnote refuses in the language of the question, and recognises a refusal."""
+"""app.answering.languages.refusals: Footnote refuses in the language of the question, and recognises a refusal."""
 
 import pytest
 
-from app.answering.language import LANGUAGES, language_of
-from app.answering.refusals import REFUSAL, REFUSALS, UNSURE, no_evidence, refusal, refuses, unsure
+from app.answering.languages.recognition import language_of
+from app.answering.languages.refusals import no_evidence, refusal, refuses, unsure
+from app.answering.languages.table import REFUSAL, languages
 from app.answering.wording import Wording
-from tests.app.answering.test_language import QUESTIONS
+from tests.app.answering.languages.test_recognition import QUESTIONS
 
 
-@pytest.mark.parametrize("code", REFUSALS)
+@pytest.mark.parametrize("code", languages())
 def test_footnotes_own_sentences_are_in_the_questions_language(code: str) -> None:
     asked = QUESTIONS[code]
 
-    assert no_evidence(asked) == REFUSALS[code].no_evidence
-    assert refusal(asked) == REFUSALS[code].refusal
+    assert no_evidence(asked) == languages()[code].texts.no_evidence
+    assert refusal(asked) == languages()[code].texts.refusal
     assert language_of(no_evidence(asked)) == code
     assert refuses(refusal(asked), cited=False)
     assert not refuses(asked, cited=False)
 
 
 def test_the_english_refusal_is_what_the_prompt_asks_for() -> None:
-    assert REFUSALS["en"].refusal == REFUSAL
+    assert languages()["en"].texts.refusal == REFUSAL
     assert REFUSAL in Wording().system
     assert REFUSAL in Wording().reminder
 
 
-def test_every_language_has_its_refusals() -> None:
-    assert REFUSALS.keys() == UNSURE.keys() == LANGUAGES.keys()
-
-
-@pytest.mark.parametrize("code", UNSURE)
+@pytest.mark.parametrize("code", languages())
 def test_the_sentence_above_the_nearest_passages_is_in_the_questions_language_and_no_refusal(code: str) -> None:
-    assert unsure(QUESTIONS[code]) == UNSURE[code]
-    assert language_of(UNSURE[code]) == code
-    assert not refuses(UNSURE[code], cited=True)
-    assert not refuses(UNSURE[code], cited=False)
+    sentence = languages()[code].texts.unsure
+
+    assert unsure(QUESTIONS[code]) == sentence
+    assert language_of(sentence) == code
+    assert not refuses(sentence, cited=True)
+    assert not refuses(sentence, cited=False)
 
 
 @pytest.mark.parametrize("answer", ["I don’t know.", " i don't know, sorry", "Ich weiß es nicht", "No lo sé. [1]"])
@@ -55,7 +54,7 @@ def test_a_refusal_is_one_also_with_a_marker_behind_it(text: str) -> None:
     assert refuses(f"{text} The plant closed in May [2].", cited=True) is False
 
 
-@pytest.mark.parametrize("code", sorted(REFUSALS))
+@pytest.mark.parametrize("code", languages())
 def test_every_languages_refusal_is_one(code: str) -> None:
-    assert refuses(REFUSALS[code].refusal, cited=True)
-    assert refuses(f"{REFUSALS[code].refusal} [1]", cited=True)
+    assert refuses(languages()[code].texts.refusal, cited=True)
+    assert refuses(f"{languages()[code].texts.refusal} [1]", cited=True)

@@ -1,12 +1,13 @@
-"""app.answering.small_talk: small talk is recognised, and no question about content is taken for it."""
+"""app.answering.languages.small_talk: small talk is recognised, and no question about content is taken for it."""
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.answering.followup.rules import Exchange, exchanges_of, stand_alone
+from app.answering.languages.small_talk import SmallTalk, small_talk
+from app.answering.languages.table import Wish
 from app.answering.prompt import Message
-from app.answering.small_talk import SmallTalk, Wish, small_talk
 
 SAID = [
     ("hello", Wish.GREETING, "en"),

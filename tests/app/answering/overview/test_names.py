@@ -75,6 +75,21 @@ def test_of_names_with_the_same_words_the_one_with_no_others_is_meant() -> None:
     assert meant("Summarise the 10-Q", *both) == list(both)
 
 
+def test_a_document_does_not_take_the_place_of_another_by_a_shorter_name() -> None:
+    both = ("GSA strategic plan 2022.pdf", "strategic plan.txt")
+
+    assert meant("Summarise the strategic plan", *both) == list(both)
+    assert meant("Summarise strategic_plan.txt", *both) == ["strategic plan.txt"]
+
+
+def test_the_reply_to_the_question_back_is_a_whole_name() -> None:
+    wanted = named("strategic plan")
+    assert wanted is not None
+
+    found = closest(wanted, called("GSA strategic plan 2022.pdf", "strategic plan.txt"))
+    assert [one.filename for one in found] == ["strategic plan.txt"]
+
+
 def test_a_name_alone_is_understood() -> None:
     wanted = named("The Apple 10-Q, please.")
     assert wanted is not None

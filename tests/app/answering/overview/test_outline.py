@@ -1,5 +1,8 @@
 """app.answering.overview.outline: title, opening and headings are exact slices, bounded, and say something."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +61,30 @@ def test_short_prose_goes_on_with_the_next_paragraph_of_its_section() -> None:
     assert opening((P, PROSE), (P, MORE)) == f"{PROSE}\n\n{MORE}"
     assert opening((P, PROSE), (H, "Later"), (P, MORE)) == PROSE
     assert opening((P, PROSE), (F, "Page 1 of 4"), (P, MORE)) == PROSE
+
+
+class Touched(list[Block]):
+    """Blocks that count how many of them are read."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        super().__init__(blocks)
+        self.read = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        self.read += len(found) if isinstance(place, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[Block]:
+        raise AssertionError("all blocks of a document are read for its opening")
+
+
+def test_only_blocks_of_the_window_are_read_for_an_opening() -> None:
+    text, blocks = document(*[(P, "x")] * 20_000)
+    touched = Touched(blocks)
+
+    assert opening_span(text[:3_000], touched) is not None
+    assert touched.read < 5_000
 
 
 def test_whole_sentences_fill_the_opening() -> None:

@@ -7,7 +7,8 @@ import pytest
 from app.answering.calls import CallNumber, Calls
 from app.answering.question import Question
 from app.answering.quoting.quoter import Quoter
-from app.answering.quoting.selection import ANSWERED, NEAREST, Selection
+from app.answering.quoting.quotes import ANSWERED, Selection
+from app.answering.quoting.selection import NEAREST
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger

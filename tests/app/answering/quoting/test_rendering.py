@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from app.answering.answer import QuotedSpan
 from app.answering.citation import CONFIRMED, Layout
 from app.answering.formats import Format, answer_schema
+from app.answering.quoting.quotes import Quote
 from app.answering.quoting.rendering import MOST_LEAD_CHARS, Quotation, lead_words, quotation, unconfirmed
-from app.answering.quoting.selection import Quote
 from ingestion.types import Page
 from retrieval.compress import compress
 from retrieval.types import Source, Span

@@ -9,14 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.quoting.breadth import ONE
-from app.answering.quoting.selection import (
-    ANSWERED,
-    NEAREST,
-    Metering,
-    Quote,
-    QuoteSelector,
-    Selection,
-)
+from app.answering.quoting.quotes import ANSWERED, Quote, Selection
+from app.answering.quoting.selection import NEAREST, Metering, QuoteSelector
 from app.answering.token_usage import ModelCall, Purpose
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.formats import Format
+from app.answering.quoting.quotes import Quote
 from app.answering.quoting.rendering import Quotation, quotation
-from app.answering.quoting.selection import Quote
 from app.answering.quoting.tables import shown_table
 from retrieval.compress import compress
 from retrieval.types import Span

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from app.answering.calls import Calls
 from app.answering.citation import CONFIRMED
 from app.answering.question import Question
-from app.answering.quoting.selection import Quote, Selection
+from app.answering.quoting.quotes import Quote, Selection
 from app.answering.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
 from app.answering.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span

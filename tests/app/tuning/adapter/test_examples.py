@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from app.answering.languages.table import REFUSAL
 from app.answering.prompt import build_prompt
-from app.answering.refusals import REFUSAL
 from app.evaluation.types import GoldSpan, QuestionSet, SetDocument, SetQuestion
 from app.tuning.adapter.examples import (
     Example,

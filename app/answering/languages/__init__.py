@@ -1,0 +1,1 @@
+"""The languages Footnote recognises and answers in: a TOML file each, and the rules that read them."""

@@ -1,0 +1,1 @@
+"""Tests of the languages and of what is said in them."""

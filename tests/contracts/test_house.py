@@ -1,0 +1,171 @@
+"""How entangled the code is, in numbers that only fall: a change that lowers one lowers its limit here too.
+
+A room of `app.answering` is a module or a sub-package of it. Its floor is one more than the highest floor it imports.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ANSWERING = "app.answering"
+PACKAGES = ("app", "ingestion", "retrieval", "generation")
+
+LIMITS = {
+    "rooms": 38,
+    "arrows between rooms": 152,
+    "floors of rooms": 16,
+    "floors of files": 13,
+    "most arguments of a constructor": 13,
+    "functions handed down that announce": 10,
+    "places that bill an answer": 13,
+    "places where SQL knows roles": 3,
+    "class names used twice": 47,
+}
+BILLING = {"metered", "reservation", "reserve", "Reservation", "settle", "embed_query"}
+BILLERS = {"calls.py", "text_embedding.py"}
+"""Modules of `app.answering` that are there to call models and to bill them."""
+
+Arrows = Mapping[str, set[str]]
+Node = TypeVar("Node", bound=ast.AST)
+
+
+@cache
+def imports() -> dict[str, frozenset[str]]:
+    """Each module of `app.answering` with the modules of it that it imports."""
+    graph = grimp.build_graph("app", cache_dir=None)
+    modules = {module for module in graph.modules if module.startswith(f"{ANSWERING}.")}
+    return {module: frozenset(graph.find_modules_directly_imported_by(module) & modules) for module in modules}
+
+
+def by_room() -> Arrows:
+    arrows: dict[str, set[str]] = defaultdict(set)
+    for module, imported in imports().items():
+        arrows[room(module)] |= {room(other) for other in imported} - {room(module)}
+    return arrows
+
+
+def room(module: str) -> str:
+    return module.removeprefix(f"{ANSWERING}.").partition(".")[0]
+
+
+def floors(arrows: Mapping[str, Iterable[str]]) -> int:
+    """The number of floors; fails where rooms import each other in a circle."""
+
+    @cache
+    def floor(place: str) -> int:
+        return 1 + max((floor(below) for below in arrows[place]), default=0)
+
+    return max(floor(place) for place in arrows)
+
+
+@cache
+def trees(*folders: str) -> dict[str, ast.Module]:
+    """The syntax tree of each file in folders; training is not part of what serves."""
+    return {
+        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not {"node_modules", "tuning"} & {*path.parts}
+    }
+
+
+def found(kind: type[Node], *folders: str) -> Iterator[tuple[str, Node]]:
+    for path, tree in trees(*folders).items():
+        for node in ast.walk(tree):
+            if isinstance(node, kind):
+                yield path, node
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    args = function.args
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+
+def constructors() -> dict[str, int]:
+    """How many arguments each written constructor takes, without `self`."""
+    return {
+        f"{path}:{written.name}": len(parameters(part)) - 1
+        for path, written in found(ast.ClassDef, "app", "ingestion", "retrieval")
+        for part in written.body
+        if isinstance(part, ast.FunctionDef) and part.name == "__init__"
+    }
+
+
+def announcements() -> list[str]:
+    """Parameters that are functions called to tell their owner something: they return nothing."""
+    return [
+        f"{path}:{function.name}({parameter.arg})"
+        for path, function in found(ast.FunctionDef, ANSWERING.replace(".", "/"))
+        for parameter in parameters(function)
+        if parameter.annotation is not None
+        and "Callable[" in (annotation := ast.unparse(parameter.annotation))
+        and ", None]" in annotation
+    ]
+
+
+def billings() -> list[str]:
+    """Calls by which a module of `app.answering` bills a model, or embeds a question, by itself."""
+    return [
+        f"{path}:{call.lineno}"
+        for path, call in found(ast.Call, ANSWERING.replace(".", "/"))
+        if Path(path).name not in BILLERS and called(call) in BILLING
+    ]
+
+
+def called(call: ast.Call) -> str | None:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return None
+
+
+def roles_in_sql() -> list[str]:
+    return [
+        f"{path}:{node.lineno}"
+        for path, node in found(ast.Attribute, "app/db")
+        if isinstance(node.value, ast.Name) and node.value.id == "Role"
+    ]
+
+
+def doubled_names() -> dict[str, list[str]]:
+    """Names of public classes that stand for more than one thing."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, written in found(ast.ClassDef, *PACKAGES):
+        if not written.name.startswith("_"):
+            places[written.name].append(path)
+    return {name: paths for name, paths in places.items() if len(paths) > 1}
+
+
+COUNTED = {
+    "rooms": lambda: len(by_room()),
+    "arrows between rooms": lambda: sum(len(others) for others in by_room().values()),
+    "floors of rooms": lambda: floors(by_room()),
+    "floors of files": lambda: floors(imports()),
+    "most arguments of a constructor": lambda: max(constructors().values()),
+    "functions handed down that announce": lambda: len(announcements()),
+    "places that bill an answer": lambda: len(billings()),
+    "places where SQL knows roles": lambda: len(roles_in_sql()),
+    "class names used twice": lambda: len(doubled_names()),
+}
+
+
+@pytest.mark.parametrize("what", COUNTED)
+def test_the_code_is_as_entangled_as_its_limit_says(what):
+    assert COUNTED[what]() == LIMITS[what], f"{what}: lower the limit where the count fell; where it rose, untangle"
+
+
+def test_floors_are_counted_from_what_is_imported():
+    assert floors({"top": {"middle", "bottom"}, "middle": {"bottom"}, "bottom": set()}) == 3
+
+
+def test_a_circle_has_no_floors():
+    with pytest.raises(RecursionError):
+        floors({"a": {"b"}, "b": {"a"}})
