@@ -13,7 +13,6 @@ from app.admission.event_streams import EventStreams
 from app.admission.quota_rows import QuotaRepository
 from app.admission.quotas import OverriddenQuotas
 from app.admission.rates import Rates, TokenLimiter
-from app.answering.suggestions.suggester import Suggester
 from app.backup.data_dir import data_dir_lock
 from app.clock import SteadyClock
 from app.db.asked_questions import AskedQuestionRepository
@@ -53,6 +52,7 @@ from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
 from app.server.state import Corpus, History, Limits, State, Telemetry, Usage
 from app.settings import Settings
+from app.suggestions.suggester import Suggester
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 from app.telemetry.otel import open_tracer

@@ -9,7 +9,6 @@ from app.admission.address_rate import AddressRate
 from app.admission.admission import Admission
 from app.admission.event_streams import EventStreams
 from app.admission.quota_rows import QuotaRepository
-from app.answering.suggestions.suggester import Suggester
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
 from app.db.collections import CollectionRepository
@@ -39,6 +38,7 @@ from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
 from app.server.serving import Serving
 from app.settings import Settings
+from app.suggestions.suggester import Suggester
 from app.telemetry.metrics import Metrics
 from app.telemetry.stations import Instruments
 from app.usage.budgets.alert_rows import AlertRepository

@@ -14,12 +14,12 @@ from tests.patterns.sources import Use, module_of, relative, sources, uses
 # many times longer the text can be by then.
 BUDGETS = {
     ("app/answering/question_kind.py", "(?P<other>"): ("_LONGEST_COMPARED", 1),
-    ("app/answering/suggestions/amounts.py", "(?P<subject>"): ("_READ_CHARS", 1),
-    ("app/answering/suggestions/events.py", "(?P<subject>"): ("_READ_CHARS", 1),
-    ("app/answering/suggestions/lines.py", "(?P<"): ("_READ_CHARS", 1),
-    ("app/answering/suggestions/lines.py", "(?:What"): ("_READ_CHARS", 1),
-    ("app/answering/suggestions/meanings.py", "(?P<subject>"): ("_READ_CHARS", 1),
-    ("app/answering/suggestions/rows.py", "(?P<label>"): ("_MOST_ROW_CHARS", 1),
+    ("app/suggestions/amounts.py", "(?P<subject>"): ("_READ_CHARS", 1),
+    ("app/suggestions/events.py", "(?P<subject>"): ("_READ_CHARS", 1),
+    ("app/suggestions/lines.py", "(?P<"): ("_READ_CHARS", 1),
+    ("app/suggestions/lines.py", "(?:What"): ("_READ_CHARS", 1),
+    ("app/suggestions/meanings.py", "(?P<subject>"): ("_READ_CHARS", 1),
+    ("app/suggestions/rows.py", "(?P<label>"): ("_MOST_ROW_CHARS", 1),
     ("ingestion/column_names.py", "Mio"): ("_KIND_CHARS", 1),
     ("ingestion/column_names.py", "https?"): ("_KIND_CHARS", 1),
 }

@@ -14,7 +14,6 @@ from fastapi.testclient import TestClient
 from app.answering.finder import Finder
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.answering.suggestions.suggester import ENDPOINT, Suggester
 from app.api.application import create_app
 from app.db.catalogue import CatalogueRepository
 from app.db.suggestions import SuggestionRepository
@@ -22,6 +21,7 @@ from app.db.tables.documents import document_version
 from app.db.tables.ledger import api_request
 from app.models.extractive import NoEngine
 from app.server.state import State
+from app.suggestions.suggester import ENDPOINT, Suggester
 from app.types import Role
 from app.usage.budgets.budgets import Budgets
 from app.usage.ledger.ledger import Ledger

@@ -7,8 +7,8 @@ Example:
 
 import re
 
-from app.answering.suggestions.drafts import MOST_CHARS, Rule, Written, any_of
-from app.answering.suggestions.subjects import SUBJECT, Subject, head_of
+from app.suggestions.drafts import MOST_CHARS, Rule, Written, any_of
+from app.suggestions.subjects import SUBJECT, Subject, head_of
 
 _READ_CHARS = MOST_CHARS  # of a sentence, at most
 _IS = r"(?P<is>is|are|was|were)"

@@ -8,8 +8,8 @@ Example:
 
 import re
 
-from app.answering.suggestions.drafts import DATE, MOST_CHARS, TAIL, Rule, Written, any_of
-from app.answering.suggestions.subjects import OBJECT, SUBJECT, Subject
+from app.suggestions.drafts import DATE, MOST_CHARS, TAIL, Rule, Written, any_of
+from app.suggestions.subjects import OBJECT, SUBJECT, Subject
 
 _READ_CHARS = MOST_CHARS  # of a sentence, at most
 _BE = r"(?P<is>is|are|was|were)"

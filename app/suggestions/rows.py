@@ -11,8 +11,8 @@ Example:
 import re
 from collections.abc import Iterator, Sequence
 
-from app.answering.suggestions.drafts import Draft
-from app.answering.suggestions.subjects import Spelling, is_plural
+from app.suggestions.drafts import Draft
+from app.suggestions.subjects import Spelling, is_plural
 from retrieval.types import Span
 
 _MOST_ROW_CHARS = 400

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.answering.suggestions.drafting import proposals
+from app.suggestions.drafting import proposals
 from retrieval.types import Chunk
 
 FILLER = "This is what was said of it by the people of the town, and it is not more than that."

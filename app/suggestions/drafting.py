@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from app.answering.languages.recognition import is_english, language_of, language_of_prose
 from app.answering.languages.table import ENGLISH
-from app.answering.suggestions.amounts import AMOUNTS
-from app.answering.suggestions.drafts import MOST_CHARS, Draft, Form
-from app.answering.suggestions.events import EVENTS
-from app.answering.suggestions.lines import asked_by_text, line_drafts
-from app.answering.suggestions.meanings import MEANINGS
-from app.answering.suggestions.rows import row_drafts
-from app.answering.suggestions.subjects import Spelling
+from app.suggestions.amounts import AMOUNTS
+from app.suggestions.drafts import MOST_CHARS, Draft, Form
+from app.suggestions.events import EVENTS
+from app.suggestions.lines import asked_by_text, line_drafts
+from app.suggestions.meanings import MEANINGS
+from app.suggestions.rows import row_drafts
+from app.suggestions.subjects import Spelling
 from retrieval.types import Chunk, Span
 from retrieval.units import units_of
 from retrieval.words import terms

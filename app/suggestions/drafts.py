@@ -1,7 +1,7 @@
 """Drafts questions from the sentences of an English document by rule: "X was founded in 1912" -> "When was X founded?".
 
 Each rule turns one form of sentence into a question and says where its answer stands. Whether the document answers a
-draft is not decided here, but by asking it (`app.answering.suggestions.checking`).
+draft is not decided here, but by asking it (`app.suggestions.checking`).
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from app.answering.suggestions.subjects import Spelling, Subject, subject_of
+from app.suggestions.subjects import Spelling, Subject, subject_of
 from retrieval.types import Span
 
 Form = Literal["time", "place", "number", "person", "meaning", "value", "content"]

@@ -14,13 +14,13 @@ from typing import Literal
 from app.answering.answerer import Answerer
 from app.answering.calls import Calls
 from app.answering.question import Question
-from app.answering.suggestions.checking import MOST_TRIED, Suggestion, checked
-from app.answering.suggestions.drafting import MOST_CHUNKS, proposals
 from app.db.catalogue import CatalogueRepository
 from app.db.contents import ContentRepository
 from app.db.suggestions import KeptQuestion, SuggestionRepository
 from app.errors import NotFound
 from app.ids import new_id
+from app.suggestions.checking import MOST_TRIED, Suggestion, checked
+from app.suggestions.drafting import MOST_CHUNKS, proposals
 from app.telemetry.logs import logger
 from app.types import Principal
 from retrieval.types import Scope

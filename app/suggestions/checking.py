@@ -13,7 +13,7 @@ from app.answering.calls import Calls
 from app.answering.citation import CONFIRMED
 from app.answering.question import Question
 from app.answering.quoting.quotes import Quote, Selection
-from app.answering.suggestions.drafting import Proposal
+from app.suggestions.drafting import Proposal
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Scope, Span
 

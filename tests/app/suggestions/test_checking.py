@@ -6,11 +6,11 @@ from app.answering.calls import Calls
 from app.answering.citation import CONFIRMED
 from app.answering.question import Question
 from app.answering.quoting.quotes import Quote, Selection
-from app.answering.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
-from app.answering.suggestions.drafting import Proposal
+from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
+from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span
 from tests.app.answering.overview.outlined import question
-from tests.app.answering.suggestions.test_drafting import chunk
+from tests.app.suggestions.test_drafting import chunk
 
 TEXT = "The ferry was built in 1987. " * 20
 SENTENCE, ANSWER = Span(0, 28), Span(23, 27)

@@ -8,8 +8,8 @@ Example:
 import re
 from collections.abc import Iterator
 
-from app.answering.suggestions.drafts import COUNT, MOST_CHARS, THINGS, Draft
-from app.answering.suggestions.subjects import is_plural
+from app.suggestions.drafts import COUNT, MOST_CHARS, THINGS, Draft
+from app.suggestions.subjects import is_plural
 from retrieval.types import Span
 
 _READ_CHARS = MOST_CHARS  # of a sentence, at most

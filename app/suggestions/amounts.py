@@ -7,8 +7,8 @@ Example:
 
 import re
 
-from app.answering.suggestions.drafts import COUNT, MOST_CHARS, NUMBER, TAIL, THINGS, Rule, Written, any_of
-from app.answering.suggestions.subjects import SUBJECT, Subject
+from app.suggestions.drafts import COUNT, MOST_CHARS, NUMBER, TAIL, THINGS, Rule, Written, any_of
+from app.suggestions.subjects import SUBJECT, Subject
 
 _READ_CHARS = MOST_CHARS  # of a sentence, at most
 _IS = r"(?P<is>is|are|was|were)"
