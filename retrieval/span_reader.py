@@ -13,17 +13,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from retrieval.errors import ReaderUnavailable
-from retrieval.span_model import (
-    READER_FILES,
-    UNCALIBRATED,
-    WINDOW_TOKENS,
-    Calibration,
-    SpanModel,
-    Window,
-    best_spans,
-    most_evidence,
-    windows_of,
-)
+from retrieval.reader_config import READER_FILES, UNCALIBRATED, Calibration
+from retrieval.span_model import WINDOW_TOKENS, SpanModel, Window, best_spans, most_evidence, windows_of
 from retrieval.types import Pointer, Span
 from retrieval.weights import digest, fastest_dtype, loading
 

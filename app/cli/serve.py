@@ -41,6 +41,8 @@ def run(settings: "Settings") -> None:
         SetupError: The data dir, the database, the address, the certificate or a model will not do.
         RetrievalError, GenerationError: A model cannot be used.
     """
+    import torch  # noqa: F401 - it holds the interpreter for a second: better now than while requests are served
+
     from app.api.application import create_app
     from app.local_server import LocalServer, announced
     from app.server.bootstrap import build_loading

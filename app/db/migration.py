@@ -4,6 +4,7 @@ An upgrade is one transaction on both databases: when it is interrupted, the old
 repeats the upgrade.
 """
 
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,9 @@ def upgrade(database: Database, revision: str = "head", *, copies: Path | None =
     """
     refuse_newer(database)
     before, copy = current_revision(database), None
-    changes = before is not None and before != head_revision()
-    if copies is not None and before is not None and changes:
+    if before == head_revision() and revision == "head":
+        return None
+    if copies is not None and before is not None:
         copy = copy_before(database, before, folder=copies)
         kept = copy.name if copy is not None else "none: PostgreSQL is copied by pg_dump"
         logger().info("schema.upgrade", before=before, after=head_revision(), copy=kept)
@@ -73,14 +75,23 @@ def current_revision(database: Database) -> str | None:
 
 def head_revision() -> str:
     """The revision that this version of Footnote needs."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    assert head is not None, "there are migrations"
+    head, _ = _revisions()
     return head
 
 
 def knows(revision: str) -> bool:
     """Whether this version of Footnote has the revision `revision`."""
-    return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    _, known = _revisions()
+    return revision in known
+
+
+@cache
+def _revisions() -> tuple[str, frozenset[str]]:
+    """The newest revision and all of them. Alembic reads every file of `migrations/versions` to tell."""
+    scripts = ScriptDirectory.from_config(_config())
+    head = scripts.get_current_head()
+    assert head is not None, "there are migrations"
+    return head, frozenset(script.revision for script in scripts.walk_revisions())
 
 
 def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:

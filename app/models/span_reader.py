@@ -15,7 +15,7 @@ from app.models.catalog import PackagedModel
 from app.models.finetuned import AUTO, NONE, FinetunedManifest, FinetunedStatus, Finetuning, folders_of
 from app.models.folder import resolve
 from app.settings import ModelSettings
-from retrieval.span_model import READER_FILES, Calibration, ReaderConfig
+from retrieval.reader_config import READER_FILES, Calibration, ReaderConfig
 
 SHIPPED = Path(retrieval.__file__).parent / "readers" / "evidence-minilm-l6"
 _READER = Finetuning(noun="reader", base_noun="embedder", filename="footnote-reader.json", files=READER_FILES)

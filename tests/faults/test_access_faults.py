@@ -3,20 +3,19 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from app.access.key_cache import FRESH_SECONDS
-from app.api.application import create_app
 from app.db.keys import KeyRepository
 from app.ids import new_id
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from app.types import Role, Settlement, UsageStatus
+from tests.app.api.conftest import client_of
 from tests.app.usage.samples import reservation
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
@@ -31,8 +30,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[State]:
 
 @pytest.fixture(scope="module")
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(state) as client:
         yield client
 
 

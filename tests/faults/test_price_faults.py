@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.state import State
 from app.types import Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from tests.app.api.bills import answering
+from tests.app.api.conftest import client_of
 from tests.app.evaluation.application import application
 from tests.app.usage.samples import reservation
-from tests.server import ADMIN_KEY
 
 MODEL = "scripted"
 HOUR = 3600
@@ -32,8 +30,7 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 @pytest.fixture
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(state) as client:
         yield client
 
 

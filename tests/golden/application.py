@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
 from app.documents.passwords import Passwords
@@ -26,7 +25,7 @@ from generation.ports import Engine
 from ingestion.extraction import LocalExtractor
 from retrieval.ports import Reranker, SpanReader
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import ADMIN_KEY, client_of
 from tests.app.api.test_reranking import LongestFirst
 from tests.golden.library import DOCUMENTS
 from tests.golden.script import Script, ScriptedEmbedder, ScriptedEngine, ScriptedReader
@@ -152,8 +151,7 @@ def serving(data_dir: Path, settings: Mapping[str, Any], *, reranks: bool = Fals
         models = ScriptedModels(state, words, reranker=LongestFirst() if reranks else None)
         try:
             state.serving.install(models.assembled())
-            app = create_app(lambda: nullcontext(state), version=state.serving.version)
-            with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+            with client_of(state) as http:
                 yield Application(state, http, models)
         finally:
             models.free()

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 
 from app.tuning.span_reader.training import trained_weights
 from retrieval.errors import ReaderUnavailable
-from retrieval.span_model import (
-    MOST_ANSWER_TOKENS,
-    OVERLAP_TOKENS,
-    WINDOW_TOKENS,
-    Calibration,
-    SpanModel,
-    windows_of,
-)
+from retrieval.reader_config import Calibration
+from retrieval.span_model import MOST_ANSWER_TOKENS, OVERLAP_TOKENS, WINDOW_TOKENS, SpanModel, windows_of
 from retrieval.span_reader import EncoderSpanReader, save_reader
 from retrieval.types import Pointer, Span
 from tests.retrieval.reader_folder import VOCABULARY, build_base, trained, word_model

@@ -77,16 +77,21 @@ def _languages_of_scripts() -> Mapping[str, str]:
     return {script: language.code for language in languages().values() for script in language.scripts}
 
 
+@cache
+def _unspaced() -> frozenset[str]:
+    return frozenset(language.code for language in languages().values() if language.unspaced)
+
+
 def _scripts(text: str) -> "Counter[str]":
     """Letters by group: a language with a script of its own, or "LATIN". Words count about the same in each."""
     found: Counter[str] = Counter()
+    languages_of, unspaced = _languages_of_scripts(), _unspaced()
     for char in text:
         if char.isalpha():
             script = unicodedata.name(char, "").split(" ", 1)[0]
-            group = _languages_of_scripts().get(script, script)
+            group = languages_of.get(script, script)
             group = "zh" if group == "ja" else group  # Japanese uses both, and is recognised by its kana
-            language = languages().get(group)
-            found[group] += _WORD_OF_UNSPACED if language is not None and language.unspaced else 1
+            found[group] += _WORD_OF_UNSPACED if group in unspaced else 1
     return found
 
 

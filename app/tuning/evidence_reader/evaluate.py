@@ -28,7 +28,8 @@ from app.tuning.evidence_reader.mixture import RULES, Asked, Company, Source, so
 from app.tuning.evidence_reader.model import EvidenceModel
 from app.tuning.evidence_reader.run import plain_tokenizer
 from app.tuning.span_reader.calibration import area_under_curve
-from retrieval.span_model import READER_FILES, best_span
+from retrieval.reader_config import READER_FILES
+from retrieval.span_model import best_span
 
 UNSEEN_SETS = ("cuad-clauses",)
 

@@ -26,7 +26,7 @@ from app.tuning.adapter.run import joined
 from app.tuning.evidence_reader.groups import Grouper
 from app.tuning.evidence_reader.mixture import RULES, Source, order, shares, sources
 from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start
-from retrieval.span_model import READER_FILES
+from retrieval.reader_config import READER_FILES
 
 STATE, TRAINED = "state.pt", "trained.safetensors"
 _RECENT = 50  # steps averaged by a line of progress

@@ -13,7 +13,7 @@ from torch import Tensor
 from app.tuning.evidence_reader.groups import NEAR, Group, Grouper
 from app.tuning.evidence_reader.model import EvidenceModel, Losses, Weights, losses_of
 from app.tuning.span_reader.training import trained_weights
-from retrieval.span_model import READER_FILES
+from retrieval.reader_config import READER_FILES
 
 _HEADS = ("head.", "tag.")
 _TOGETHER = 4  # groups with a graph in memory at once: about a gigabyte

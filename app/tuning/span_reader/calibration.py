@@ -15,7 +15,8 @@ import numpy.typing as npt
 from app.evaluation.squad import contains_any, f1
 from app.tuning.adapter.packs import Corpus
 from app.tuning.span_reader.cases import SHOWN, Case, Kind, cases_of
-from retrieval.span_model import Calibration, SpanModel, best_span, windows_of
+from retrieval.reader_config import Calibration
+from retrieval.span_model import SpanModel, best_span, windows_of
 
 REFUSED_WRONGLY = 0.1
 ALL = "all"

@@ -1,17 +1,16 @@
 """The application over a scratch data dir, without models."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from tests.app.api.openai.openai_server import Service, openai_server
+from tests.app.api.reused import ReusingClient
 from tests.installation import installed
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
@@ -25,8 +24,7 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 
 def client_of(state: State) -> TestClient:
-    app = create_app(lambda: nullcontext(state), version=state.serving.version)
-    return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+    return ReusingClient(state, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 
 
 @pytest.fixture

@@ -1,19 +1,17 @@
 """A server whose engine follows a script, for tests of conversations."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from fastapi.testclient import TestClient
 
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.question import Limits
-from app.api.application import create_app
 from app.db.catalogue import CatalogueRepository
 from app.db.conversations import ConversationRepository
 from app.server.state import State
@@ -27,7 +25,7 @@ from tests.app.answering.answerers import make_answerer
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import HITS, FinishedStream
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.server.stations import state_with, stations
 from tests.retrieval.fakes import HashingEmbedder
 
@@ -113,8 +111,7 @@ class Served:
             replies=CatalogueReplies(CatalogueRepository(state.database)),
         )
         models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
-        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        self.client = client_of(state_with(state, models=models))
 
     def begin(self, **body: object) -> str:
         response = self.client.post("/v1/conversations", json=body)

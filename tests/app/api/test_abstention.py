@@ -5,7 +5,6 @@ A tiny model with random weights: what it says means nothing, how probable it fi
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from typing import Any, cast
@@ -16,7 +15,6 @@ from fastapi.testclient import TestClient
 
 from app.answering.languages.refusals import no_evidence
 from app.answering.languages.table import REFUSAL
-from app.api.application import create_app
 from app.server.state import State
 from generation.config import EngineConfig
 from generation.constraints import ConstraintCompiler
@@ -28,7 +26,7 @@ from generation.types import Abstention
 from generation.weights import LoadedModel, adopt_model
 from retrieval.search import Search
 from retrieval.types import Hit
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.server.stations import LIMITS, state_with, stations
 from tests.generation.tiny import tiny_model, tiny_tokenizer
@@ -98,8 +96,7 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             search=cast(Search, FixedSearch(found(cosine=0.8) if hits is None else hits)),
             limits=replace(LIMITS, abstention_threshold=threshold),
         )
-        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        client = client_of(state_with(state, models=models))
         client.__enter__()
         closing.append(lambda: client.__exit__(None, None, None))
         return Service(client)

@@ -1,20 +1,18 @@
 """Every route, for every role and another tenant, with a key and a session. One not in the matrix fails the build."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 
 import pytest
 from fastapi.testclient import TestClient
 
 from app.access.routes import Reach, is_public, rule_for
-from app.api.application import create_app
 from app.ids import new_id
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from app.types import Role, Settlement, UsageStatus
 from tests.app.api.access_table import MATRIX, OPERATOR, PUBLIC
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import ADMIN_KEY, client_of
 from tests.app.api.credentials import key_of, session_of
 from tests.app.usage.samples import reservation
 
@@ -92,8 +90,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[State]:
 
 @pytest.fixture(scope="module")
 def client(state: State) -> Iterator[TestClient]:
-    app = create_app(lambda: nullcontext(state), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(state) as client:
         yield client
 
 

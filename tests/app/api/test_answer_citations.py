@@ -4,12 +4,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
 import pytest
-from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
 from app.answering.answer import Answer, TextDelta
@@ -19,7 +18,6 @@ from app.answering.finder import Finder
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository, AnswerOutcome
 from app.errors import StoreUnavailable
 from app.server.state import State
@@ -30,7 +28,7 @@ from retrieval.search import Search
 from retrieval.types import Scope
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.conversing import TalkingEngine
 from tests.app.api.credentials import key_of
 from tests.app.api.openai.test_response_format import FixedSearch
@@ -70,8 +68,7 @@ class Served:
             citations=record,
         )
         models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
-        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        self.client = client_of(state_with(state, models=models))
 
     def post(self, path: str, body: Mapping[str, object], **headers: str) -> str:
         response = self.client.post(path, json=body, headers=headers)

@@ -3,12 +3,11 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,6 @@ from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
-from app.api.application import create_app
 from app.api.schemas.token_usage import UsageBody
 from app.db.catalogue import CatalogueRepository
 from app.models.extractive import NoEngine
@@ -36,7 +34,7 @@ from tests.app.answering.answerers import make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.bills import assert_adds_up
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.conversing import TalkingEngine
 from tests.app.api.test_reader import OFF_TOPIC, QUESTION, hits
 from tests.app.api.test_reranking import LongestFirst
@@ -108,8 +106,7 @@ class Billed:
             replies=CatalogueReplies(CatalogueRepository(state.database)),
         )
         made = replace(stations(state, models["engine"], tokenizer=tokenizer), answerer=self.answerer)
-        app = create_app(lambda: nullcontext(state_with(state, models=made)), version=state.serving.version)
-        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        self.client = client_of(state_with(state, models=made))
 
     def post(self, path: str, body: dict[str, Any]) -> str:
         response = self.client.post(path, json=body)

@@ -1,6 +1,5 @@
 """Budgets over HTTP: set, seen, changed by administrators, and met by callers as 429."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import cast
 
@@ -10,7 +9,6 @@ from fastapi.testclient import TestClient
 from app.answering.finder import Finder
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.api.application import create_app
 from app.api.errors import problem_of
 from app.errors import BudgetExceeded
 from app.models.extractive import NoEngine
@@ -20,7 +18,7 @@ from app.usage.budgets.budgets import Budgets
 from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_extractive import QUESTION, hits
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
@@ -228,8 +226,7 @@ def asked(state: State) -> TestClient:
         quotes=QuotesAs.ONLY,
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
-    app = create_app(lambda: nullcontext(running), version=state.serving.version)
-    return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+    return client_of(running)
 
 
 @pytest.mark.parametrize(

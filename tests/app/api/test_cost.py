@@ -1,20 +1,18 @@
 """The reported cost of an answer equals the cost of its request's ledger rows."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.state import State
 from retrieval.ports import Embedder
 from retrieval.search import Search
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.bills import answering
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import CountingEmbedder, FixedSearch, ScriptedEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import ranked
@@ -32,8 +30,7 @@ def client(state: State) -> Iterator[TestClient]:
         search=cast(Search, FixedSearch(tuple(ranked("Two ships passed.", "No ship was seen.")))),
         limits=ANY_EVIDENCE,
     )
-    app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(state_with(state, models=models)) as client:
         yield client
 
 

@@ -4,14 +4,13 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.quoting.quotable import QuotesAs
-from app.api.application import create_app
 from app.server.state import State
 from app.types import Operation
 from generation.ports import Engine
@@ -20,7 +19,7 @@ from retrieval.search import Search
 from tests.app.answering.gated_reader import FIRST_BATCH, GatedReader
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.caller import Caller
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.api.test_reader import QUESTION, SAYS, hits
 from tests.app.api.unhurried import Service
@@ -86,8 +85,7 @@ def serve(state: State) -> Callable[..., Any]:
         )
         settings = state.settings.model_copy(update={"answer_deadline_s": deadline_s})
         running = state_with(state, models=models, settings=settings)
-        app = create_app(lambda: nullcontext(running), version=state.serving.version)
-        with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+        with client_of(running) as http:
             yield Served(http, running, engine)
 
     return start

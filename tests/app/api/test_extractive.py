@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
@@ -14,7 +13,6 @@ from app.answering.finder import Finder
 from app.answering.languages.table import languages
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.api.application import create_app
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector
 from app.server.state import State
@@ -24,7 +22,7 @@ from retrieval.search import Search
 from retrieval.types import Hit
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.quoting.test_selection import PASSAGES
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.server.stations import ANY_EVIDENCE, LIMITS, state_with, stations
 from tests.generation.fakes import LetterTokenizer
@@ -71,8 +69,7 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
     running.telemetry.metrics.register(EngineCollector(engine))
-    app = create_app(lambda: nullcontext(running), version=state.serving.version)
-    return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+    return client_of(running)
 
 
 def ask(client: TestClient, question: str = QUESTION, **fields: Any) -> Any:

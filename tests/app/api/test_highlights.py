@@ -1,18 +1,16 @@
 """The `highlights` field of search: which sentences of a passage come nearest to what is looked for."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.state import State
 from retrieval.ports import Embedder
 from retrieval.search import Search
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import CountingEmbedder, FixedSearch, ScriptedEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import chunk, hit
@@ -33,8 +31,7 @@ def client(state: State) -> Iterator[TestClient]:
         search=cast(Search, FixedSearch(HITS)),
         limits=ANY_EVIDENCE,
     )
-    app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(state_with(state, models=models)) as client:
         yield client
 
 

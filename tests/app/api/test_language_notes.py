@@ -1,19 +1,16 @@
 """POST /v1/ask in another language than the documents: a refusal that a model wrote says so, as quotes do."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Any, cast
 
 import pytest
-from fastapi.testclient import TestClient
 
 from app.answering.languages.table import languages
-from app.api.application import create_app
 from app.server.state import State
 from generation.tokenizer import ChatTokenizer
 from retrieval.search import Search
 from tests.app.answering.pointing_reader import PointingReader
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.api.test_reader import QUESTION, Service, hits
 from tests.app.server.stations import state_with, stations
@@ -34,8 +31,7 @@ def service(state: State) -> Iterator[Service]:
         search=cast(Search, FixedSearch(hits())),
         reader=PointingReader("forty ships"),
     )
-    app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(state_with(state, models=models)) as client:
         yield Service(client, engine, state)
 
 

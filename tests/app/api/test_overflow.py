@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,7 +15,6 @@ from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.answering.summaries import Summariser
 from app.answering.verification.support import QUOTED
-from app.api.application import create_app
 from app.db.contents import ContentRepository
 from app.errors import NotFound
 from app.server.state import State
@@ -30,7 +29,7 @@ from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import HITS, QUESTION, FinishedStream, SummarisingEngine
 from tests.app.api.bills import PROMPT, assert_adds_up
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.evaluation.application import Unconstrained
 from tests.app.server.stations import state_with, stations
@@ -78,8 +77,7 @@ def serve(state: State) -> Iterator[Callable[..., TestClient]]:
                 stations(state, engine, tokenizer=tokenizer),
                 answerer=answerer_of(state, engine, tokenizer, summarise=summarise),
             )
-            app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-            return clients.enter_context(TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}))
+            return clients.enter_context(client_of(state_with(state, models=models)))
 
         yield start
 

@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from fastapi.testclient import TestClient
 
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
@@ -15,7 +13,6 @@ from app.answering.finder import Finder
 from app.answering.overview.overviews import FOLLOWED, KNOWN, Overviews
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.api.application import create_app
 from app.db.catalogue import CatalogueRepository
 from app.models.extractive import NoEngine
 from app.server.state import State
@@ -26,7 +23,7 @@ from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.overview.outlined import index
 from tests.app.answering.overview.test_overviews import MEMO, PLAN, THIS
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.conversing import TalkingEngine
 from tests.app.api.credentials import key_of
 from tests.app.api.openai.test_response_format import FixedSearch
@@ -62,8 +59,7 @@ class Shelf:
             overviews=overviews,
         )
         running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))
-        app = create_app(lambda: nullcontext(running), version=state.serving.version)
-        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        self.client = client_of(running)
         self.ledger = ledger
         self.library = Library(state.database, tenant_id="default")
 

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from fastapi.testclient import TestClient
 
 from app.answering.citation import CONFIRMED
 from app.answering.conversations import Conversations
@@ -16,7 +15,6 @@ from app.answering.languages.refusals import unsure
 from app.answering.languages.table import REFUSAL
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
-from app.api.application import create_app
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector
 from app.server.state import State
@@ -26,7 +24,7 @@ from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.api.test_reader import OFF_TOPIC, QUESTION, hits
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
@@ -62,8 +60,7 @@ class Served:
         models = replace(stations(state, engine, tokenizer=tokenizer), answerer=answerer)
         running = state_with(state, models=models)
         running.telemetry.metrics.register(EngineCollector(engine))
-        app = create_app(lambda: nullcontext(running), version=state.serving.version)
-        self.client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        self.client = client_of(running)
 
     def post(self, path: str, **body: Any) -> str:
         response = self.client.post(path, json=body)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,7 +12,6 @@ from app.answering.citation import CONFIRMED
 from app.answering.languages.table import REFUSAL
 from app.answering.quoting.quotes import ANSWERED
 from app.answering.verification.support import THRESHOLD
-from app.api.application import create_app
 from app.server.state import State
 from app.types import Operation, UsageStatus
 from app.usage.ledger.events import UsageEvent
@@ -23,7 +21,7 @@ from retrieval.search import Search
 from retrieval.types import Hit
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.bills import PROMPT, assert_adds_up
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.server.stations import LIMITS, state_with, stations
 from tests.generation.tiny import tiny_tokenizer
@@ -89,8 +87,7 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             reader=reader,
             limits=replace(LIMITS, **limits),
         )
-        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        client = client_of(state_with(state, models=models))
         client.__enter__()
         closing.append(lambda: client.__exit__(None, None, None))
         return Service(client, engine, state)

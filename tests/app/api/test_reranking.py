@@ -1,18 +1,17 @@
 """The `rerank` field of search and ask: what it does, what it costs, and where it is refused."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.state import State
 from retrieval.ports import Embedder
 from retrieval.search import Search
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import CountingEmbedder, FixedSearch, ScriptedEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import ranked
@@ -47,8 +46,7 @@ def serve(state: State) -> Iterator[Callable[..., TestClient]]:
                 reranker=reranker,
                 limits=ANY_EVIDENCE,
             )
-            app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-            return clients.enter_context(TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}))
+            return clients.enter_context(client_of(state_with(state, models=models)))
 
         yield start
 

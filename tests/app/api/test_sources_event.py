@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,7 +10,6 @@ import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.state import State
 from app.types import Role
 from generation.ports import Engine
@@ -19,7 +17,7 @@ from retrieval.search import Search
 from retrieval.types import Hit
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.sources import REPORT
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.openai_server import Service
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
@@ -75,8 +73,7 @@ def serve(state: State) -> Iterator[Any]:
             reader=PointingReader("Zoë Müller"),
             limits=ANY_EVIDENCE,
         )
-        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-        http = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        http = client_of(state_with(state, models=models))
         http.__enter__()
         closing.append(http)
         return Asked(http, state)

@@ -1,21 +1,18 @@
 """POST /v1/ask where nothing the model wrote can be confirmed: the documents' own words follow, quoted and cited."""
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import Any, cast
 
 import pytest
-from fastapi.testclient import TestClient
 
 from app.answering.citation import CONFIRMED
 from app.answering.languages.table import REFUSAL
-from app.api.application import create_app
 from app.server.state import State
 from app.types import Operation
 from generation.tokenizer import ChatTokenizer
 from retrieval.search import Search
 from tests.app.answering.pointing_reader import PointingReader
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.api.test_reader import Service, hits
 from tests.app.server.stations import state_with, stations
@@ -48,8 +45,7 @@ def serve(state: State) -> Iterator[Serve]:
             reader=PointingReader(points_at) if points_at is not None else None,
             quote_unverified=quotes,
         )
-        app = create_app(lambda: nullcontext(state_with(state, models=models)), version=state.serving.version)
-        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        client = client_of(state_with(state, models=models))
         client.__enter__()
         closing.append(lambda: client.__exit__(None, None, None))
         return Service(client, engine, state)

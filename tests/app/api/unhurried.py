@@ -1,7 +1,7 @@
 """The application over an engine of the test's choosing and a search that may take its time."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,7 +10,6 @@ from fastapi.testclient import TestClient
 
 from app.answering.finder import Finder
 from app.answering.question import Limits
-from app.api.application import create_app
 from app.db.contents import ContentRepository
 from app.server.serving import Models
 from app.server.state import State
@@ -23,7 +22,7 @@ from retrieval.search import Search
 from retrieval.types import EmbedderInfo, SearchResult
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_footnote_writer import SOURCES
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.server.stations import state_with
 from tests.generation.fakes import LetterTokenizer
 
@@ -102,6 +101,5 @@ def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: A
     )
     settings = state.settings.model_copy(update={"answer_deadline_s": deadline_s})
     running = state_with(state, models=models, settings=settings)
-    app = create_app(lambda: nullcontext(running), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+    with client_of(running) as http:
         yield Service(http, ledger)

@@ -3,14 +3,12 @@
 import io
 import zipfile
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.state import State
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.server.stations import state_with
 
 
@@ -33,6 +31,5 @@ def documents(client: TestClient) -> list[dict[str, Any]]:
 
 def with_state(state: State, **changes: Any) -> Iterator[tuple[TestClient, State]]:
     changed = state_with(state, **changes)
-    app = create_app(lambda: nullcontext(changed), version=state.serving.version)
-    with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+    with client_of(changed) as client:
         yield client, changed

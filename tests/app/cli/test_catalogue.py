@@ -1,8 +1,10 @@
 """app.cli.catalogue lists every command as its module has it, and imports only what is called."""
 
+import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,18 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
 
     assert ended.stderr.strip() == "[]"
     assert "Usage" in ended.stdout
+
+
+def test_a_command_that_needs_no_model_does_not_import_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; from app.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print([name for name in ('torch', 'transformers') if name in sys.modules])"
+    )
+    environment = {**os.environ, "FOOTNOTE_DATA_DIR": str(tmp_path / "data")}
+
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "keys", "list"], capture_output=True, text=True, check=True, env=environment
+    )
+
+    assert ended.stdout.splitlines()[-1] == "[]"

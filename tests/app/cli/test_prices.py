@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -10,16 +9,15 @@ from typing import cast
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 from rich.console import Console
 
-from app.api.application import create_app
 from app.cli.prices import begin_price, rerate_calls, show
 from app.client import Client, Refused
 from app.server.bootstrap import build
 from app.settings import Settings
 from app.types import Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
+from tests.app.api.conftest import client_of
 from tests.app.usage.samples import reservation
 from tests.installation import installed
 from tests.server import ADMIN_KEY
@@ -57,8 +55,7 @@ class Terminal:
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as state:
-        app = create_app(lambda: nullcontext(state), version=state.serving.version)
-        with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+        with client_of(state) as http:
             yield Terminal(Client(cast(httpx.Client, http)), Ledger(state.database, "b"))  # the same methods
 
 

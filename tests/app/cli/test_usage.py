@@ -3,7 +3,6 @@
 import io
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +15,6 @@ import typer
 from fastapi.testclient import TestClient
 from rich.console import Console
 
-from app.api.application import create_app
 from app.cli.audit import show as show_audit
 from app.cli.usage import (
     document_params,
@@ -35,6 +33,7 @@ from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from app.types import DocumentShare, Operation, Principal, Role, Settlement, UsageStatus
+from tests.app.api.conftest import client_of
 from tests.app.usage.samples import reservation
 from tests.installation import installed
 from tests.server import ADMIN_KEY
@@ -82,8 +81,7 @@ class Terminal:
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     settings = Settings(data_dir=installed(tmp_path / "data"), admin_key=ADMIN_KEY, _env_file=None)
     with build(settings, with_models=False) as state:
-        app = create_app(lambda: nullcontext(state), version=state.serving.version)
-        with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+        with client_of(state) as http:
             yield Terminal(http, state)
 
 

@@ -18,7 +18,7 @@ from app.models.span_reader import (
     write_reader_manifest,
 )
 from app.settings import Settings
-from retrieval.span_model import Calibration, ReaderConfig
+from retrieval.reader_config import Calibration, ReaderConfig
 from tests.app.models.fetched import fetched
 
 CALIBRATION = Calibration(slope=0.8, bias=-0.3, threshold=0.4)

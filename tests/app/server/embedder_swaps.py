@@ -3,14 +3,13 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
 
 from app.answering.finder import Finder
-from app.api.application import create_app
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
 from app.db.vectors import VectorRepository
@@ -32,7 +31,7 @@ from ingestion.pipeline import Pipeline
 from retrieval.ports import Embedder, Vectors
 from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import ADMIN_KEY, client_of
 from tests.app.server.stations import ANY_EVIDENCE
 from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece
@@ -106,8 +105,7 @@ def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[
     `configured` is what its settings ask for, `others` are on the machine, too.
     """
     with running(data_dir, configured, *others) as (state, serving, embedder_swap):
-        app = create_app(lambda: nullcontext(state), version=state.serving.version)
-        with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as client:
+        with client_of(state) as client:
             yield Served(state, serving, client, embedder_swap)
 
 

@@ -2,20 +2,17 @@
 
 import json
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.db.generations import Generation, GenerationStatus
 from app.errors import SetupError
 from app.server.assembly import recorded_settings
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import ADMIN_KEY, client_of
 from tests.app.server.embedder_swaps import wait_until
 from tests.retrieval.encoder_folder import build_tiny_model
 
@@ -47,11 +44,6 @@ def settings_with(data_dir: Path, embedder: Path) -> Settings:
         admin_key=ADMIN_KEY,
         _env_file=None,
     )
-
-
-def client_of(state: State) -> TestClient:
-    app = create_app(lambda: nullcontext(state), version=state.serving.version)
-    return TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
 
 
 def upload(state: State) -> str:

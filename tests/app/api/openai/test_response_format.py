@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import nullcontext
 from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from app.server.state import State
 from generation.constraints import ConstraintCompiler
 from generation.ports import Observer
@@ -29,7 +27,7 @@ from retrieval.types import EmbedderInfo, Hit, Scope, SearchMode, SearchResult
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_footnote_writer import CONTENT, SOURCES
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.api.conftest import ADMIN_KEY
+from tests.app.api.conftest import client_of
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.generation.tiny import tiny_tokenizer
 
@@ -134,8 +132,7 @@ def serve(state: State) -> Iterator[Callable[..., Service]]:
             limits=ANY_EVIDENCE,
         )
         running = state_with(state, models=models)
-        app = create_app(lambda: nullcontext(running), version=state.serving.version)
-        client = TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        client = client_of(running)
         clients.append(client.__enter__())
         return Service(client, engine)
 

@@ -10,7 +10,7 @@ from app.tuning.evidence_reader.publish import NAME, Training, card_of, publish
 from app.tuning.evidence_reader.training import Recipe, start
 from app.tuning.span_reader.calibration import Calibrated
 from app.tuning.span_reader.training import trained_weights
-from retrieval.span_model import Calibration
+from retrieval.reader_config import Calibration
 from retrieval.span_reader import EncoderSpanReader
 from retrieval.types import Span
 from tests.app.tuning.evidence_reader.shelves import base_of, write_set

@@ -15,7 +15,7 @@ from app.evaluation.squad import contains_any
 from app.tuning.adapter.packs import Corpus
 from app.tuning.span_reader.calibration import ALL, Mark, area_under_curve, calibrate, fit, least_answered, marker_of
 from app.tuning.span_reader.cases import SHOWN, Kind, cases_of
-from retrieval.span_model import Calibration
+from retrieval.reader_config import Calibration
 from tests.app.tuning.drawers import FIRST, corpus_of, drawers, numbers
 
 COUNT = 40

@@ -12,7 +12,7 @@ from app.tuning.span_reader.calibration import ALL, Calibrated, Figures
 from app.tuning.span_reader.cases import Kind
 from app.tuning.span_reader.run import SETS, corpora, endless, publish
 from app.tuning.span_reader.training import Recipe, trained_weights
-from retrieval.span_model import Calibration
+from retrieval.reader_config import Calibration
 from tests.app.tuning.drawers import corpus_of, drawers
 from tests.retrieval.reader_folder import VOCABULARY, build_base, tokenizer, trained
 
