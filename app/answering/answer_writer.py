@@ -11,8 +11,7 @@ from app.answering.languages.refusals import refusal
 from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
 from app.answering.quoting.rendering import quotation
-from app.answering.token_usage import ModelCall
-from app.answering.verification.metered_models import MeteredModels, Verification
+from app.answering.verification.metered_models import Verification
 from app.answering.verification.verifier import Verifier
 from app.telemetry.stations import station
 from generation.types import Completion
@@ -35,18 +34,11 @@ class AnswerWriter:
         form: PlainText | AsWritten,
         *,
         memory: Memory = nullcontext,
-        models: MeteredModels | None = None,
     ) -> None:
-        """`memory` opens the cache of computations on texts; `models` verify, and note their calls."""
+        """`memory` opens the cache of computations on texts."""
         self.footnotes = footnotes
         self._memory = memory
         self._form = form
-        self._models = models
-
-    @property
-    def calls(self) -> tuple[ModelCall, ...]:
-        """The calls so far of models that verify the answer."""
-        return tuple(self._models.calls) if self._models is not None else ()
 
     async def write(self, text: str) -> str:
         """Take generated text, return the part of the answer that can be shown now."""
@@ -93,11 +85,10 @@ def begin(prepared: Prepared, *, verification: Verification | None, memo: Memo) 
     form = PlainText() if question.format == "text" else AsWritten()
     if question.json_schema is not None:
         return AnswerWriter(VerbatimWriter(), form)
-    models = None
     with memory():
         verifier = Verifier(sources, question=question.text)
     if verification is not None:
-        verifier, models = verification.begin(question, sources)
+        verifier = verification.verifier(question, sources, meter=prepared.meter)
     footnotes = FootnoteWriter(
         sources,
         pages=prepared.pages,
@@ -105,4 +96,4 @@ def begin(prepared: Prepared, *, verification: Verification | None, memo: Memo) 
         strict=question.strict,
         refusal=refusal(question.text),
     )
-    return AnswerWriter(footnotes, form, memory=memory, models=models)
+    return AnswerWriter(footnotes, form, memory=memory)

@@ -3,7 +3,7 @@
 Where quotes are the answer (`QuotesAs`), it ends with their selection, and no language model is called.
 `prepare` does everything that can be refused: it raises before a byte is streamed. Where quotes are the answer, a
 stream begins as soon as the first call that selects them is reserved. `stream` then yields the events of the answer.
-The engine's observer settles the ledger, even if the client leaves (`app.answering.calls.Settler`).
+The engine's observer settles the ledger, even if the client leaves (`app.answering.metering`).
 """
 
 import asyncio
@@ -15,16 +15,15 @@ from dataclasses import replace
 from app.answering.abstention import refused_before_generation, with_evidence
 from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin
-from app.answering.calls import Calls
 from app.answering.catalogue_replies import CatalogueReplies
-from app.answering.citation import layouts
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.context import BuiltContext, ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder, Found
-from app.answering.followup.model import Rewriter, Rewritten
+from app.answering.finder import Finder, Found, SearchedPassages
+from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.languages.other_language import other_language
+from app.answering.metering.meter import Meter, Meters
 from app.answering.outcome import Outcome
 from app.answering.overview.overviews import Overview, Overviews
 from app.answering.preparation import Preparation
@@ -34,7 +33,6 @@ from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotab
 from app.answering.quoting.quotes import Selection
 from app.answering.running import RunningAnswers
 from app.answering.verification.metered_models import Verification
-from app.db.contents import ContentRepository
 from app.errors import NotFound
 from app.telemetry.stations import station
 from app.usage.ledger.events import Bill
@@ -60,7 +58,7 @@ class Answerer:
         finder: Finder,
         contexts: ContextBuilder,
         generator: Generator,
-        contents: ContentRepository,
+        meters: Meters,
         closing: Closing,
         min_evidence: float,
         quotes: QuotesAs = QuotesAs.NOTHING,
@@ -80,10 +78,10 @@ class Answerer:
         without `overviews` a question about a document as a whole.
         """
         self.running = RunningAnswers()
+        self.meters = meters
         self._finder = finder
         self._contexts = contexts
         self._generator = generator
-        self._contents = contents
         self._closing = closing
         self._min_evidence = min_evidence
         self._quotes = quotes
@@ -100,14 +98,14 @@ class Answerer:
         question: Question,
         /,
         *,
-        calls: Calls | None = None,
+        meter: Meter | None = None,
         on_sources: Callable[[Prepared], None] = _unannounced,
     ) -> Prepared:
         """Search, select quotes or build the prompt, reserve the call, and hand it to the engine. Blocks.
 
         Args:
             question: As it was asked.
-            calls: Once they are closed no further model is called, and the answer is a cancelled one.
+            meter: Of this question. Once it is closed no further model is called, and the answer is a cancelled one.
             on_sources: Gets the answer without its quotes, before models read the sources to find them.
 
         Raises:
@@ -120,10 +118,10 @@ class Answerer:
             InvalidRequest: The question insists on a reranker or a language model and there is none.
             StoreUnavailable: Search or ledger cannot reach the database.
         """
-        calls = calls or Calls(question)
+        meter = meter or self.meters.of(question)
         try:
-            with self._memo.of(question.principal.tenant_id), self.running.preparing(question, calls):
-                return self._prepare(question, calls, on_sources)
+            with self._memo.of(question.principal.tenant_id), self.running.preparing(question, meter):
+                return self._prepare(question, meter, on_sources)
         except BaseException:
             self._closing.left(question)
             raise
@@ -159,23 +157,22 @@ class Answerer:
             self.running.release(prepared)
             self._closing.left_soon(prepared.question)
 
-        return Preparation(question, self.prepare, discard=discard)
+        return Preparation(question, self.prepare, meters=self.meters, discard=discard)
 
-    def _prepare(self, question: Question, calls: Calls, on_sources: Callable[[Prepared], None]) -> Prepared:
+    def _prepare(self, question: Question, meter: Meter, on_sources: Callable[[Prepared], None]) -> Prepared:
         started = time.perf_counter()
         question.require_time()
         if self._replies is not None and (reply := self._replies.reply(question)) is not None:
-            return Prepared.replied(self._joined(question), reply, started=started)
+            return Prepared.replied(self._joined(question), reply, started=started, meter=meter)
         by_quotes = self._answered_by_quotes(question)
         if not by_quotes:
             self._generator.require_room()
         with station("retrieve") as retrieving:
-            rewritten = self._rewritten(question, calls)
-            question = rewritten.question
+            question = self._rewritten(question, meter)
             if self._replies is not None and (reply := self._replies.which(question)) is not None:
-                return Prepared.replied(question, reply, started=started, calls=rewritten.calls)
+                return Prepared.replied(question, reply, started=started, meter=meter)
             room = self._contexts.room(question, prompted=not by_quotes)
-            found, overview = self._found(question)
+            found, overview = self._found(question, meter)
 
         hits, evidence = found.hits, AbstentionReport()
         if overview is None:
@@ -185,6 +182,7 @@ class Answerer:
         def made_of(given: BuiltContext) -> Prepared:
             return Prepared(
                 question=question,
+                meter=meter,
                 evidence=evidence,
                 selection=given.selection,
                 by_quotes=by_quotes,
@@ -197,7 +195,6 @@ class Answerer:
                     started=started,
                     retrieve_ms=retrieving.seconds * 1000 - found.rerank_ms,
                     rerank_ms=found.rerank_ms,
-                    calls=(*rewritten.calls, *found.calls, *given.calls),
                 ),
             )
 
@@ -205,20 +202,18 @@ class Answerer:
             question,
             hits,
             room=room,
-            calls=calls,
+            meter=meter,
             prompted=not by_quotes,
             overview=overview,
             on_sources=lambda given: on_sources(made_of(given)),
         )
         prepared, context = made_of(built), built.context
-        if calls.closed:
+        if meter.closed:
             return replace(prepared, cancelled=True)
         if question.dry_run or (not by_quotes and refused_before_generation(question, context, built.selection)):
             return prepared
-        prepared = replace(prepared, pages=layouts(self._contents, context, tenant_id=question.principal.tenant_id))
-        if by_quotes:
-            return prepared
-        return self._begin(prepared, calls)
+        prepared = replace(prepared, pages=self._contexts.pages(question, context))
+        return prepared if by_quotes else self._begin(prepared)
 
     def choices(self, prepared: Prepared, n: int) -> tuple[Prepared, ...]:
         """`n` answers from the same sources, the first being `prepared`; each is generated and billed by itself.
@@ -231,7 +226,7 @@ class Answerer:
         try:
             for choice in range(1, n):
                 further = prepared.again(choice)
-                accepted.append(further if prepared.call is None else self._begin(further))
+                accepted.append(self._begin(further) if prepared.generates else further)
         except BaseException:
             for one in accepted:
                 self.running.release(one)
@@ -242,7 +237,7 @@ class Answerer:
         """What a request has cost so far, None where the ledger cannot be read now."""
         return self._closing.bill(request_id)
 
-    def selection(self, question: Question, /, *, calls: Calls) -> Selection | None:
+    def selection(self, question: Question, /, *, meter: Meter) -> Selection | None:
         """The quotes that a question about content would be answered with; nothing is generated. Blocks.
 
         None where it gets a reply without a search, asks about a document as a whole, or finds no sources.
@@ -253,17 +248,18 @@ class Answerer:
         """
         if self._replies is not None and self._replies.reply(question) is not None:
             return None
-        with self._memo.of(question.principal.tenant_id), self.running.preparing(question, calls):
-            found, overview = self._found(question)
+        with self._memo.of(question.principal.tenant_id), self.running.preparing(question, meter):
+            found, overview = self._found(question, meter)
             if overview is not None:
                 return None
             hits, _ = with_evidence(question.text, found.hits, minimum=self._min_evidence)
             room = self._contexts.room(question, prompted=False)
-            return self._contexts.build(question, hits, room=room, calls=calls, prompted=False).selection
+            return self._contexts.build(question, hits, room=room, meter=meter, prompted=False).selection
 
-    def search(self, question: Question) -> Found:
+    def search(self, question: Question) -> SearchedPassages:
         """The hits that `prepare` would use, with the query embedding and the reranking on the bill."""
-        return self._finder.find(question)
+        meter = self.meters.of(question)
+        return SearchedPassages(self._finder.find(question, meter).hits, meter.calls)
 
     async def stream(self, prepared: Prepared) -> AsyncGenerator[SourcesFound | TextDelta | Answer, None]:
         """Yield the events of an answer in order: the sources, text, and last the whole answer.
@@ -288,7 +284,7 @@ class Answerer:
                 raise
             outcome = Outcome(prepared=prepared, model=self._generator.model)
             unreported: tuple[TokenLogprob, ...] = ()
-            if prepared.call is None:
+            if prepared.stream is None:
                 answer = outcome.ungenerated()
                 shown = answer.text
             else:
@@ -296,7 +292,7 @@ class Answerer:
                 completion: Completion | None = None
                 shown = ""
                 try:
-                    async for event in prepared.call.stream:
+                    async for event in prepared.stream:
                         if isinstance(event, Delta):
                             unreported += event.logprobs
                             if shown := await writer.write(event.text):
@@ -310,7 +306,7 @@ class Answerer:
                 assert completion is not None, "a stream ends with its completion"
                 if self._quote_unverified:
                     shown = writer.quote(prepared, completion, pending=shown)
-                answer = replace(outcome, completion=completion, verified=writer.calls).generated(writer.footnotes)
+                answer = replace(outcome, completion=completion).generated(writer.footnotes)
                 shown += answer.text[len(writer.footnotes.answer) :]  # the note behind a refusal
             answer = await self._closing.ended(prepared.question, answer)
         recording = self._closing.recording(prepared.question, answer)
@@ -327,12 +323,12 @@ class Answerer:
                     return event
         raise AssertionError("an answer's stream ends with the answer")
 
-    def _found(self, question: Question) -> tuple[Found, Overview | None]:
+    def _found(self, question: Question, meter: Meter) -> tuple[Found, Overview | None]:
         """The hits, and the overview they are of where the question asks about a document as a whole."""
         overview = self._overviews.known(question) if self._overviews is not None else None
         if overview is not None:
             return Found(overview.hits), overview
-        found = self._finder.find(question)
+        found = self._finder.find(question, meter)
         overview = self._overviews.found(question, found.hits) if self._overviews is not None else None
         return (found if overview is None else replace(found, hits=overview.hits)), overview
 
@@ -347,12 +343,10 @@ class Answerer:
             return True
         return self._quotes is QuotesAs.FIRST and is_quotable(question)
 
-    def _begin(self, prepared: Prepared, calls: Calls | None = None) -> Prepared:
-        """`prepared` with its generation begun and registered; stopped where `calls` were closed before that."""
+    def _begin(self, prepared: Prepared) -> Prepared:
+        """`prepared` with its generation begun and registered."""
         begun = self._generator.begin(prepared)
         self.running.add(begun)
-        if calls is not None and calls.closed:
-            begun.close()
         return begun
 
     def _joined(self, question: Question) -> Question:
@@ -363,9 +357,9 @@ class Answerer:
             raise NotFound("There is no such conversation.")
         return self._conversations.joined(question)
 
-    def _rewritten(self, question: Question, calls: Calls) -> Rewritten:
+    def _rewritten(self, question: Question, meter: Meter) -> Question:
         """The question with its conversation's history, rewritten to stand alone."""
         question = self._joined(question)
         if self._rewriter is None or question.standalone is None or question.dry_run:
-            return Rewritten(question)
-        return self._rewriter.rewritten(question, calls=calls)
+            return question
+        return self._rewriter.rewritten(question, meter=meter)

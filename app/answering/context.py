@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.abstention import threshold_for
-from app.answering.calls import Calls
+from app.answering.citation import Pages, layouts
 from app.answering.languages.recognition import answer_in
+from app.answering.metering.meter import Meter
 from app.answering.overview.overviews import Overview
 from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
 from app.answering.question import Limits, Question
@@ -13,8 +14,8 @@ from app.answering.question_kind import asks_for_words
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.quotes import Selection, answered_from
 from app.answering.summaries import Summarised, Summariser
-from app.answering.token_usage import ModelCall
 from app.answering.wording import Wording
+from app.db.contents import ContentRepository
 from app.telemetry.stations import station
 from generation.errors import ContextLengthExceeded
 from generation.ports import Engine, Tokenizer
@@ -73,16 +74,12 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
-    """The sources that fit, the prompt that shows them, and the quotes in them that may answer.
-
-    `calls` are those of a language model that summarised sources; the selection has its own.
-    """
+    """The sources that fit, the prompt that shows them, and the quotes in them that may answer."""
 
     context: Context
     prompt: Prompt
     selection: Selection | None = None
     summarised: tuple[str, ...] = ()
-    calls: tuple[ModelCall, ...] = ()
 
 
 def _unannounced(_: BuiltContext) -> None:
@@ -99,6 +96,7 @@ class ContextBuilder:
         tokenizer: Tokenizer,
         limits: Limits,
         wording: Wording,
+        contents: ContentRepository,
         summariser: Summariser | None,
         quoter: Quoter | None,
     ) -> None:
@@ -107,6 +105,7 @@ class ContextBuilder:
         self._tokenizer = tokenizer
         self._limits = limits
         self._wording = wording
+        self._contents = contents
         self._summariser = summariser
         self._quoter = quoter
 
@@ -139,7 +138,7 @@ class ContextBuilder:
         hits: tuple[Hit, ...],
         *,
         room: Room,
-        calls: Calls,
+        meter: Meter,
         prompted: bool = True,
         overview: Overview | None = None,
         on_sources: Callable[[BuiltContext], None] = _unannounced,
@@ -150,7 +149,7 @@ class ContextBuilder:
             question: The question, rewritten to stand alone.
             hits: Best first; none where nothing that was found is evidence.
             room: The result of `room` for the question.
-            calls: Closing them stops summaries and the selection of quotes.
+            meter: Meters summaries and the selection of quotes; closing it stops them.
             prompted: Whether a language model will read the sources; otherwise the prompt is empty.
             overview: Of the document that the question asks about as a whole; `hits` are its own.
             on_sources: Called with the sources before a model reads them to find quotes, if one does.
@@ -167,16 +166,16 @@ class ContextBuilder:
                     hits,
                     budget=_budget(room, again=again, prompted=prompted, overview=overview),
                     head=room.head,
-                    calls=calls,
+                    meter=meter,
                     prompted=prompted,
                 )
         grounded = bool(found.context.sources) or question.on_no_evidence == "refuse"
-        built = BuiltContext(found.context, Prompt(()), summarised=found.chunk_ids, calls=found.calls)
+        built = BuiltContext(found.context, Prompt(()), summarised=found.chunk_ids)
         with station("read"):
             selection = self._selection(
                 question,
                 found,
-                calls=calls,
+                meter=meter,
                 prompted=prompted,
                 overview=overview,
                 on_accepted=lambda: on_sources(built),
@@ -189,6 +188,10 @@ class ContextBuilder:
                 )
         return replace(built, prompt=prompt, selection=selection)
 
+    def pages(self, question: Question, context: Context) -> Pages:
+        """The pages of the sources, by which citations name them."""
+        return layouts(self._contents, context, tenant_id=question.principal.tenant_id)
+
     def _fitted(
         self,
         question: Question,
@@ -196,7 +199,7 @@ class ContextBuilder:
         *,
         budget: int,
         head: tuple[int, ...],
-        calls: Calls,
+        meter: Meter,
         prompted: bool,
     ) -> Summarised:
         """The sources that fit, in the order with most of them cached; with a summariser also summaries of the rest."""
@@ -212,14 +215,14 @@ class ContextBuilder:
 
         if self._summariser is None or question.dry_run or not prompted:  # nothing is generated
             return Summarised(fit(budget))
-        return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, calls=calls)
+        return self._summariser.fitted(question, hits, budget=budget, fit=fit, order=order, meter=meter)
 
     def _selection(
         self,
         question: Question,
         found: Summarised,
         *,
-        calls: Calls,
+        meter: Meter,
         prompted: bool,
         overview: Overview | None,
         on_accepted: Callable[[], None],
@@ -232,7 +235,7 @@ class ContextBuilder:
         abstention = threshold_for(question, self._limits)
         if overview is not None:  # no model need find quotes in it, nor point a language model at them
             return None if prompted else overview.selection(found.context, answered=answered_from(abstention))
-        return self._quoter.select(question, found.context, calls=calls, abstention=abstention, on_accepted=on_accepted)
+        return self._quoter.select(question, found.context, meter=meter, abstention=abstention, on_accepted=on_accepted)
 
     def _prompt(
         self,

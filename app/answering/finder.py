@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.abstention import evidence_score
-from app.answering.calls import CallNumber
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.token_usage import ModelCall, Purpose, called
+from app.answering.token_usage import ModelCall, Purpose
 from app.errors import InvalidRequest
 from app.telemetry.stations import station
-from app.types import Operation
-from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Embedder, Reranker
 from retrieval.search import Search, passage, reranked
 from retrieval.types import Hit, SearchMode, SearchResult
@@ -29,27 +27,24 @@ MARGIN = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits best first, the calls of the embedder and the reranker, and the milliseconds of reranking."""
+    """Hits best first, and the milliseconds of reranking."""
 
     hits: tuple[Hit, ...]
-    calls: tuple[ModelCall, ...] = ()
     rerank_ms: float = 0.0
 
-    @property
-    def embedding_tokens(self) -> int:
-        """Tokens of the question that the embedder read; 0 where its vector was cached."""
-        return sum(call.prompt_tokens for call in self.calls if call.purpose is Purpose.EMBED_QUERY)
 
-    @property
-    def rerank_tokens(self) -> int:
-        """Tokens that the reranker read; 0 where nothing was reranked."""
-        return sum(call.prompt_tokens for call in self.calls if call.purpose is Purpose.RERANK)
+@dataclass(frozen=True, slots=True)
+class SearchedPassages:
+    """The hits of a search without an answer, best first, and its model calls."""
+
+    hits: tuple[Hit, ...]
+    calls: tuple[ModelCall, ...]
 
 
 class Finder:
     """Finds passages. One instance serves every request.
 
-    >>> found = finder.find(question)
+    >>> found = finder.find(question, meters.of(question))
     >>> [hit.chunk.id for hit in found.hits]
     """
 
@@ -58,7 +53,6 @@ class Finder:
         *,
         search: Search,
         embedder: Embedder,
-        ledger: Ledger,
         reranker: Reranker | None = None,
         rerank_candidates: int = 20,
         min_evidence: float = 0.0,
@@ -70,12 +64,11 @@ class Finder:
         assert rerank_candidates >= 1, "the settings see to it"
         self._search = search
         self._embedder = embedder
-        self._ledger = ledger
         self._reranker = reranker
         self._candidates = rerank_candidates
         self._min_evidence = min_evidence
 
-    def find(self, question: Question) -> Found:
+    def find(self, question: Question, meter: Meter) -> Found:
         """At most `question.top_k` hits, reranked unless the question forbids it or there is no reranker.
 
         Raises:
@@ -87,30 +80,19 @@ class Finder:
                 "rerank: this server has no reranker; leave the field out, or set FOOTNOTE_RERANKER.", param="rerank"
             )
         if self._reranker is None or question.rerank is False:
-            result = self._searched(question, top_k=question.top_k)
-            return Found(result.hits, self._embedded(result))
-        result = self._searched(question, top_k=max(question.top_k, self._candidates))
+            return Found(self._searched(question, meter, top_k=question.top_k))
+        hits = self._searched(question, meter, top_k=max(question.top_k, self._candidates))
         with station("rerank") as reranking:
-            hits, reranked_by = self._reranked(self._reranker, question, result.hits)
-        return Found(
-            hits=hits[: question.top_k],
-            calls=(*self._embedded(result), *reranked_by),
-            rerank_ms=reranking.seconds * 1000,
-        )
+            hits = self._reranked(self._reranker, question, hits, meter)
+        return Found(hits[: question.top_k], rerank_ms=reranking.seconds * 1000)
 
-    def _embedded(self, result: SearchResult) -> tuple[ModelCall, ...]:
-        """The call that embedded the question; none where its vector was cached."""
-        model, tokens = self._embedder.info.model, result.embedding_tokens
-        return called(ModelCall(purpose=Purpose.EMBED_QUERY, model=model, prompt_tokens=tokens))
-
-    def _searched(self, question: Question, *, top_k: int) -> SearchResult:
+    def _searched(self, question: Question, meter: Meter, *, top_k: int) -> tuple[Hit, ...]:
         """The hits of the question's scope, with those of preferred documents put first."""
-        result = self._in_scope(question, top_k=top_k)
-        if not question.preferred or not result.hits:
-            return result
-        inside = self._in_preferred(question, result.hits, top_k=top_k)
-        hits = preferring(question.text, result.hits, inside, minimum=self._min_evidence, top_k=top_k)
-        return replace(result, hits=hits)
+        hits = self._in_scope(question, meter, top_k=top_k).hits
+        if not question.preferred or not hits:
+            return hits
+        inside = self._in_preferred(question, hits, top_k=top_k)
+        return preferring(question.text, hits, inside, minimum=self._min_evidence, top_k=top_k)
 
     def _in_preferred(self, question: Question, hits: Sequence[Hit], *, top_k: int) -> tuple[Hit, ...]:
         """The hits of the preferred documents in scope; where the question's vector is not cached, those in `hits`."""
@@ -125,7 +107,7 @@ class Finder:
             return tuple(hit for hit in hits if hit.chunk.document_id in preferred)
         return self._search.search(question.text, scope=scope, top_k=top_k, mode=question.mode, vector=vector).hits
 
-    def _in_scope(self, question: Question, *, top_k: int) -> SearchResult:
+    def _in_scope(self, question: Question, meter: Meter, *, top_k: int) -> SearchResult:
         if question.mode is SearchMode.LEXICAL:
             return self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
         cached = self._search.remembered(question.text, tenant_id=question.scope.tenant_id)
@@ -134,37 +116,21 @@ class Finder:
                 question.text, scope=question.scope, top_k=top_k, mode=question.mode, vector=cached
             )
         info = self._embedder.info
-        reservation = question.reservation(
-            call=CallNumber.EMBED_QUERY,
-            operation=Operation.EMBED_QUERY,
-            model=info.model,
-            tokenizer_revision=info.revision,
-            input_tokens=self._embedder.count_query(question.text),
-        )
-        with self._ledger.metered(reservation) as call:
+        tokens = self._embedder.count_query(question.text)
+        with meter.reading(Purpose.EMBED_QUERY, model=info.model, revision=info.revision, tokens=tokens) as call:
             result = self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
-            call.input_tokens = result.embedding_tokens
+            call.read(result.embedding_tokens)
         return result
 
-    def _reranked(
-        self, reranker: Reranker, question: Question, hits: tuple[Hit, ...]
-    ) -> tuple[tuple[Hit, ...], tuple[ModelCall, ...]]:
-        """The hits in their new order, and the reranker's call."""
+    def _reranked(self, reranker: Reranker, question: Question, hits: tuple[Hit, ...], meter: Meter) -> tuple[Hit, ...]:
+        """The hits in their new order."""
         passages = [passage(hit.chunk) for hit in hits[: self._candidates]]
         if len(passages) < 2:
-            return hits, ()  # there is nothing to put in order
+            return hits  # there is nothing to put in order
         tokens = reranker.count_tokens(question.text, passages)
-        reservation = question.reservation(
-            call=CallNumber.RERANK,
-            operation=Operation.RERANK,
-            model=reranker.model,
-            tokenizer_revision=reranker.revision,
-            input_tokens=tokens,
-        )
-        with self._ledger.metered(reservation):
+        with meter.reading(Purpose.RERANK, model=reranker.model, revision=reranker.revision, tokens=tokens):
             scores = reranker.score(question.text, passages)
-        call = ModelCall(purpose=Purpose.RERANK, model=reranker.model, prompt_tokens=tokens)
-        return reranked(hits, scores), called(call)
+        return reranked(hits, scores)
 
 
 def preferring(

@@ -3,31 +3,24 @@
 from dataclasses import replace
 
 from app.answering.abstention import watched_refusal
-from app.answering.calls import CallNumber, submit
 from app.answering.prepared import Prepared
 from app.answering.question import Limits
-from app.types import Operation
-from app.usage.ledger.ledger import Ledger
+from app.answering.token_usage import Purpose
 from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer
-from generation.types import GenerationRequest
 
 
 class Generator:
     """Begins the generation of answers. One instance serves every request.
 
     >>> prepared = generator.begin(prepared)
-    >>> async for event in prepared.call.stream:
+    >>> async for event in prepared.stream:
     ...     print(event)
     """
 
-    def __init__(
-        self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger, limits: Limits
-    ) -> None:
+    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, limits: Limits) -> None:
         self._engine = engine
         self._tokenizer = tokenizer
-        self._tokenizer_revision = tokenizer_revision
-        self._ledger = ledger
         self._limits = limits
 
     @property
@@ -45,7 +38,7 @@ class Generator:
             raise EngineFull(retry_after_s=1)
 
     def begin(self, prepared: Prepared) -> Prepared:
-        """`prepared` with its call, reserved on the ledger and accepted by the engine.
+        """`prepared` with the stream of its call, reserved on the ledger and accepted by the engine.
 
         Raises:
             ConstraintInvalid: The question's JSON schema cannot be used.
@@ -53,31 +46,18 @@ class Generator:
             EngineFull, EngineStopped: The engine refused it.
             BudgetExceeded, StoreUnavailable, StorageFull: It was not reserved, and not handed to the engine.
         """
-        question, prompt, max_output = prepared.question, prepared.prompt, prepared.budget.reserved_output
+        question, prompt, context = prepared.question, prepared.prompt, prepared.context
         deadline_s = question.require_time()
-        reservation = question.reservation(
-            call=CallNumber.ANSWER,
-            operation=Operation.CHAT,
-            model=self.model,
-            tokenizer_revision=self._tokenizer_revision,
-            input_tokens=prompt.components.total,
-            max_output_tokens=max_output,
-            components=prompt.components,
-            documents=prompt.shares(prepared.context),
-        )
-        request = GenerationRequest(
-            question.run_id,
-            prompt.ids,
-            replace(question.sampling, max_tokens=max_output),
-            salt=question.principal.tenant_id,
-            user=question.principal.user_id or question.principal.key_id,
+        abstention = watched_refusal(question, context, tokenizer=self._tokenizer, limits=self._limits)
+        stream = prepared.meter.generating(
+            Purpose.ANSWER,
+            prompt,
+            replace(question.sampling, max_tokens=prepared.budget.reserved_output),
+            documents=prompt.shares(context),
             deadline_s=deadline_s,
-            constraint=question.constraint(len(prepared.context.sources)),
-            sources=prompt.sources,
-            abstention=watched_refusal(question, prepared.context, tokenizer=self._tokenizer, limits=self._limits),
+            constraint=question.constraint(len(context.sources)),
+            abstention=abstention,
         )
         return replace(
-            prepared,
-            abstention_threshold=None if request.abstention is None else request.abstention.threshold,
-            call=submit(self._engine, self._ledger, reservation, request),
+            prepared, abstention_threshold=None if abstention is None else abstention.threshold, stream=stream
         )

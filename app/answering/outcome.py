@@ -25,13 +25,12 @@ from retrieval.types import Span
 class Outcome:
     """How a prepared question ended. `completion` is None where no model generated.
 
-    `verified` are the calls that verified it. `model` is the language model that generated, or would have.
+    `model` is the language model that generated, or would have.
     """
 
     prepared: Prepared
     model: str
     completion: Completion | None = None
-    verified: tuple[ModelCall, ...] = ()
 
     def ungenerated(self) -> Answer:
         """The answer without a model's text: a dry run, a refusal, a reply, quotes, or none as it was cancelled."""
@@ -142,19 +141,18 @@ class Outcome:
     def _usage(self, components: Components) -> TokenUsage:
         """The usage of all calls; `components` are those of the answering call's prompt, all 0 where it read none."""
         prepared = self.prepared
-        chosen = prepared.selection.calls if prepared.selection is not None else ()
         return TokenUsage(
             components=components,
             by_document={share.document_id: share.tokens for share in prepared.prompt.shares(prepared.context)}
             if components.total
             else {},
-            calls=(*prepared.cost.calls, *chosen, *self._answering(components), *self.verified),
+            calls=(*prepared.meter.calls, *self._planned(components)),
         )
 
-    def _answering(self, components: Components) -> tuple[ModelCall, ...]:
-        """The call that answers: made, planned by a dry run, or none."""
+    def _planned(self, components: Components) -> tuple[ModelCall, ...]:
+        """The call that a dry run did not make."""
         if self.completion is not None:
-            return called(ModelCall.generated(Purpose.ANSWER, self.model, self.completion))
+            return ()
         planned = ModelCall(purpose=Purpose.ANSWER, model=self.model, prompt_tokens=components.total, planned=True)
         return called(planned)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from app.admission.fair_queue import current_slot
-from app.answering.calls import Calls
+from app.answering.metering.meter import Meter, Meters
 from app.answering.prepared import Prepared
 from app.answering.question import Question
 from app.errors import DeadlinePassed
@@ -19,13 +19,13 @@ STOPPING_SECONDS = 0.1
 class Prepare(Protocol):
     """Prepares an answer; blocks. `Answerer.prepare` is one.
 
-    >>> prepared = prepare(question, calls=Calls(question), on_sources=print)
+    >>> prepared = prepare(question, meter=meters.of(question), on_sources=print)
     """
 
-    def __call__(self, question: Question, /, *, calls: Calls, on_sources: Callable[[Prepared], None]) -> Prepared:
+    def __call__(self, question: Question, /, *, meter: Meter, on_sources: Callable[[Prepared], None]) -> Prepared:
         """The answer; `on_sources` gets it without its quotes, before models read the sources to find them.
 
-        Once `calls` are closed it is a cancelled one.
+        Once `meter` is closed it is a cancelled one.
         """
         ...
 
@@ -37,12 +37,14 @@ class Preparation:
     reads, and its result is discarded. The slot of the request is held until then.
 
     Example:
-        >>> preparation = Preparation(question, answerer.prepare, discard=answerer.running.release)
+        >>> preparation = Preparation(question, answerer.prepare, meters=meters, discard=running.release)
         >>> prepared = await preparation.sources()
         >>> prepared = await preparation.whole()
     """
 
-    def __init__(self, question: Question, prepare: Prepare, *, discard: Callable[[Prepared], None]) -> None:
+    def __init__(
+        self, question: Question, prepare: Prepare, *, meters: Meters, discard: Callable[[Prepared], None]
+    ) -> None:
         """Start the thread; `discard` gets a result that nobody waits for any more."""
         loop = asyncio.get_running_loop()
         self._question = question
@@ -56,10 +58,10 @@ class Preparation:
         def known(prepared: Prepared) -> None:
             loop.call_soon_threadsafe(_set, self._sources, prepared)
 
-        self._calls = Calls(question, on_close=closed)
+        self._meter = meters.of(question, on_close=closed)
 
         def run() -> Prepared:
-            return prepare(question, calls=self._calls, on_sources=known)
+            return prepare(question, meter=self._meter, on_sources=known)
 
         self._thread = loop.run_in_executor(None, copy_context().run, run)
         if (slot := current_slot.get()) is not None:
@@ -94,7 +96,7 @@ class Preparation:
 
     def close(self) -> None:
         """Stop: nobody waits for the answer any more."""
-        self._calls.close()
+        self._meter.close()
         self._leave()
 
     async def _first_of(self, *futures: "asyncio.Future[Any]", timeout: float | None = None) -> None:  # noqa: ASYNC109 - a timeout is no error here

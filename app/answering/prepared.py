@@ -4,30 +4,22 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from app.answering.answer import AbstentionReport, Budget, SourceReport
-from app.answering.calls import RunningCall
 from app.answering.citation import Pages
+from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.quotes import Selection
-from app.answering.token_usage import ModelCall
+from generation.ports import Stream
 from retrieval.types import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparationCost:
-    """The model calls and milliseconds before generation; `started` is the `time.perf_counter` second it began.
-
-    The calls that select quotes are in `Prepared.selection`.
-    """
+    """The milliseconds before generation; `started` is the `time.perf_counter` second it began."""
 
     started: float
     retrieve_ms: float
     rerank_ms: float = 0.0
-    calls: tuple[ModelCall, ...] = ()
-
-    def shared(self) -> "PreparationCost":
-        """The cost of a further answer from the same sources: the same times, and no calls."""
-        return PreparationCost(started=self.started, retrieve_ms=self.retrieve_ms, rerank_ms=self.rerank_ms)
 
 
 class Rest(Protocol):
@@ -46,16 +38,18 @@ class Rest(Protocol):
 class Prepared:
     """A question that was accepted, with all that its answer is made from.
 
-    `call` is None where no model generates: no evidence, a dry run, sources that hold no answer, or an answer by
-    quotes (`by_quotes`). `selection` are the quotes and the probability that the question is answered; None where
-    nothing was selected. `evidence` is the score of the hits. `abstention_threshold` is the probability of a refusal
-    from which on the engine refuses; None leaves that to the model. `reply` is the answer to a question that
-    is not about content (`app.answering.catalogue_replies`). `note` goes with a refusal and with nearest passages, ""
-    for none (`app.answering.other_language`). `cancelled` says that it was cancelled before a model answered or quotes
-    were selected. `rest` has the whole answer where only its sources are known yet (`app.answering.preparation`).
+    `meter` has its model calls. `stream` is what the engine generates, None where no model does: no evidence, a dry
+    run, sources that hold no answer, or an answer by quotes (`by_quotes`). `selection` are the quotes and the
+    probability that the question is answered; None where nothing was selected. `evidence` is the score of the hits.
+    `abstention_threshold` is the probability of a refusal from which on the engine refuses; None leaves that to the
+    model. `reply` is the answer to a question that is not about content (`app.answering.catalogue_replies`). `note`
+    goes with a refusal and with nearest passages, "" for none (`app.answering.other_language`). `cancelled` says that
+    it was cancelled before a model answered or quotes were selected. `rest` has the whole answer where only its sources
+    are known yet (`app.answering.preparation`).
     """
 
     question: Question
+    meter: Meter
     context: Context
     prompt: Prompt
     report: SourceReport
@@ -65,7 +59,7 @@ class Prepared:
     pages: Pages = field(default_factory=dict)
     selection: Selection | None = None
     by_quotes: bool = False
-    call: RunningCall | None = None
+    stream: Stream | None = None
     abstention_threshold: float | None = None
     reply: str | None = None
     note: str = ""
@@ -73,25 +67,24 @@ class Prepared:
     rest: Rest | None = None
 
     @classmethod
-    def replied(
-        cls, question: Question, reply: str, *, started: float, calls: tuple[ModelCall, ...] = ()
-    ) -> "Prepared":
-        """A question with a reply that needs no search; `started` and `calls` as in `PreparationCost`."""
+    def replied(cls, question: Question, reply: str, *, started: float, meter: Meter) -> "Prepared":
+        """A question with a reply that needs no search; `started` as in `PreparationCost`."""
         nothing = Context(sources=(), dropped=(), tokens=0)
         return cls(
             question=question,
+            meter=meter,
             context=nothing,
             prompt=Prompt(()),
             report=SourceReport.of((), nothing),
             budget=Budget(context_window=0, reserved_output=0, prompt_tokens=0),
-            cost=PreparationCost(started=started, retrieve_ms=0.0, calls=calls),
+            cost=PreparationCost(started=started, retrieve_ms=0.0),
             reply=reply,
         )
 
     @property
     def generates(self) -> bool:
         """Whether a language model generates the answer."""
-        return self.call is not None
+        return self.stream is not None
 
     @property
     def quotes(self) -> bool:
@@ -102,20 +95,9 @@ class Prepared:
         """Stop preparing or generating, as the client's abort, or as the server's where the deadline has passed."""
         if self.rest is not None:
             self.rest.close()
-        if self.call is not None:
-            self.call.close(by_client=not self.question.late)
-
-    def server_stops(self) -> None:
-        """Record every later stop as the server's abort."""
-        if self.call is not None:
-            self.call.settler.server_stops()
+        self.meter.close()
 
     def again(self, choice: int) -> "Prepared":
         """A further answer from the same sources, not yet handed to the engine; the first one paid for the sources."""
-        return replace(
-            self,
-            question=self.question.again(choice),
-            cost=self.cost.shared(),
-            call=None,
-            selection=self.selection.again() if self.selection is not None else None,
-        )
+        question = self.question.again(choice)
+        return replace(self, question=question, meter=self.meter.again(question), stream=None)

@@ -7,7 +7,7 @@ from typing import Literal
 from app.answering.formats import ANSWER_SCHEMA, Format, answer_schema
 from app.answering.prompt import Message
 from app.errors import DeadlinePassed
-from app.types import Components, DocumentShare, Operation, Principal, Reservation
+from app.types import Principal
 from generation.errors import ContextLengthExceeded
 from generation.types import CitationMarkers, Constraint, JsonSchema, SamplingParams
 from retrieval.types import Scope, SearchMode
@@ -125,35 +125,6 @@ class Question:
         if self.json_schema is not None:
             return JsonSchema(answer_schema(sources) if self.json_schema == ANSWER_SCHEMA else self.json_schema)
         return CitationMarkers(sources) if sources else None
-
-    def reservation(
-        self,
-        *,
-        call: int,
-        operation: Operation,
-        model: str,
-        tokenizer_revision: str,
-        input_tokens: int,
-        max_output_tokens: int = 0,
-        components: Components | None = None,
-        documents: tuple[DocumentShare, ...] = (),
-    ) -> Reservation:
-        """The ledger reservation of one model call; `call` numbers it within the choice (`CallNumber`)."""
-        number = str(call) if self.choice == 0 else f"{call}.{self.choice}"
-        return Reservation(
-            event_id=f"{self.request_id}:{number}",
-            request_id=self.request_id,
-            operation=operation,
-            principal=self.principal,
-            endpoint=self.endpoint,
-            model=model,
-            tokenizer_revision=tokenizer_revision,
-            input_tokens=input_tokens,
-            max_output_tokens=max_output_tokens,
-            components=components or Components(),
-            documents=documents,
-            collection_ids=self.scope.collection_ids or (),
-        )
 
     @property
     def seconds_left(self) -> float | None:

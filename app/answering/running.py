@@ -2,27 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-from app.answering.calls import Calls
+from app.answering.metering.meter import Meter
 from app.answering.prepared import Prepared
 from app.answering.question import MAX_CHOICES, Question
 from app.errors import NotFound
 from app.types import Principal, Role
-
-
-class Stoppable(Protocol):
-    """Work of one answer that can be stopped from any thread: its calls, or its generation.
-
-    >>> running: Stoppable = prepared
-    >>> running.close()
-    """
-
-    def close(self) -> None:
-        """Stop; the ledger records the client's abort, unless its deadline has passed or the server stops."""
-
-    def server_stops(self) -> None:
-        """Record every later stop as the server's abort."""
 
 
 class RunningAnswers:
@@ -34,7 +19,7 @@ class RunningAnswers:
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[Principal, Stoppable]] = {}
+        self._open: dict[str, tuple[Principal, Meter]] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -42,12 +27,12 @@ class RunningAnswers:
     def add(self, prepared: Prepared) -> None:
         """Register an answer whose generation has begun, until `release`."""
         question = prepared.question
-        self._open[question.run_id] = (question.principal, prepared)
+        self._open[question.run_id] = (question.principal, prepared.meter)
 
     @contextmanager
-    def preparing(self, question: Question, calls: Calls) -> Iterator[None]:
-        """Register the calls that prepare an answer, until the body of the `with` statement ends or adds the answer."""
-        registered = (question.principal, calls)
+    def preparing(self, question: Question, meter: Meter) -> Iterator[None]:
+        """Register an answer that is prepared, until the body of the `with` statement ends or adds it."""
+        registered = (question.principal, meter)
         self._open[question.request_id] = registered
         try:
             yield

@@ -7,21 +7,21 @@ sentence of a summary that its passage does not support is left out; a passage w
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.answering.calls import Caller, CallNumber, Calls, completions
+from app.answering.metering.meter import Meter
+from app.answering.metering.settler import completions
 from app.answering.overflow import LeftOut, left_out, source_of, with_summaries
 from app.answering.prompt import build_summary_prompt, quoted
 from app.answering.question import Question
-from app.answering.token_usage import ModelCall, Purpose, called
+from app.answering.token_usage import Purpose
 from app.answering.verification.verifier import Verifier
 from app.types import DocumentShare
-from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Stream, Tokenizer
 from generation.types import Completion, FinishReason
 from retrieval.compress import Order
 from retrieval.sentences import sentence_spans
 from retrieval.types import Context, Hit
 
-_MOST_CALLS = 8  # see `CallNumber`
+_MOST_CALLS = 8  # see `app.answering.metering.call_kinds`
 _SHARE = 4  # summaries get at most 1/4 of the budget
 _TIME_SHARE = 2  # summaries get at most 1/2 of the time left; the rest is the answer's
 _LEAST = 32  # tokens of a summary: about one sentence
@@ -31,20 +31,18 @@ _COVERAGE = 0.6  # of a sentence's words, by rarity, that its passage must hold
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """A context, the chunk ids of its sources with a summary, and the calls that summarised."""
+    """A context, and the chunk ids of its sources with a summary."""
 
     context: Context
     chunk_ids: tuple[str, ...] = ()
-    calls: tuple[ModelCall, ...] = ()
 
 
 class Summariser:
     """Fits hits into a token budget and summarises those that do not fit. One instance serves every request."""
 
-    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
+    def __init__(self, *, engine: Engine, tokenizer: Tokenizer) -> None:
         self._engine = engine
         self._tokenizer = tokenizer
-        self._caller = Caller(engine=engine, tokenizer_revision=tokenizer_revision, ledger=ledger)
 
     def fitted(
         self,
@@ -54,19 +52,19 @@ class Summariser:
         budget: int,
         fit: Callable[[int], Context],
         order: Order,
-        calls: Calls,
+        meter: Meter,
     ) -> Summarised:
         """The context of `hits` in `budget` tokens, with summaries. Blocks until the last summary has ended.
 
         Where everything fits, or no summary is usable, it is the result of `fit` for the whole budget.
 
         Args:
-            question: The question that the summaries are about; its principal pays.
+            question: The question that the summaries are about.
             hits: Best first.
             budget: Most tokens of all headers and bodies together.
             fit: Compresses the hits to a number of tokens.
             order: How the sources are arranged.
-            calls: The running calls of the request; closing them stops the summaries.
+            meter: Meters the summaries; closing it stops them.
 
         Raises:
             StoreUnavailable: The ledger cannot be reached; the running summaries are stopped.
@@ -80,16 +78,14 @@ class Summariser:
         room = self._engine.info.context_window - self._fixed_tokens(question) - _MOST
         rest = left_out(hits, context, budget=budget - share, most_tokens=room, count_tokens=count)
         allotted = _allotted(rest, share=share, count_tokens=count)
-        ended = self._completions(question, allotted, calls) if allotted else []
+        ended = self._completions(question, allotted, meter) if allotted else []
         written = [
             (item, text)
             for (item, _), completion in zip(allotted, ended, strict=True)
             if completion is not None and (text := _text(completion, item))
         ]
-        model = self._engine.info.model
-        spent = called(*(ModelCall.generated(Purpose.SUMMARISE, model, done) for done in ended if done is not None))
         fuller, chunk_ids = with_summaries(hits, context, written, budget=budget, count_tokens=count, order=order)
-        return Summarised(fuller if chunk_ids else whole, chunk_ids, spent)
+        return Summarised(fuller if chunk_ids else whole, chunk_ids)
 
     def _count(self, text: str) -> int:
         """The tokens of a document's text as a prompt shows it."""
@@ -100,13 +96,13 @@ class Summariser:
         return empty.components.total
 
     def _completions(
-        self, question: Question, allotted: Sequence[tuple[LeftOut, int]], calls: Calls
+        self, question: Question, allotted: Sequence[tuple[LeftOut, int]], meter: Meter
     ) -> list[Completion | None]:
         """The completion of each summary; None for a call that was not made."""
         streams: list[Stream | None] = []
         try:
-            for number, (item, max_tokens) in enumerate(allotted, start=CallNumber.FIRST_SUMMARY):
-                streams.append(self._begun(question, item, max_tokens, number=number, calls=calls))
+            for item, max_tokens in allotted:
+                streams.append(self._begun(question, item, max_tokens, meter))
         except BaseException:
             for stream in streams:
                 if stream is not None:
@@ -114,18 +110,16 @@ class Summariser:
             raise
         return completions(streams)
 
-    def _begun(self, question: Question, item: LeftOut, max_tokens: int, *, number: int, calls: Calls) -> Stream | None:
+    def _begun(self, question: Question, item: LeftOut, max_tokens: int, meter: Meter) -> Stream | None:
         """The stream of one summary; None if the call was not made."""
         document_id = item.chunk.document_id
         prompt = build_summary_prompt(
             self._tokenizer, question=question.text, passage=item.text, document_id=document_id
         )
         chunks = len(item.passage.hits_at(item.spans))
-        return self._caller.begin(
-            question,
+        return meter.helping(
+            Purpose.SUMMARISE,
             prompt,
-            calls=calls,
-            number=number,
             max_tokens=max_tokens,
             time_share=_TIME_SHARE,
             documents=(DocumentShare(document_id, chunks, prompt.components.context),),

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from app.answering.calls import CallNumber
+from app.answering.metering.call_kinds import CallNumber
 from app.errors import DeadlinePassed, UnsupportedParameter
 from app.types import Operation, Principal, Reservation, UsageStatus
 from app.usage.ledger.ledger import Ledger

@@ -13,6 +13,7 @@ from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.languages.table import languages
+from app.answering.metering.meter import Meters
 from app.answering.overview.overviews import Overviews
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
@@ -157,8 +158,7 @@ class Assembly:
 
         settings, ledger, (serving, revision, engine) = self.settings, self.ledger, generator
         tokenizer = CachedTokenizer(serving)
-        summariser = Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
-        rewriter = Rewriter(engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger)
+        summariser = Summariser(engine=engine, tokenizer=tokenizer)
         conversations = Conversations(
             ConversationRepository(self.database, clock=ledger.seconds),
             count_tokens=tokenizer.count,
@@ -171,11 +171,11 @@ class Assembly:
         languages()  # read now, not while a question waits
         overviews = Overviews(catalogue, contents, min_evidence=limits.min_evidence)
         search = Search(embedder, index.current, self.lexical, self.chunks, station=station)
+        by_model = settings.followup == "model" and not settings.extractive
         return Answerer(
             finder=Finder(
                 search=search,
                 embedder=embedder,
-                ledger=ledger,
                 reranker=self.reranker,
                 rerank_candidates=settings.rerank_candidates,
                 min_evidence=limits.min_evidence,
@@ -185,20 +185,19 @@ class Assembly:
                 tokenizer=tokenizer,
                 limits=limits,
                 wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
+                contents=contents,
                 summariser=summariser if settings.overflow == "summarise" else None,
-                quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger, cached=search.remembered),
+                quoter=Quoter(embedder=embedder, reader=reader, cached=search.remembered),
             ),
-            generator=Generator(
-                engine=engine, tokenizer=tokenizer, tokenizer_revision=revision, ledger=ledger, limits=limits
-            ),
-            contents=contents,
+            generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+            meters=Meters(ledger=ledger, engine=engine, tokenizer_revision=revision),
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
             min_evidence=limits.min_evidence,
             quotes=_quotes_as(settings),
             quote_unverified=settings.quotes_unconfirmed,
             conversations=conversations,
-            rewriter=rewriter if settings.followup == "model" and not settings.extractive else None,
-            verification=Verification(ledger=ledger, embedder=embedder, entailment=self.entailment),
+            rewriter=Rewriter(tokenizer=tokenizer) if by_model else None,
+            verification=Verification(embedder=embedder, entailment=self.entailment),
             replies=CatalogueReplies(catalogue, overviews),
             overviews=overviews,
         )

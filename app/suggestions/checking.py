@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from app.answering.calls import Calls
 from app.answering.citation import CONFIRMED
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.quoting.quotes import Quote, Selection
 from app.suggestions.drafting import Proposal
@@ -40,7 +40,7 @@ class Suggestion:
 class Select(Protocol):
     """Selects the quotes that answer a question; `Answerer.selection` is one."""
 
-    def __call__(self, question: Question, /, *, calls: Calls) -> Selection | None:
+    def __call__(self, question: Question, /, *, meter: Meter) -> Selection | None:
         """The quotes; None where the question is not about content, or no sources are found."""
         ...
 
@@ -52,7 +52,7 @@ def checked(
     document_id: str,
     alone: bool,
     select: Select,
-    calls: Callable[[Question], Calls] = Calls,
+    meter_of: Callable[[Question], Meter],
     stopping: Callable[[], bool] = lambda: False,
     on_kept: Callable[[tuple[Suggestion, ...]], None] = lambda _: None,
 ) -> tuple[Suggestion, ...]:
@@ -64,7 +64,7 @@ def checked(
         document_id: The document that the proposals are of.
         alone: Whether nothing else may be read, so that a question need not be asked twice.
         select: Finds the quotes.
-        calls: Makes the calls of a question; it may wait, and close them later.
+        meter_of: Makes the meter of a question; it may wait, and close it later.
         stopping: Whether to ask no more, for the server stops.
         on_kept: Called with all that have passed so far, each time another one has.
 
@@ -75,7 +75,7 @@ def checked(
     scope = Scope(
         tenant_id=asking.scope.tenant_id, collection_ids=asking.scope.collection_ids, document_ids=(document_id,)
     )
-    check = _Check(asking, document_id, None if alone else scope, select, calls)
+    check = _Check(asking, document_id, None if alone else scope, select, meter_of)
     kept: list[Suggestion] = []
     used: set[Span] = set()
     for number, proposal in enumerate(proposals):
@@ -100,14 +100,14 @@ class _Check:
         document_id: str,
         alone: Scope | None,
         select: Select,
-        calls: Callable[[Question], Calls],
+        meter_of: Callable[[Question], Meter],
     ) -> None:
         """`alone` is the scope of the document alone, None where that is everything."""
         self._everywhere = asking
         self._alone = None if alone is None else replace(asking, scope=alone)
         self._document_id = document_id
         self._select = select
-        self._calls = calls
+        self._meter_of = meter_of
 
     def passes(self, proposal: Proposal, *, choice: int) -> Suggestion | None:
         """The suggestion that a proposal becomes; None where it is not answered as it must be."""
@@ -121,7 +121,7 @@ class _Check:
     def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Quote | None:
         question = replace(asking, text=proposal.question, choice=choice)
         try:
-            selection = self._select(question, calls=self._calls(question))
+            selection = self._select(question, meter=self._meter_of(question))
         except ContextLengthExceeded:
             return None
         if selection is None or selection.outcome != "answered" or not selection.quotes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.answering.answerer import Answerer
-from app.answering.calls import Calls
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.db.catalogue import CatalogueRepository
 from app.db.contents import ContentRepository
@@ -80,7 +80,7 @@ class Suggester:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._calls: Calls | None = None
+        self._meter: Meter | None = None
 
     def of(self, document_id: str, *, version: int, principal: Principal) -> Suggestions:
         """The questions of a live version. The first call has them found, and `principal` pays for that.
@@ -110,8 +110,8 @@ class Suggester:
         with self._changed:
             self._waiting.clear()
             self._changed.notify_all()
-            if self._calls is not None:
-                self._calls.close()
+            if self._meter is not None:
+                self._meter.close()
         if self._thread is not None:
             self._thread.join(timeout=_STOP_SECONDS)
 
@@ -156,7 +156,7 @@ class Suggester:
                 document_id=document_id,
                 alone=self._catalogue.of(asking.scope, limit=1).searchable == 1,
                 select=answerer.selection,
-                calls=lambda question: self._opened(question, answerer),
+                meter_of=lambda question: self._opened(question, answerer),
                 stopping=self._stopping.is_set,
                 on_kept=lambda kept: self._show((document_id, version), kept),
             )
@@ -177,17 +177,17 @@ class Suggester:
         with self._changed:
             self._so_far = (key, tuple(map(_kept, found)))
 
-    def _opened(self, question: Question, answerer: Answerer) -> Calls:
-        """The calls of the next question, once no answer is being prepared or the wait is over."""
+    def _opened(self, question: Question, answerer: Answerer) -> Meter:
+        """The meter of the next question, once no answer is being prepared or the wait is over."""
         deadline = time.monotonic() + _YIELDING_SECONDS
         while len(answerer.running) and time.monotonic() < deadline and not self._stopping.wait(_LOOK_SECONDS):
             pass
-        calls = Calls(question)
+        meter = answerer.meters.of(question)
         with self._changed:
-            self._calls = calls
+            self._meter = meter
             if self._stopping.is_set():
-                calls.close()
-        return calls
+                meter.close()
+        return meter
 
 
 def _kept(found: Suggestion) -> KeptQuestion:

@@ -15,8 +15,8 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.calls import Calls
 from app.answering.followup.model import Rewriter
+from app.answering.metering.meter import Meters
 from app.answering.prompt import Message
 from app.answering.question import Question
 from app.api.application import create_app
@@ -293,14 +293,9 @@ def test_b8_another_tokenizer_or_chat_template_is_named_by_new_rows_and_old_rows
     for boot, (tokenizer, revision) in enumerate(tokenizers()):
         ledger = Ledger(database, f"boot_{boot}", observers=(Rollups(zone_named("UTC")),))
         ledger.recover()
-        rewriter = Rewriter(
-            engine=SummarisingEngine(says="Who bought it?"),
-            tokenizer=tokenizer,
-            tokenizer_revision=revision,
-            ledger=ledger,
-        )
         asked = replace(FOLLOW_UP, request_id=f"req_{boot}")
-        rewriter.rewritten(asked, calls=Calls(asked))
+        meters = Meters(ledger=ledger, engine=SummarisingEngine(says="Who bought it?"), tokenizer_revision=revision)
+        Rewriter(tokenizer=tokenizer).rewritten(asked, meter=meters.of(asked))
         rows += ledger.usage(f"req_{boot}")
 
         now = int(time.time())

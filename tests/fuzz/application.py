@@ -124,7 +124,7 @@ def _conversing(state: State) -> State:
     assert models is not None, "metered() loads them"
     search = Search(models.embedder, models.index.current, models.lexical, ChunkRepository(state.database))
     answerer = make_answerer(
-        finder=Finder(search=search, embedder=models.embedder, ledger=state.usage.ledger),
+        finder=Finder(search=search, embedder=models.embedder),
         engine=models.engine,
         tokenizer=models.tokenizer,
         contents=state.corpus.contents,

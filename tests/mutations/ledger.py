@@ -5,7 +5,7 @@ from tests.mutations.planting import Bug, main
 BUGS = (
     Bug(
         "settle late: the reader has the answer before its books are closed",
-        "app/answering/calls.py",
+        "app/answering/metering/settler.py",
         """            self._ledger.settle(
                 self._event_id,
                 Settlement(
@@ -17,7 +17,7 @@ BUGS = (
                 self._event_id,
                 Settlement(
                     status=self._status(""",
-        ("tests/app/answering/test_calls.py", "tests/app/api/test_cost.py"),
+        ("tests/app/answering/test_meter.py", "tests/app/api/test_cost.py"),
     ),
     Bug(
         "check, then count: a budget is looked at and taken from in two steps",
@@ -58,10 +58,10 @@ BUGS = (
     ),
     Bug(
         "lost abort: who leaves pays nothing",
-        "app/answering/calls.py",
+        "app/answering/metering/settler.py",
         '        """Settle the row with the tokens that were generated and delivered."""\n',
         "        if completion.finish_reason is FinishReason.CANCELLED:\n            return\n",
-        ("tests/app/answering/test_calls.py", "tests/app/api/test_deadlines.py"),
+        ("tests/app/answering/test_meter.py", "tests/app/api/test_deadlines.py"),
     ),
     Bug(
         "component drift: the parts no longer sum to the prompt",

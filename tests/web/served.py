@@ -126,7 +126,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
         )
         search = Search(embedder, models.index.current, models.lexical, ChunkRepository(state.database))
         answerer = make_answerer(
-            finder=Finder(search=search, embedder=embedder, ledger=ledger),
+            finder=Finder(search=search, embedder=embedder),
             engine=engine,
             tokenizer=tokenizer,
             contents=state.corpus.contents,
@@ -142,7 +142,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             quotes=quotes,
             quoter=None
             if quotes is QuotesAs.NOTHING
-            else Quoter(embedder=embedder, reader=PointingReader(POINTED), ledger=ledger, cached=search.remembered),
+            else Quoter(embedder=embedder, reader=PointingReader(POINTED), cached=search.remembered),
         )
         state.serving.models = replace(models, answerer=answerer)
         yield state_with(state, intake=intake)

@@ -7,15 +7,15 @@ of the rules is used. The call is billed.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from app.answering.calls import Caller, CallNumber, Calls, completions
 from app.answering.followup.noun_phrases import names
+from app.answering.metering.meter import Meter
+from app.answering.metering.settler import completions
 from app.answering.prompt import FENCE, Component, Message, Prompt, Segment, quoted
 from app.answering.question import Question
-from app.answering.token_usage import ModelCall, Purpose, called
-from app.usage.ledger.ledger import Ledger
-from generation.ports import Engine, Tokenizer
+from app.answering.token_usage import Purpose
+from generation.ports import Tokenizer
 from generation.types import Completion, FinishReason
 
 SYSTEM = (
@@ -29,56 +29,41 @@ _MORE_TOKENS = 48  # beyond twice the question's tokens
 _MORE_CHARACTERS = 200  # beyond three times the question's characters
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A standalone question, and the call that rewrote it."""
-
-    question: Question
-    calls: tuple[ModelCall, ...] = ()
-
-
 class Rewriter:
     """Rewrites follow-up questions with the language model. One instance serves every request.
 
-    >>> rewritten = rewriter.rewritten(question, calls=Calls(question))
-    >>> rewritten.question.text
+    >>> rewriter.rewritten(question, meter=meters.of(question)).text
     """
 
-    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, tokenizer_revision: str, ledger: Ledger) -> None:
-        self._model = engine.info.model
+    def __init__(self, *, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._caller = Caller(engine=engine, tokenizer_revision=tokenizer_revision, ledger=ledger)
 
-    def rewritten(self, question: Question, *, calls: Calls) -> Rewritten:
+    def rewritten(self, question: Question, *, meter: Meter) -> Question:
         """`question`, rewritten by the model if its version is usable, else by the rules. Blocks until the call ends.
 
         Args:
             question: Its `text` is the version of the rules; its `history` is in the model's prompt.
-            calls: The running calls of the request; closing them stops the call.
+            meter: Meters the call; closing it stops the call.
 
         Raises:
             StoreUnavailable, StorageFull, BudgetExceeded: The call was not reserved, and not made.
         """
         if not question.history:
-            return Rewritten(question)
-        completion = self._completion(question, calls)
+            return question
+        completion = self._completion(question, meter)
         if completion is None:
-            return Rewritten(question)
+            return question
         text = " ".join(completion.text.split()).strip('"“”')
-        spent = called(ModelCall.generated(Purpose.REWRITE, self._model, completion))
         usable = completion.finish_reason is FinishReason.STOP and is_rewriting(
             text, asked=question.as_asked, said=[message.content for message in question.history]
         )
-        found = replace(question, text=text, asked=question.as_asked) if usable else question
-        return Rewritten(found, spent)
+        return replace(question, text=text, asked=question.as_asked) if usable else question
 
-    def _completion(self, question: Question, calls: Calls) -> Completion | None:
+    def _completion(self, question: Question, meter: Meter) -> Completion | None:
         """The completion of the model's call; None where it was not made."""
         prompt = _prompt(self._tokenizer, question.as_asked, question.history)
         max_tokens = 2 * self._tokenizer.count(question.as_asked) + _MORE_TOKENS
-        stream = self._caller.begin(
-            question, prompt, calls=calls, number=CallNumber.REWRITE, max_tokens=max_tokens, time_share=_TIME_SHARE
-        )
+        stream = meter.helping(Purpose.REWRITE, prompt, max_tokens=max_tokens, time_share=_TIME_SHARE)
         (completion,) = completions([stream])
         return completion
 

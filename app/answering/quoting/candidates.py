@@ -110,14 +110,26 @@ def passages_of(candidates: Sequence[Candidate]) -> list[ReadPassage]:
     """The passages that hold the candidates, one for each chunk with any, in reading order."""
     grouped: dict[tuple[int, int], list[int]] = {}
     for place, candidate in enumerate(candidates):
-        chunk = candidate.source.chunk_at(candidate.core)
+        chunk = _read_in(candidate)
         grouped.setdefault((candidate.source.number, chunk.key), []).append(place)
     return [_passage(candidates, places) for places in grouped.values()]
 
 
+def _read_in(candidate: Candidate) -> Chunk:
+    """The chunk that holds most of a candidate's pieces, the first of equals: its heading may stand in another one."""
+    pieces = candidate.pieces or (candidate.core,)
+
+    def held(chunk: Chunk) -> int:
+        return sum(
+            max(0, min(piece.end_char, chunk.end_char) - max(piece.start_char, chunk.start_char)) for piece in pieces
+        )
+
+    return max(candidate.source.chunks, key=held, default=candidate.source.hit.chunk)
+
+
 def _passage(candidates: Sequence[Candidate], places: Sequence[int]) -> ReadPassage:
     source = candidates[places[0]].source
-    chunk, whole = source.chunk_at(candidates[places[0]].core), source.hit.chunk
+    chunk, whole = _read_in(candidates[places[0]]), source.hit.chunk
     text = "".join(f"{line}\n" for line in _above(chunk))
     kept: list[tuple[int, int, int]] = []
     for span in source.spans:

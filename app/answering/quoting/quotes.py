@@ -1,10 +1,9 @@
 """The parts of sources that are quoted for a question, and the decision whether they answer it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from app.answering.token_usage import ModelCall
 from retrieval.types import Source, Span
 
 ANSWERED = 0.3
@@ -53,7 +52,6 @@ class Selection:
         score: The best candidate's probability, quoted or not; 0 where there was none.
         outcome: "answered", "unsure" (the quotes are the nearest passages and may not answer) or "refused".
         decides: Whether the span reader has read the sources, so that a refusal needs no language model.
-        calls: The metered calls of the models that selected.
         threshold: The probability from which on the question counts as answered.
         probabilities: Source number, characters and probability of every candidate that was scored.
         title: The line that names the document which the quotes are of, where the question asks about it as a whole.
@@ -63,14 +61,9 @@ class Selection:
     score: float
     outcome: Outcome
     decides: bool = False
-    calls: tuple[ModelCall, ...] = ()
     threshold: float = ANSWERED
     probabilities: tuple[tuple[int, Span, float], ...] = ()
     title: Quote | None = None
-
-    def again(self) -> "Selection":
-        """The same selection for a further answer, which costs nothing more."""
-        return replace(self, calls=())
 
     def answers(self, cited: Iterable[tuple[int, Span]]) -> float:
         """The probability that an answer which cites these passages answers: the likeliest candidate's among them.

@@ -30,6 +30,7 @@ from app.answering.quoting.score import (
 )
 from app.answering.quoting.subject import names_subject, says_new
 from app.answering.quoting.years import of_asked_years
+from app.answering.token_usage import Purpose
 from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
 
@@ -65,11 +66,11 @@ class Judged:
 OnBatch = Callable[[int], None]
 """Called after each batch of a call with the number of tokens read so far; its exceptions end the call."""
 
-Metering = Callable[[int], AbstractContextManager[OnBatch | None]]
-"""Meters the call that runs inside it; the argument is the number of tokens that the call reads."""
+Metering = Callable[[Purpose, str, str, int], AbstractContextManager[OnBatch | None]]
+"""Meters the call that runs inside it: its purpose, its model, the model's revision, the tokens that it reads."""
 
 
-def unmetered(_tokens: int) -> AbstractContextManager[None]:
+def unmetered(_purpose: Purpose, _model: str, _revision: str, _tokens: int) -> AbstractContextManager[None]:
     """Meters nothing, for measurements."""
     return nullcontext()
 
@@ -95,8 +96,7 @@ class QuoteSelector:
         *,
         answered: float = ANSWERED,
         nearest: float = NEAREST,
-        reading: Metering = unmetered,
-        embedding: Metering = unmetered,
+        metering: Metering = unmetered,
         breadth: Breadth = ONE,
         question_vector: Vectors | None = None,
     ) -> Selection:
@@ -107,16 +107,14 @@ class QuoteSelector:
             context: The sources presented.
             answered: The probability from which on the question is answered.
             nearest: The probability from which on quotes are shown.
-            reading: Surrounds the span reader's call, if one is made.
-            embedding: Surrounds the embedder's call, if one is made.
+            metering: Surrounds each call of a model.
             breadth: How many candidates are quoted, and which.
             question_vector: (dim,) unit vector of `question` where it was embedded before; it is not embedded again.
         """
         found = self.judged(
             question,
             context,
-            reading=reading,
-            embedding=embedding,
+            metering=metering,
             most=breadth.embedded,
             question_vector=question_vector,
         )
@@ -157,8 +155,7 @@ class QuoteSelector:
         question: str,
         context: Context,
         *,
-        reading: Metering = unmetered,
-        embedding: Metering = unmetered,
+        metering: Metering = unmetered,
         most: int = ONE.embedded,
         question_vector: Vectors | None = None,
     ) -> Judged:
@@ -169,8 +166,10 @@ class QuoteSelector:
         read: list[Read] | None = None
         if self._reader is not None and is_english(question):
             passages = passages_of(candidates)
-            with reading(self._reader.count_tokens(question, [passage.text for passage in passages])) as on_batch:
-                read = _read(self._reader, question, passages, len(candidates), on_batch=on_batch)
+            reader = self._reader
+            tokens = reader.count_tokens(question, [passage.text for passage in passages])
+            with metering(Purpose.LOCATE, reader.model, reader.revision, tokens) as on_batch:
+                read = _read(reader, question, passages, len(candidates), on_batch=on_batch)
         features = features_of(question, candidates, read)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
         embedded = sorted(ranked[:most])
@@ -179,7 +178,8 @@ class QuoteSelector:
         tokens = self._embedder.count_documents(texts, counted=counted)
         if question_vector is None:
             tokens += self._embedder.count_query(question)
-        with embedding(tokens):
+        info = self._embedder.info
+        with metering(Purpose.EXTRACT, info.model, info.revision, tokens):
             vectors = self._embedder.embed_documents(texts)
             asked = self._embedder.embed_query(question) if question_vector is None else question_vector
             cosines = [float(cosine) for cosine in vectors @ asked]

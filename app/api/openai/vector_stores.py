@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
 
-from app.answering.finder import Found
+from app.answering.finder import SearchedPassages
 from app.answering.question import Question
 from app.api.dependencies import AccessDep, CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for, visible_collection
 from app.api.openai.schemas.vector_stores import (
@@ -181,7 +181,7 @@ def search_vector_store(
         raw_filter=translated(body.filters) if body.filters is not None else None,
     )
     best: dict[int, Hit] = {}
-    searches: list[Found] = []
+    searches: list[SearchedPassages] = []
     for choice, query in enumerate(queries):
         found = models.answerer.search(
             Question(

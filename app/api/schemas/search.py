@@ -1,10 +1,12 @@
 """Bodies of `POST /v1/search`, and the scope fields that other requests share."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import Field
 
-from app.answering.finder import Found
+from app.answering.finder import SearchedPassages
+from app.answering.token_usage import Purpose
 from app.api.schemas.bounds import MOST_QUESTION, Described, DocumentIds, Ids
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.api.schemas.token_usage import CallBody
@@ -117,13 +119,16 @@ class SearchUsage(ResponseBody):
     calls: list[CallBody] = Field(description="The model calls, in the order they were made.")
 
     @classmethod
-    def of(cls, *found: Found) -> "SearchUsage":
+    def of(cls, *searches: SearchedPassages) -> "SearchUsage":
         """The usage of one search, or of several together."""
-        calls = [call for one in found for call in one.calls]
+        calls = [call for search in searches for call in search.calls]
+        tokens = Counter[Purpose]()
+        for call in calls:
+            tokens[call.purpose] += call.total_tokens
         return cls(
-            total_tokens=sum(call.total_tokens for call in calls),
-            embedding_tokens=sum(one.embedding_tokens for one in found),
-            rerank_tokens=sum(one.rerank_tokens for one in found),
+            total_tokens=tokens.total(),
+            embedding_tokens=tokens[Purpose.EMBED_QUERY],
+            rerank_tokens=tokens[Purpose.RERANK],
             calls=[CallBody.of(call) for call in calls],
         )
 

@@ -10,6 +10,7 @@ from app.answering.conversations import Conversations
 from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
+from app.answering.metering.meter import Meters
 from app.answering.overview.overviews import Overviews
 from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import Limits
@@ -48,14 +49,15 @@ def make_answerer(
         tokenizer=tokenizer,
         limits=limits,
         wording=DEFAULT_WORDING,
+        contents=contents,
         summariser=summariser,
         quoter=quoter,
     )
     return Answerer(
         finder=finder,
         contexts=wrap_contexts(contexts),
-        generator=Generator(engine=engine, tokenizer=tokenizer, tokenizer_revision="0", ledger=ledger, limits=limits),
-        contents=contents,
+        generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+        meters=Meters(ledger=ledger, engine=engine, tokenizer_revision="0"),
         closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
         min_evidence=limits.min_evidence,
         quotes=quotes,

@@ -1,24 +1,24 @@
 """app.answering.context: whatever is found and pointed at, the prompt and the answer fit the context window."""
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.calls import Calls
 from app.answering.context import ContextBuilder
 from app.answering.question import Limits, Question
 from app.answering.quoting.quoter import Quoter
 from app.answering.wording import Wording
-from app.types import Principal, Reservation, Role
-from app.usage.ledger.ledger import MeteredCall
+from app.db.contents import ContentRepository
+from app.types import Principal, Role
 from generation.errors import ContextLengthExceeded
 from generation.ports import Observer, Stream
 from generation.types import GenerationRequest, ModelInfo
 from retrieval.types import Hit, Scope
 from tests.app.answering.idle_engine import IdleEngine
+from tests.app.answering.metered import meter_of
 from tests.app.answering.pointing_reader import PointingReader
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
@@ -30,13 +30,6 @@ QUESTION = Question(
     text="How many ships came in May?",
     scope=Scope(tenant_id="t"),
 )
-
-
-class NoBooks:
-    """Writes nothing down."""
-
-    def metered(self, reservation: Reservation) -> AbstractContextManager[MeteredCall]:
-        return nullcontext(MeteredCall())
 
 
 class Window(IdleEngine):
@@ -76,13 +69,14 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
         tokenizer=LetterTokenizer(),
         limits=limits,
         wording=Wording(),
+        contents=cast(ContentRepository, None),
         summariser=None,
-        quoter=Quoter(embedder=HashingEmbedder(), reader=PointingReader(words), ledger=NoBooks()),  # type: ignore[arg-type]
+        quoter=Quoter(embedder=HashingEmbedder(), reader=PointingReader(words)),
     )
     question = replace(QUESTION, max_context_tokens=wanted)
 
     room = contexts.room(question)
-    presented = contexts.build(question, hits(count, sentences), room=room, calls=Calls(question))
+    presented = contexts.build(question, hits(count, sentences), room=room, meter=meter_of(question))
 
     components = presented.prompt.components
     assert components.total + room.max_output <= window
@@ -95,6 +89,7 @@ def builder(quoter: Quoter | None, *, window: int = 4000) -> ContextBuilder:
         tokenizer=LetterTokenizer(),
         limits=Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8),
         wording=Wording(),
+        contents=cast(ContentRepository, None),
         summariser=None,
         quoter=quoter,
     )
@@ -102,7 +97,7 @@ def builder(quoter: Quoter | None, *, window: int = 4000) -> ContextBuilder:
 
 def quoting(words: str = "forty ships", *, failing: bool = False) -> Quoter:
     reader = PointingReader(words, failing=failing)
-    return Quoter(embedder=HashingEmbedder(), reader=reader, ledger=NoBooks())  # type: ignore[arg-type]
+    return Quoter(embedder=HashingEmbedder(), reader=reader)
 
 
 @pytest.mark.parametrize(("wanted", "tokens"), [(None, 900), (300, 300), (100_000, 100_000)])
@@ -111,7 +106,7 @@ def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | N
     question = replace(QUESTION, max_context_tokens=wanted)
 
     room = contexts.room(question, prompted=False)
-    built = contexts.build(question, hits(3, 2), room=room, calls=Calls(question), prompted=False)
+    built = contexts.build(question, hits(3, 2), room=room, meter=meter_of(question), prompted=False)
 
     assert (room.window, room.max_output, room.context, room.head) == (tokens, 0, tokens, ())
     assert built.prompt.ids == ()
@@ -154,7 +149,7 @@ def test_quotes_are_selected_where_there_are_sources_and_somebody_uses_them(
     contexts, question = builder(quoting()), replace(QUESTION, dry_run=fields.get("dry_run", False))
 
     room = contexts.room(question, prompted=prompted)
-    built = contexts.build(question, hits(count, 2), room=room, calls=Calls(question), prompted=prompted)
+    built = contexts.build(question, hits(count, 2), room=room, meter=meter_of(question), prompted=prompted)
 
     assert (built.selection is not None) == selects
 
@@ -177,7 +172,7 @@ def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(
     contexts = builder(quoting())
     question = replace(QUESTION, text=text, abstention_threshold=abstention)
 
-    built = contexts.build(question, hits(1, 2), room=contexts.room(question), calls=Calls(question))
+    built = contexts.build(question, hits(1, 2), room=contexts.room(question), meter=meter_of(question))
 
     prompt = LetterTokenizer().decode(built.prompt.ids)
     assert built.selection is not None
@@ -187,10 +182,10 @@ def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(
 
 
 def test_without_a_reader_the_model_is_pointed_at_nothing() -> None:
-    quoter = Quoter(embedder=HashingEmbedder(), ledger=NoBooks())  # type: ignore[arg-type]
+    quoter = Quoter(embedder=HashingEmbedder())
     contexts, question = builder(quoter), replace(QUESTION, abstention_threshold=1.0)
 
-    built = contexts.build(question, hits(1, 2), room=contexts.room(question), calls=Calls(question))
+    built = contexts.build(question, hits(1, 2), room=contexts.room(question), meter=meter_of(question))
 
     assert built.selection is not None
     assert built.selection.quotes

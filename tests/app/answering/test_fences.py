@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.calls import Calls
 from app.answering.followup.model import SYSTEM as SYSTEM_REWRITE
 from app.answering.followup.model import Rewriter
 from app.answering.prompt import (
@@ -24,6 +23,7 @@ from app.usage.ledger.ledger import Ledger
 from retrieval.compress import compress
 from retrieval.highlights import highlights, pointer_to
 from retrieval.types import Hit, Scope
+from tests.app.answering.metered import meter_of
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import SummarisingEngine
 from tests.databases import migrated_file, sqlite_database
@@ -116,9 +116,7 @@ def test_outside_the_fences_of_a_rewritings_prompt_are_our_own_words_and_the_use
     answer: str, sqlite_database
 ) -> None:
     engine = SummarisingEngine(says="Who sold it?")
-    rewriter = Rewriter(
-        engine=engine, tokenizer=TOKENIZER, tokenizer_revision="r1", ledger=Ledger(sqlite_database, boot_id="boot")
-    )
+    rewriter = Rewriter(tokenizer=TOKENIZER)
     question = Question(
         request_id="req_1",
         endpoint="ask",
@@ -128,7 +126,7 @@ def test_outside_the_fences_of_a_rewritings_prompt_are_our_own_words_and_the_use
         history=(Message("user", "Was it sold?"), Message("assistant", answer)),
     )
 
-    rewriter.rewritten(question, calls=Calls(question))
+    rewriter.rewritten(question, meter=meter_of(question, Ledger(sqlite_database, boot_id="boot"), engine=engine))
 
     (request,) = engine.requests
     assert outside(TOKENIZER.decode(request.prompt)) == (

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from app.answering.finder import Finder
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.db.session import Database
 from app.errors import InvalidRequest
@@ -14,6 +15,7 @@ from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
 from retrieval.types import Scope, SearchMode, SearchResult
+from tests.app.answering.metered import meter_of
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
 
@@ -77,7 +79,6 @@ def finder(ledger: Ledger) -> Callable[..., Finder]:
         return Finder(
             search=cast(Search, FixedSearch()),
             embedder=HashingEmbedder(),
-            ledger=ledger,
             reranker=reranker,
             rerank_candidates=candidates,
         )
@@ -85,42 +86,51 @@ def finder(ledger: Ledger) -> Callable[..., Finder]:
     return build
 
 
-def found_keys(finder: Finder, question: Question = QUESTION) -> list[int]:
-    return [hit.chunk.key for hit in finder.find(question).hits]
+@pytest.fixture
+def meter(ledger: Ledger) -> Meter:
+    return meter_of(QUESTION, ledger)
+
+
+def found_keys(finder: Finder, meter: Meter, question: Question = QUESTION) -> list[int]:
+    return [hit.chunk.key for hit in finder.find(question, meter).hits]
 
 
 def test_without_a_reranker_the_searchs_order_stands_and_only_the_embedding_is_paid(
-    finder: Callable[..., Finder], ledger: Ledger
+    finder: Callable[..., Finder], ledger: Ledger, meter: Meter
 ) -> None:
-    found = finder().find(QUESTION)
+    found = finder().find(QUESTION, meter)
 
     assert [hit.chunk.key for hit in found.hits] == [0, 1, 2]
     assert all(hit.scores.rerank is None for hit in found.hits)
-    assert (found.rerank_tokens, found.rerank_ms) == (0, 0.0)
+    assert found.rerank_ms == 0.0
     (row,) = ledger.usage("req_1")
     assert (row.operation, row.input_tokens, row.status) == (Operation.EMBED_QUERY, 4, UsageStatus.COMPLETED)
 
 
-def test_a_search_that_fails_is_charged_what_the_embedder_was_to_read_its_prompt_included(ledger: Ledger) -> None:
+def test_a_search_that_fails_is_charged_what_the_embedder_was_to_read_its_prompt_included(
+    ledger: Ledger, meter: Meter
+) -> None:
     class BrokenSearch(FixedSearch):
         def search(self, query: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
             raise RuntimeError("the index broke")
 
     embedder = HashingEmbedder(prompt_tokens=3)
-    finder = Finder(search=cast(Search, BrokenSearch()), embedder=embedder, ledger=ledger)
+    finder = Finder(search=cast(Search, BrokenSearch()), embedder=embedder)
 
     with pytest.raises(RuntimeError):
-        finder.find(QUESTION)
+        finder.find(QUESTION, meter)
 
     (row,) = ledger.usage("req_1")
     assert (row.input_tokens, row.status) == (embedder.count_query(QUESTION.text), UsageStatus.ERROR)
     assert row.input_tokens == 3 + embedder.count_tokens(QUESTION.text)
 
 
-def test_the_reranker_reads_more_than_is_asked_for_and_its_best_are_returned(finder: Callable[..., Finder]) -> None:
+def test_the_reranker_reads_more_than_is_asked_for_and_its_best_are_returned(
+    finder: Callable[..., Finder], meter: Meter
+) -> None:
     reranker = LastWordReranker()
 
-    found = finder(reranker, candidates=4).find(QUESTION)
+    found = finder(reranker, candidates=4).find(QUESTION, meter)
 
     assert [hit.chunk.key for hit in found.hits] == [3, 2, 1]
     assert [hit.scores.rerank for hit in found.hits] == [0.03, 0.02, 0.01]
@@ -130,67 +140,74 @@ def test_the_reranker_reads_more_than_is_asked_for_and_its_best_are_returned(fin
     assert [passage.partition("\n")[0] for passage in passages] == ["Report"] * 4
 
 
-def test_hits_beyond_the_candidates_follow_in_the_searchs_order(finder: Callable[..., Finder]) -> None:
+def test_hits_beyond_the_candidates_follow_in_the_searchs_order(finder: Callable[..., Finder], meter: Meter) -> None:
     everything = replace(QUESTION, top_k=6)
 
-    assert found_keys(finder(LastWordReranker(), candidates=2), everything) == [1, 0, 2, 3, 4, 5]
+    assert found_keys(finder(LastWordReranker(), candidates=2), meter, everything) == [1, 0, 2, 3, 4, 5]
 
 
-def test_what_the_reranker_reads_is_on_the_bill_to_the_token(finder: Callable[..., Finder], ledger: Ledger) -> None:
+def test_what_the_reranker_reads_is_on_the_bill_to_the_token(
+    finder: Callable[..., Finder], ledger: Ledger, meter: Meter
+) -> None:
     reranker = LastWordReranker()
 
-    found = finder(reranker).find(QUESTION)
+    finder(reranker).find(QUESTION, meter)
 
     ((query, passages),) = reranker.read
     rows = {row.operation: row for row in ledger.usage("req_1")}
     assert set(rows) == {Operation.EMBED_QUERY, Operation.RERANK}
     row = rows[Operation.RERANK]
-    assert row.input_tokens == found.rerank_tokens == reranker.count_tokens(query, passages) > 0
+    assert row.input_tokens == reranker.count_tokens(query, passages) > 0
     assert (row.status, row.count_quality, row.output_tokens) == (UsageStatus.COMPLETED, "exact", 0)
     assert (row.model, row.tokenizer_revision) == ("last word", "r7")
+    assert [(call.purpose, call.prompt_tokens) for call in meter.calls] == [
+        ("embed_query", 4),
+        ("rerank", row.input_tokens),
+    ]
 
 
-def test_a_question_may_switch_reranking_off(finder: Callable[..., Finder], ledger: Ledger) -> None:
+def test_a_question_may_switch_reranking_off(finder: Callable[..., Finder], ledger: Ledger, meter: Meter) -> None:
     reranker = LastWordReranker()
 
-    assert found_keys(finder(reranker), replace(QUESTION, rerank=False)) == [0, 1, 2]
+    assert found_keys(finder(reranker), meter, replace(QUESTION, rerank=False)) == [0, 1, 2]
     assert reranker.read == []
     assert len(ledger.usage("req_1")) == 1
 
 
 def test_a_question_that_insists_where_there_is_none_is_refused_before_anything_is_spent(
-    finder: Callable[..., Finder], ledger: Ledger
+    finder: Callable[..., Finder], ledger: Ledger, meter: Meter
 ) -> None:
     with pytest.raises(InvalidRequest, match="no reranker") as refusal:
-        finder().find(replace(QUESTION, rerank=True))
+        finder().find(replace(QUESTION, rerank=True), meter)
 
     assert refusal.value.param == "rerank"
     assert ledger.usage("req_1") == ()
 
 
-def test_a_lexical_search_is_reranked_and_pays_for_nothing_else(finder: Callable[..., Finder], ledger: Ledger) -> None:
-    found = finder(LastWordReranker()).find(replace(QUESTION, mode=SearchMode.LEXICAL))
+def test_a_lexical_search_is_reranked_and_pays_for_nothing_else(
+    finder: Callable[..., Finder], ledger: Ledger, meter: Meter
+) -> None:
+    found = finder(LastWordReranker()).find(replace(QUESTION, mode=SearchMode.LEXICAL), meter)
 
     assert found.hits[0].scores.rerank is not None
-    assert found.embedding_tokens == 0
     assert [row.operation for row in ledger.usage("req_1")] == [Operation.RERANK]
 
 
 @pytest.mark.parametrize("document_ids", [(), ("doc_1",)])
 def test_one_hit_or_none_has_no_order_to_pay_for(
-    finder: Callable[..., Finder], ledger: Ledger, document_ids: tuple[str, ...]
+    finder: Callable[..., Finder], ledger: Ledger, meter: Meter, document_ids: tuple[str, ...]
 ) -> None:
     reranker = LastWordReranker()
     narrow = replace(QUESTION, scope=Scope(tenant_id="t", document_ids=document_ids), top_k=1)
 
-    finder(reranker, candidates=1).find(narrow)
+    finder(reranker, candidates=1).find(narrow, meter)
 
     assert reranker.read == []
     assert Operation.RERANK not in {row.operation for row in ledger.usage("req_1")}
 
 
-def test_a_reranker_that_breaks_leaves_no_open_row(finder: Callable[..., Finder], ledger: Ledger) -> None:
+def test_a_reranker_that_breaks_leaves_no_open_row(finder: Callable[..., Finder], ledger: Ledger, meter: Meter) -> None:
     with pytest.raises(RuntimeError):
-        finder(LastWordReranker(failing=True)).find(QUESTION)
+        finder(LastWordReranker(failing=True)).find(QUESTION, meter)
 
     assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.COMPLETED, UsageStatus.ERROR]

@@ -22,9 +22,11 @@ from app.answering.quoting.quotes import Quote, Selection
 from app.answering.quoting.rendering import quotation
 from app.answering.token_usage import ModelCall, Purpose
 from app.types import Principal, Role
-from generation.types import Completion, FinishReason, Timings
+from generation.types import Completion, FinishReason, SamplingParams, Timings
 from retrieval.types import Context, Scope, Span
+from tests.app.answering.metered import meter_of
 from tests.app.answering.sources import source
+from tests.app.answering.test_meter import HeldEngine
 
 
 def prepared() -> Prepared:
@@ -38,6 +40,7 @@ def prepared() -> Prepared:
     context = Context(sources=(), dropped=(), tokens=0)
     return Prepared(
         question=question,
+        meter=meter_of(question),
         context=context,
         prompt=Prompt(segments=()),
         report=SourceReport.of((), context),
@@ -51,7 +54,12 @@ def answer(reason: FinishReason, *, error: str | None = None) -> Answer:
     writer.feed("Because")
     writer.finish()
     completion = Completion("req_1", "Because", (1, 2), reason, 0, 0, 2, Timings(1.0, 2.0, 3.0), error=error)
-    return Outcome(prepared=prepared(), model="m", completion=completion).generated(writer)
+    engine = HeldEngine()
+    asked = prepared()
+    asked = replace(asked, meter=meter_of(asked.question, engine=engine))
+    asked.meter.generating(Purpose.ANSWER, Prompt(()), SamplingParams(max_tokens=8))
+    engine.observers[0].finish(completion)
+    return Outcome(prepared=asked, model="m", completion=completion).generated(writer)
 
 
 @pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.CANCELLED])
@@ -104,9 +112,7 @@ def by_quotes(score: float, outcome: Chosen, **fields: Any) -> Answer:
     """The answer to a question that quotes answer: one sentence with its date highlighted."""
     shown = source(TEXT)
     quote = Quote(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
-    selection = Selection(
-        () if outcome == "refused" else (quote,), score, outcome, decides=True, calls=CHOSEN, threshold=0.5
-    )
+    selection = Selection(() if outcome == "refused" else (quote,), score, outcome, decides=True, threshold=0.5)
     asked = replace(
         prepared(),
         question=replace(prepared().question, **{"text": ASKED, **fields}),
@@ -114,6 +120,9 @@ def by_quotes(score: float, outcome: Chosen, **fields: Any) -> Answer:
         selection=selection,
         by_quotes=True,
     )
+    for call in CHOSEN:
+        with asked.meter.reading(call.purpose, model=call.model, revision="1", tokens=call.prompt_tokens):
+            pass
     return Outcome(prepared=asked, model="m").ungenerated()
 
 

@@ -15,6 +15,7 @@ from app.types import Operation, Principal, Role
 from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
 from retrieval.types import Hit, Scope, Scores, SearchMode
+from tests.app.answering.metered import meter_of
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.exact_index import ExactIndex
 from tests.retrieval.fakes import HashingEmbedder, MemoryStore, chunk
@@ -48,10 +49,13 @@ class Pool:
             store.put(chunk(key, text, document_id=name))
         index.add(np.arange(1, len(numbered) + 1), self.embedder.embed_documents([text for _, text in numbered]))
         search = Search(self.embedder, lambda: index, store, store)
-        self.finder = Finder(search=search, embedder=self.embedder, ledger=self.ledger, min_evidence=0.3)
+        self.finder = Finder(search=search, embedder=self.embedder, min_evidence=0.3)
 
     def documents(self, question: Question) -> list[str]:
-        return [hit.chunk.document_id for hit in self.finder.find(question).hits]
+        return [hit.chunk.document_id for hit in self.find(question)]
+
+    def find(self, question: Question) -> tuple[Hit, ...]:
+        return self.finder.find(question, meter_of(question, self.ledger)).hits
 
 
 @pytest.fixture
@@ -66,7 +70,7 @@ def test_the_cited_document_is_preferred_to_a_better_match_of_another(pool: Pool
 
     preferring_reno = replace(asked, preferred=("reno",))
     assert set(pool.documents(preferring_reno)) == {"reno"}
-    assert INJURED in [hit.chunk.text for hit in pool.finder.find(preferring_reno).hits]
+    assert INJURED in [hit.chunk.text for hit in pool.find(preferring_reno)]
 
 
 def test_another_document_that_is_clearly_better_evidence_comes_first(pool: Pool) -> None:
@@ -83,7 +87,7 @@ def test_a_preferred_document_out_of_scope_or_gone_changes_nothing(pool: Pool) -
 
 
 def test_the_question_is_embedded_and_paid_once(pool: Pool) -> None:
-    pool.finder.find(replace(QUESTION, preferred=("reno",)))
+    pool.find(replace(QUESTION, preferred=("reno",)))
 
     (row,) = pool.ledger.usage("req_1")
     assert (row.operation, row.input_tokens) == (Operation.EMBED_QUERY, pool.embedder.count_query(QUESTION.text))

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from app.answering.answer import Budget, SourceReport
-from app.answering.calls import Calls
+from app.answering.metering.meter import Meter
 from app.answering.preparation import Preparation
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.types import Principal, Role
 from retrieval.types import Context, Scope
+from tests.app.answering.metered import meter_of, meters
 
 QUESTION = Question(
     request_id="req_1",
@@ -26,6 +27,7 @@ QUESTION = Question(
 NOTHING = Context((), (), 0)
 SOURCES = Prepared(
     question=QUESTION,
+    meter=meter_of(QUESTION),
     context=NOTHING,
     prompt=Prompt(()),
     report=SourceReport.of((), NOTHING),
@@ -44,16 +46,16 @@ class Work:
         self.open = threading.Event()
         self.discarded: list[Prepared] = []
 
-    def __call__(self, question: Question, /, *, calls: Calls, on_sources: Callable[[Prepared], None]) -> Prepared:
+    def __call__(self, question: Question, /, *, meter: Meter, on_sources: Callable[[Prepared], None]) -> Prepared:
         if self._sources is not None:
             on_sources(self._sources)
         assert self.open.wait(30)
         if self._error is not None:
             raise self._error
-        return replace(WHOLE, cancelled=calls.closed)
+        return replace(WHOLE, cancelled=meter.closed)
 
     def begin(self) -> Preparation:
-        return Preparation(QUESTION, self, discard=self.discarded.append)
+        return Preparation(QUESTION, self, meters=meters(), discard=self.discarded.append)
 
 
 async def discarded(work: Work) -> Prepared:

@@ -4,22 +4,17 @@ import time
 from dataclasses import replace
 from typing import cast
 
-import pytest
-
 from app.answering.answer import Budget, SourceReport
-from app.answering.calls import RunningCall, Settler
-from app.answering.prepared import PreparationCost, Prepared
+from app.answering.prepared import PreparationCost, Prepared, Rest
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.quotes import Quote, Selection
-from app.answering.token_usage import ModelCall, Purpose
+from app.answering.token_usage import Purpose
 from app.types import Principal, Role
 from generation.ports import Stream
 from retrieval.types import Context, Scope, Span
+from tests.app.answering.metered import meter_of
 from tests.app.answering.sources import source
-
-SEARCHED = ModelCall(purpose=Purpose.EMBED_QUERY, model="e", prompt_tokens=4)
-CHOSEN = ModelCall(purpose=Purpose.EXTRACT, model="e", prompt_tokens=6)
 
 
 def prepared(*, deadline: float | None = None) -> Prepared:
@@ -34,6 +29,7 @@ def prepared(*, deadline: float | None = None) -> Prepared:
     context = Context(sources=(), dropped=(), tokens=0)
     return Prepared(
         question=question,
+        meter=meter_of(question),
         context=context,
         prompt=Prompt(segments=()),
         report=SourceReport.of((), context),
@@ -42,48 +38,40 @@ def prepared(*, deadline: float | None = None) -> Prepared:
     )
 
 
-class Leaving:
-    """A settler that hears of a client's leaving, and the stream that is closed then."""
+class Closed:
+    """A stream, or what is still being prepared, that hears of its end."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
-
-    def client_left(self) -> None:
-        self.heard.append("client")
 
     def close(self) -> None:
         self.heard.append("closed")
 
 
-@pytest.mark.parametrize(
-    ("deadline_in", "heard"), [(None, ["client", "closed"]), (60.0, ["client", "closed"]), (-0.1, ["closed"])]
-)
-def test_what_is_closed_after_its_deadline_is_our_abort_and_not_the_clients(
-    deadline_in: float | None, heard: list[str]
-) -> None:
-    open_ = prepared(deadline=None if deadline_in is None else time.monotonic() + deadline_in)
-    leaving = Leaving()
-    call = RunningCall(cast(Stream, leaving), cast(Settler, leaving))
+def test_closing_it_ends_its_calls_and_what_is_still_being_prepared() -> None:
+    rest = Closed()
+    open_ = replace(prepared(), rest=cast(Rest, rest))
 
-    replace(open_, call=call).close()
+    open_.close()
 
-    assert leaving.heard == heard
+    assert (open_.meter.closed, rest.heard) == (True, ["closed"])
 
 
 def test_a_further_answer_costs_nothing_for_its_sources_and_has_no_call_yet() -> None:
-    leaving = Leaving()
     first = replace(
         prepared(),
-        cost=PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0, calls=(SEARCHED,)),
-        call=RunningCall(cast(Stream, leaving), cast(Settler, leaving)),
-        selection=Selection((), 0.5, "answered", decides=True, calls=(CHOSEN,)),
+        cost=PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0),
+        stream=cast(Stream, Closed()),
+        selection=Selection((), 0.5, "answered", decides=True),
     )
+    with first.meter.reading(Purpose.EMBED_QUERY, model="e", revision="1", tokens=4):
+        pass
 
     further = first.again(1)
 
-    assert (further.question.run_id, further.call) == ("req_1.1", None)
-    assert further.cost == PreparationCost(started=1.0, retrieve_ms=2.0, rerank_ms=3.0)
-    assert further.selection == Selection((), 0.5, "answered", decides=True)
+    assert (further.question.run_id, further.stream) == ("req_1.1", None)
+    assert (len(first.meter.calls), further.meter.calls) == (1, ())
+    assert (further.cost, further.selection) == (first.cost, first.selection)
 
 
 def test_the_answer_consists_of_quotes_where_quotes_answer_and_there_are_some() -> None:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.calls import Calls
 from app.answering.running import RunningAnswers
 from app.errors import NotFound
 from app.types import Principal, Role
+from tests.app.answering.metered import meter_of
 from tests.app.answering.overview.outlined import question
 
 ASKER = Principal("t1", "ada", "key_1", Role.READER)
@@ -17,14 +17,14 @@ def stopped_by(caller: Principal) -> bool:
     """Whether a caller stops an answer that `ASKER` waits for; one that may not is told that there is none."""
     running = RunningAnswers()
     asked = question("When was it?", principal=ASKER)
-    calls = Calls(asked)
-    with running.preparing(asked, calls):
+    meter = meter_of(asked)
+    with running.preparing(asked, meter):
         try:
             running.cancel(asked.request_id, principal=caller)
         except NotFound:
-            assert not calls.closed
+            assert not meter.closed
             return False
-    assert calls.closed
+    assert meter.closed
     return True
 
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from app.answering.calls import Calls
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.summaries import Summarised, Summariser
 from app.db.session import Database
@@ -30,6 +30,7 @@ from generation.types import (
 from retrieval.compress import compress, edges_first
 from retrieval.types import Context, Scope
 from tests.app.answering.idle_engine import IdleEngine
+from tests.app.answering.metered import meter_of
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.databases import migrated_file, sqlite_database
 from tests.generation.fakes import LetterTokenizer, ScriptedRunner, scripted_engine
@@ -136,10 +137,11 @@ def fitted(
     *,
     budget: int = 360,
     question: Question = QUESTION,
-    calls: Calls | None = None,
+    meter: Meter | None = None,
 ) -> Summarised:
-    summariser = Summariser(engine=engine, tokenizer=CharacterTokenizer(), tokenizer_revision="r1", ledger=ledger)
-    return summariser.fitted(question, HITS, budget=budget, fit=fit, order=edges_first, calls=calls or Calls(question))
+    summariser = Summariser(engine=engine, tokenizer=CharacterTokenizer())
+    meter = meter or meter_of(question, ledger, engine=engine)
+    return summariser.fitted(question, HITS, budget=budget, fit=fit, order=edges_first, meter=meter)
 
 
 def test_what_does_not_fit_is_read_from_summaries_and_its_sources_hold_the_originals(ledger: Ledger) -> None:
@@ -160,7 +162,8 @@ def test_what_does_not_fit_is_read_from_summaries_and_its_sources_hold_the_origi
 def test_each_summary_is_a_row_written_before_the_engine_sees_it_and_settled_by_it(ledger: Ledger) -> None:
     before: list[UsageEvent] = []
     engine = SummarisingEngine(on_submit=lambda request: before.append(ledger.usage("req_1")[-1]))
-    result = fitted(engine, ledger)
+    meter = meter_of(QUESTION, ledger, engine=engine)
+    fitted(engine, ledger, meter=meter)
 
     rows = ledger.usage("req_1")
     assert [row.event_id for row in rows] == [request.id for request in engine.requests]
@@ -173,9 +176,9 @@ def test_each_summary_is_a_row_written_before_the_engine_sees_it_and_settled_by_
         assert sum(share.tokens for share in row.documents) == row.components.context
         assert (row.model, row.tokenizer_revision) == ("scripted", "r1")
         assert (request.salt, request.user) == ("t", "u")
-    assert (
-        sum(call.total_tokens for call in result.calls) == sum(row.input_tokens + row.output_tokens for row in rows) > 0
-    )
+    assert [(call.purpose, call.total_tokens) for call in meter.calls] == [
+        ("summarise", row.input_tokens + row.output_tokens) for row in rows
+    ]
 
 
 @pytest.mark.parametrize("budget", range(0, 660, 30))
@@ -219,12 +222,13 @@ def test_where_everything_fits_the_generator_is_not_asked(ledger: Ledger) -> Non
 def test_without_a_usable_summary_the_context_is_as_if_none_had_been_asked_for(
     ledger: Ledger, engine: SummarisingEngine, status: UsageStatus
 ) -> None:
-    result = fitted(engine, ledger)
+    meter = meter_of(QUESTION, ledger, engine=engine)
+    result = fitted(engine, ledger, meter=meter)
 
     assert (result.context, result.chunk_ids) == (fit(360), ())
     rows = ledger.usage("req_1")
     assert {row.status for row in rows} == {status}
-    assert sum(call.total_tokens for call in result.calls) == sum(row.input_tokens + row.output_tokens for row in rows)
+    assert sum(call.total_tokens for call in meter.calls) == sum(row.input_tokens + row.output_tokens for row in rows)
 
 
 def test_of_several_summaries_the_one_that_fails_is_dropped_and_says_so(ledger: Ledger) -> None:
@@ -266,7 +270,7 @@ def test_a_summary_is_about_the_question_as_it_was_rewritten(ledger: Ledger) -> 
     engine = SummarisingEngine()
     asked = replace(QUESTION, text="And how did that develop?")
 
-    fitted(engine, ledger, question=asked.standing_alone(QUESTION.text), calls=Calls(asked))
+    fitted(engine, ledger, question=asked.standing_alone(QUESTION.text), meter=meter_of(asked, ledger, engine=engine))
 
     assert engine.requests
     assert all(QUESTION.text in CharacterTokenizer().decode(request.prompt) for request in engine.requests)
@@ -296,29 +300,31 @@ def gate() -> Iterator[threading.Event]:
 
 
 def test_a_reader_who_leaves_ends_the_summaries_under_way(ledger: Ledger, gate: threading.Event) -> None:
-    running, calls = threading.Event(), Calls(QUESTION)
+    running = threading.Event()
 
     def wait(plan: object) -> None:
         running.set()
         assert gate.wait(30)
 
     engine = scripted_engine(ScriptedRunner(before_step=wait))
-    summariser = Summariser(engine=engine, tokenizer=LetterTokenizer(), tokenizer_revision="r1", ledger=ledger)
+    meter = meter_of(QUESTION, ledger, engine=engine)
+    summariser = Summariser(engine=engine, tokenizer=LetterTokenizer())
     with ThreadPoolExecutor() as pool:
-        future = pool.submit(summariser.fitted, QUESTION, HITS, budget=360, fit=fit, order=edges_first, calls=calls)
+        future = pool.submit(summariser.fitted, QUESTION, HITS, budget=360, fit=fit, order=edges_first, meter=meter)
         assert running.wait(30)
-        calls.close()
+        meter.close()
         gate.set()
         result = future.result(10)
     engine.close()
 
-    assert result == Summarised(fit(360), calls=result.calls)
+    assert result == Summarised(fit(360))
     assert {row.status for row in ledger.usage("req_1")} == {UsageStatus.CLIENT_ABORT}
 
 
 def test_a_reader_who_left_before_is_asked_no_summary(ledger: Ledger) -> None:
-    engine, calls = SummarisingEngine(), Calls(QUESTION)
-    calls.close()
+    engine = SummarisingEngine()
+    meter = meter_of(QUESTION, ledger, engine=engine)
+    meter.close()
 
-    assert fitted(engine, ledger, calls=calls) == Summarised(fit(360))
+    assert fitted(engine, ledger, meter=meter) == Summarised(fit(360))
     assert (engine.requests, ledger.usage("req_1")) == ([], ())

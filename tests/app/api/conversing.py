@@ -93,9 +93,9 @@ class Served:
     ) -> None:
         tokenizer, ledger = CharacterTokenizer(), Ledger(state.database, boot_id="boot")
         self.engine, self.search, self.ledger, self.state = engine, RecordingSearch(), ledger, state
-        rewriter = Rewriter(engine=cast(Engine, engine), tokenizer=tokenizer, tokenizer_revision="0", ledger=ledger)
+        rewriter = Rewriter(tokenizer=tokenizer)
         self.answerer = make_answerer(
-            finder=Finder(search=cast(Search, self.search), embedder=HashingEmbedder(max_tokens=64), ledger=ledger),
+            finder=Finder(search=cast(Search, self.search), embedder=HashingEmbedder(max_tokens=64)),
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
             contents=state.corpus.contents,

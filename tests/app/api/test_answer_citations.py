@@ -54,15 +54,13 @@ class Served:
     def __init__(self, state: State, *, engine: TalkingEngine, record: CitationRecord, quotes: bool) -> None:
         tokenizer, embedder = CharacterTokenizer(), HashingEmbedder(max_tokens=64)
         self.answerer = make_answerer(
-            finder=Finder(
-                search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), embedder=embedder, ledger=state.usage.ledger
-            ),
+            finder=Finder(search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), embedder=embedder),
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
             contents=state.corpus.contents,
             ledger=state.usage.ledger,
             limits=ANY_EVIDENCE,
-            quoter=Quoter(embedder=embedder, ledger=state.usage.ledger) if quotes else None,
+            quoter=Quoter(embedder=embedder) if quotes else None,
             quotes=QuotesAs.ONLY if quotes else QuotesAs.NOTHING,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
             citations=record,

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.answering.calls import Calls
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
 from app.answering.finder import Finder
@@ -83,9 +82,7 @@ class Billed:
             "ledger": self.ledger,
         }
         self.answerer = make_answerer(
-            finder=Finder(
-                search=cast(Search, search), embedder=self.embedder, ledger=self.ledger, reranker=LongestFirst()
-            ),
+            finder=Finder(search=cast(Search, search), embedder=self.embedder, reranker=LongestFirst()),
             engine=models["engine"],
             tokenizer=tokenizer,
             contents=state.corpus.contents,
@@ -94,14 +91,13 @@ class Billed:
             quoter=Quoter(
                 embedder=self.embedder,
                 reader=self.reader,
-                ledger=self.ledger,
                 cached=search.remembered if remembers else None,
             ),
             quotes=quotes,
             quote_unverified=True,
             summariser=Summariser(**models) if quotes is not QuotesAs.ONLY else None,
             rewriter=Rewriter(**models) if quotes is not QuotesAs.ONLY else None,
-            verification=Verification(ledger=self.ledger, embedder=self.embedder),
+            verification=Verification(embedder=self.embedder),
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
             replies=CatalogueReplies(CatalogueRepository(state.database)),
         )
@@ -267,15 +263,15 @@ def test_an_answer_that_is_cancelled_while_passages_are_read_is_billed_for_what_
     question = Question(
         request_id="req_left", endpoint="ask", principal=principal, text=QUESTION, scope=Scope("default")
     )
-    calls = Calls(question)
+    meter = billed.answerer.meters.of(question)
     marked = billed.reader.mark
 
     def leave(*given: Any, **named: Any) -> Any:
-        calls.close()
+        meter.close()
         return marked(*given, **named)
 
     billed.reader.mark = leave  # type: ignore[method-assign]
-    prepared = billed.answerer.prepare(question, calls=calls)
+    prepared = billed.answerer.prepare(question, meter=meter)
     answer = asyncio.run(billed.answerer.answer(prepared))
 
     assert answer.reason == "cancelled"

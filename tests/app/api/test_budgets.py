@@ -216,13 +216,13 @@ def asked(state: State) -> TestClient:
     embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot", observers=(Budgets(),))
     engine = NoEngine(revision="1", context_window=2000)
     answerer = make_answerer(
-        finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder, ledger=ledger),
+        finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder),
         engine=engine,
         tokenizer=LetterTokenizer(),
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE,
-        quoter=Quoter(embedder=embedder, ledger=ledger),
+        quoter=Quoter(embedder=embedder),
         quotes=QuotesAs.ONLY,
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))

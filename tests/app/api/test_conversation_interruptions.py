@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from app.answering.answer import Answer, TextDelta
-from app.answering.calls import Calls
 from app.answering.question import Question
 from app.db.conversations import ConversationRepository
 from app.server.state import State
@@ -92,10 +91,10 @@ def test_a_reader_who_leaves_at_the_last_word_changes_nothing(serve: Callable[..
 def test_nothing_is_generated_for_a_reader_who_left_during_the_search(serve: Callable[..., Served]) -> None:
     served = serve()
     question = question_in(served.begin())
-    calls = Calls(question)
-    calls.close()
+    meter = served.answerer.meters.of(question)
+    meter.close()
 
-    assert served.answerer.prepare(question, calls=calls).cancelled
+    assert served.answerer.prepare(question, meter=meter).cancelled
     assert (len(served.search.questions), served.engine.requests) == (1, [])
     served.answerer.running.release(served.answerer.prepare(replace(question, request_id="req_stays")))
     assert [request.id for request in served.engine.requests] == ["req_stays"], "others are answered"

@@ -111,13 +111,13 @@ class Harbour:
         embedder, tokenizer = TopicEmbedder("ferry"), CharacterTokenizer()
         engine = NoEngine(revision="1", context_window=2000)
         self.answerer = make_answerer(
-            finder=Finder(search=cast(Search, EveryChunk(state)), embedder=embedder, ledger=self.ledger),
+            finder=Finder(search=cast(Search, EveryChunk(state)), embedder=embedder),
             engine=engine,
             tokenizer=tokenizer,
             contents=state.corpus.contents,
             ledger=self.ledger,
             limits=replace(ANY_EVIDENCE, max_context_tokens=4000),
-            quoter=Quoter(embedder=embedder, reader=self.reader, ledger=self.ledger),
+            quoter=Quoter(embedder=embedder, reader=self.reader),
             quotes=QuotesAs.ONLY,
         )
         self.kept = SuggestionRepository(state.database)

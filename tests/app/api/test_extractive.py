@@ -58,13 +58,13 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
     embedder, ledger = TopicEmbedder("Northwind"), Ledger(state.database, boot_id="boot")
     engine = NoEngine(revision="1", context_window=2000)
     answerer = make_answerer(
-        finder=Finder(search=cast(Search, FixedSearch(found)), embedder=embedder, ledger=ledger),
+        finder=Finder(search=cast(Search, FixedSearch(found)), embedder=embedder),
         engine=engine,
         tokenizer=LetterTokenizer(),
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE if found else LIMITS,
-        quoter=Quoter(embedder=embedder, ledger=ledger),
+        quoter=Quoter(embedder=embedder),
         quotes=QuotesAs.ONLY,
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))

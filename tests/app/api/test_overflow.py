@@ -53,17 +53,13 @@ class AnsweringEngine(SummarisingEngine):
 def answerer_of(state: State, engine: Engine, tokenizer: Tokenizer, *, summarise: bool) -> Answerer:
     ledger = Ledger(state.database, boot_id="boot")
     return make_answerer(
-        finder=Finder(
-            search=cast(Search, FixedSearch(tuple(HITS))), embedder=HashingEmbedder(max_tokens=64), ledger=ledger
-        ),
+        finder=Finder(search=cast(Search, FixedSearch(tuple(HITS))), embedder=HashingEmbedder(max_tokens=64)),
         engine=engine,
         tokenizer=tokenizer,
         contents=ContentRepository(state.database),
         ledger=ledger,
         limits=Limits(max_context_tokens=360, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
-        summariser=Summariser(engine=engine, tokenizer=tokenizer, tokenizer_revision="0", ledger=ledger)
-        if summarise
-        else None,
+        summariser=Summariser(engine=engine, tokenizer=tokenizer) if summarise else None,
     )
 
 

@@ -46,13 +46,13 @@ class Shelf:
         contents, catalogue = state.corpus.contents, CatalogueRepository(state.database)
         overviews = Overviews(catalogue, contents, min_evidence=LIMITS.min_evidence)
         answerer = make_answerer(
-            finder=Finder(search=cast(Search, FixedSearch(())), embedder=embedder, ledger=ledger),
+            finder=Finder(search=cast(Search, FixedSearch(())), embedder=embedder),
             engine=engine,
             tokenizer=tokenizer,
             contents=contents,
             ledger=ledger,
             limits=LIMITS,
-            quoter=Quoter(embedder=embedder, ledger=ledger),
+            quoter=Quoter(embedder=embedder),
             quotes=quotes,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=1000),
             replies=CatalogueReplies(catalogue, overviews),

@@ -46,13 +46,13 @@ class Served:
         self.engine = ScriptedEngine(GENERATED)
         engine = cast(Engine, self.engine if quotes is QuotesAs.FIRST else NoEngine(revision="1", context_window=2000))
         answerer = make_answerer(
-            finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder, ledger=ledger),
+            finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder),
             engine=engine,
             tokenizer=tokenizer,
             contents=state.corpus.contents,
             ledger=ledger,
             limits=replace(ANY_EVIDENCE, **limits),
-            quoter=Quoter(embedder=embedder, reader=PointingReader("forty ships", asked="ships"), ledger=ledger),
+            quoter=Quoter(embedder=embedder, reader=PointingReader("forty ships", asked="ships")),
             quotes=quotes,
             quote_unverified=quote_unverified,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),

@@ -82,7 +82,7 @@ def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: A
     """Serve until the end of the block."""
     ledger, tokenizer, embedder = Ledger(state.database, boot_id="boot"), LetterTokenizer(), LetterEmbedder()
     answerer = make_answerer(
-        finder=Finder(search=cast(Search, search or Finding()), embedder=cast(Embedder, embedder), ledger=ledger),
+        finder=Finder(search=cast(Search, search or Finding()), embedder=cast(Embedder, embedder)),
         engine=engine,
         tokenizer=tokenizer,
         contents=ContentRepository(state.database),

@@ -179,7 +179,7 @@ def _line(
             boot_id="boot-1",
         )
         answerer = make_answerer(
-            finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder, ledger=ledger),
+            finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder),
             engine=engine,
             tokenizer=LetterTokenizer(),
             contents=state.corpus.contents,

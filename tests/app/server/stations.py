@@ -98,13 +98,13 @@ def stations(
     found = search or Search(embedder, index.current, lexical, chunks, station=station)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
-        finder=Finder(search=found, embedder=embedder, ledger=ledger, reranker=reranker),
+        finder=Finder(search=found, embedder=embedder, reranker=reranker),
         engine=engine,
         tokenizer=tokenizer,
         contents=state.corpus.contents,
         ledger=ledger,
         limits=limits,
-        quoter=Quoter(embedder=embedder, reader=reader, ledger=ledger) if selects else None,
+        quoter=Quoter(embedder=embedder, reader=reader) if selects else None,
         quotes=quotes,
         quote_unverified=quote_unverified,
         conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500)

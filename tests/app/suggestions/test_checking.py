@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from app.answering.calls import Calls
 from app.answering.citation import CONFIRMED
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.quoting.quotes import Quote, Selection
 from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
 from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span
+from tests.app.answering.metered import meter_of
 from tests.app.answering.overview.outlined import question
 from tests.app.suggestions.test_drafting import chunk
 
@@ -46,7 +47,7 @@ def check(
 ) -> tuple[tuple[Suggestion, ...], list[Question]]:
     asked: list[Question] = []
 
-    def select(question: Question, /, *, calls: Calls) -> Selection | None:
+    def select(question: Question, /, *, meter: Meter) -> Selection | None:
         asked.append(question)
         return answers(question)
 
@@ -56,6 +57,7 @@ def check(
         document_id=document,
         alone=alone,
         select=select,
+        meter_of=meter_of,
         stopping=stopping,
         on_kept=on_kept,
     )

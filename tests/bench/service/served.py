@@ -85,7 +85,7 @@ def serving(
             citations = watch.timed(citations, "citations", "record")
             timed = watch.timed(models.index.current(), "dense", "search")
             index = lambda: timed  # noqa: E731 - nothing is added while it is measured
-        finder = Finder(search=Search(embedder, index, lexical, store), embedder=embedder, ledger=ledger)
+        finder = Finder(search=Search(embedder, index, lexical, store), embedder=embedder)
         if watch is not None:
             finder = watch.timed(finder, "find", "find")
         answerer = make_answerer(
@@ -95,7 +95,7 @@ def serving(
             contents=state.corpus.contents,
             ledger=ledger,
             limits=_limits(settings, small=small),
-            verification=Verification(ledger=ledger, embedder=embedder),
+            verification=Verification(embedder=embedder),
             conversations=Conversations(
                 ConversationRepository(state.database),
                 count_tokens=tokenizer.count,

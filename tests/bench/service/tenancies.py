@@ -168,7 +168,7 @@ def tenancies(
         models = stations(bare, engine, tokenizer=tokenizer, embedder=embedder, limits=ANY_EVIDENCE)
         search = Search(embedder, models.index.current, models.lexical, ChunkRepository(bare.database))
         answerer = make_answerer(
-            finder=Finder(search=search, embedder=embedder, ledger=bare.usage.ledger),
+            finder=Finder(search=search, embedder=embedder),
             engine=engine,
             tokenizer=tokenizer,
             contents=bare.corpus.contents,

@@ -2,14 +2,14 @@
 
 import pytest
 
-from app.answering.calls import Calls
-from app.answering.followup.model import Rewriter, Rewritten, is_rewriting
+from app.answering.followup.model import Rewriter, is_rewriting
 from app.answering.prompt import Message
 from app.answering.question import Question
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from generation.types import FinishReason
 from retrieval.types import Scope
+from tests.app.answering.metered import meter_of
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.answering.test_summaries import SummarisingEngine
 from tests.databases import migrated_file, sqlite_database
@@ -51,8 +51,7 @@ def test_a_rewriting_that_loses_or_invents_something_is_rejected(text: str) -> N
     assert not is_rewriting(text, asked=ASKED, said=SAID)
 
 
-def rewriter(engine: SummarisingEngine, ledger: Ledger) -> Rewriter:
-    return Rewriter(engine=engine, tokenizer=CharacterTokenizer(), tokenizer_revision="r1", ledger=ledger)
+REWRITER = Rewriter(tokenizer=CharacterTokenizer())
 
 
 @pytest.fixture
@@ -62,15 +61,16 @@ def ledger(sqlite_database) -> Ledger:
 
 def test_the_call_is_written_down_with_the_history_it_shows(ledger: Ledger) -> None:
     engine = SummarisingEngine(says=f' "{GOOD}"\n')
-    result = rewriter(engine, ledger).rewritten(QUESTION, calls=Calls(QUESTION))
+    meter = meter_of(QUESTION, ledger, engine=engine)
+    result = REWRITER.rewritten(QUESTION, meter=meter)
 
-    assert (result.question.text, result.question.as_asked) == (GOOD, ASKED)
+    assert (result.text, result.as_asked) == (GOOD, ASKED)
     (row,), (request,) = ledger.usage("req_1"), engine.requests
     assert (row.operation, row.status, row.event_id) == (Operation.REWRITE, UsageStatus.COMPLETED, "req_1:0")
     assert row.components.total == row.input_tokens == len(request.prompt)
     assert row.components.question == len(ASKED)
     assert row.components.history == sum(len(text) + 1 for text in SAID)
-    assert sum(call.total_tokens for call in result.calls) == row.input_tokens + row.output_tokens
+    assert sum(call.total_tokens for call in meter.calls) == row.input_tokens + row.output_tokens
 
 
 @pytest.mark.parametrize(
@@ -86,20 +86,22 @@ def test_the_call_is_written_down_with_the_history_it_shows(ledger: Ledger) -> N
 def test_what_fails_leaves_the_rules_and_is_paid_for(
     ledger: Ledger, engine: SummarisingEngine, status: UsageStatus
 ) -> None:
-    result = rewriter(engine, ledger).rewritten(QUESTION, calls=Calls(QUESTION))
+    meter = meter_of(QUESTION, ledger, engine=engine)
+    result = REWRITER.rewritten(QUESTION, meter=meter)
 
     (row,) = ledger.usage("req_1")
-    assert (result.question, row.status) == (QUESTION, status)
-    assert sum(call.total_tokens for call in result.calls) == row.input_tokens + row.output_tokens
+    assert (result, row.status) == (QUESTION, status)
+    assert sum(call.total_tokens for call in meter.calls) == row.input_tokens + row.output_tokens
 
 
 def test_a_reader_who_left_and_a_question_without_history_cost_nothing(ledger: Ledger) -> None:
-    engine, calls = SummarisingEngine(says=GOOD), Calls(QUESTION)
-    calls.close()
+    engine = SummarisingEngine(says=GOOD)
+    meter = meter_of(QUESTION, ledger, engine=engine)
+    meter.close()
     alone = Question(
         request_id="req_2", endpoint="ask", principal=QUESTION.principal, text="Why?", scope=QUESTION.scope
     )
 
-    assert rewriter(engine, ledger).rewritten(QUESTION, calls=calls) == Rewritten(QUESTION)
-    assert rewriter(engine, ledger).rewritten(alone, calls=Calls(alone)) == Rewritten(alone)
+    assert REWRITER.rewritten(QUESTION, meter=meter) is QUESTION
+    assert REWRITER.rewritten(alone, meter=meter_of(alone, ledger, engine=engine)) is alone
     assert (engine.requests, ledger.usage("req_1")) == ([], ())

@@ -186,6 +186,14 @@ parts = st.lists(
 ).map("".join)
 
 
+def test_a_sentence_below_a_heading_in_another_chunk_is_read_in_its_own() -> None:
+    heading, sentence = "# Prices\n\n", "Rain fell. "
+    found = candidates_of(presented([hit(chunk(1, heading)), hit(chunk(2, sentence, start_char=10), rank=2)], budget=6))
+    (passage,) = passages_of(found)
+
+    assert [passage.text[piece.start_char : piece.end_char] for piece in passage.pieces] == ["Rain fell."]
+
+
 @settings(deadline=None)
 @given(text=parts, data=st.data())
 def test_passages_hold_the_exact_characters_of_every_piece(text: str, data: st.DataObject) -> None:

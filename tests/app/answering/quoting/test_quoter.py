@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.calls import CallNumber, Calls
+from app.answering.metering.call_kinds import CallNumber
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.quotes import ANSWERED, Selection
@@ -14,6 +15,7 @@ from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.types import Context, Scope
 from tests.app.answering.gated_reader import FIRST_BATCH, GatedReader
+from tests.app.answering.metered import meter_of
 from tests.app.answering.pointing_reader import SURE, PointingReader
 from tests.app.answering.sources import source
 from tests.databases import migrated_file, sqlite_database
@@ -38,20 +40,25 @@ def ledger(sqlite_database: Database) -> Ledger:
     return Ledger(sqlite_database, boot_id="boot")
 
 
+@pytest.fixture
+def meter(ledger: Ledger) -> Meter:
+    return meter_of(QUESTION, ledger)
+
+
 def select(
-    ledger: Ledger, reader: PointingReader | None, *, question: Question = QUESTION, abstention: float | None = 1.0
+    meter: Meter, reader: PointingReader | None, *, question: Question = QUESTION, abstention: float | None = 1.0
 ) -> Selection:
     """The selection; unless told otherwise every question is answered."""
-    quoter = Quoter(embedder=HashingEmbedder(), reader=reader, ledger=ledger)
-    return quoter.select(question, CONTEXT, calls=Calls(question), abstention=abstention)
+    quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
+    return quoter.select(question, CONTEXT, meter=meter, abstention=abstention)
 
 
-def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger) -> None:
-    selection = select(ledger, PointingReader("4 May"))
+def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger, meter: Meter) -> None:
+    selection = select(meter, PointingReader("4 May"))
 
     assert selection.quotes[0].text == "The plant in Oslo closed on 4 May."
     rows = {row.event_id: (row.operation, row.model, row.status, row.input_tokens) for row in ledger.usage("req_1")}
-    read, chosen = selection.calls
+    read, chosen = meter.calls
     assert rows == {
         f"req_1:{int(CallNumber.READ)}": (
             Operation.JUDGE,
@@ -66,7 +73,7 @@ def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger) -> N
             chosen.prompt_tokens,
         ),
     }
-    assert [(call.purpose, call.model) for call in selection.calls] == [("locate", "pointing"), ("extract", "hashing")]
+    assert [(call.purpose, call.model) for call in meter.calls] == [("locate", "pointing"), ("extract", "hashing")]
     assert read.prompt_tokens == len(QUESTION.text.split()) + len(TEXT.split())
     assert chosen.prompt_tokens > 0
 
@@ -79,85 +86,84 @@ def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger) -> N
     ],
 )
 def test_where_nothing_is_read_only_the_embedder_is_metered(
-    ledger: Ledger, reader: PointingReader | None, question: Question
+    ledger: Ledger, meter: Meter, reader: PointingReader | None, question: Question
 ) -> None:
-    selection = select(ledger, reader, question=question)
+    selection = select(meter, reader, question=question)
 
     (row,) = ledger.usage("req_1")
     assert (row.event_id, row.operation) == (f"req_1:{int(CallNumber.FIND_QUOTES)}", Operation.EMBED_QUERY)
-    assert [(call.purpose, call.prompt_tokens) for call in selection.calls] == [("extract", row.input_tokens)]
+    assert [(call.purpose, call.prompt_tokens) for call in meter.calls] == [("extract", row.input_tokens)]
     assert not selection.decides
 
 
-def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger) -> None:
+def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger, meter: Meter) -> None:
     with pytest.raises(RuntimeError):
-        select(ledger, PointingReader("4 May", failing=True))
+        select(meter, PointingReader("4 May", failing=True))
 
     assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.ERROR]
 
 
-def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read(ledger: Ledger) -> None:
-    reader, calls = GatedReader("4 May"), Calls(QUESTION)
+def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read(ledger: Ledger, meter: Meter) -> None:
+    reader = GatedReader("4 May")
     reader.open.set()
-    quoter = Quoter(embedder=HashingEmbedder(), reader=reader, ledger=ledger)
+    quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
 
-    selection = quoter.select(QUESTION, CONTEXT, calls=calls, on_accepted=calls.close)
+    selection = quoter.select(QUESTION, CONTEXT, meter=meter, on_accepted=meter.close)
 
     assert selection.quotes == ()
-    assert [(call.purpose, call.prompt_tokens) for call in selection.calls] == [("locate", FIRST_BATCH)]
+    assert [(call.purpose, call.prompt_tokens) for call in meter.calls] == [("locate", FIRST_BATCH)]
     (row,) = ledger.usage("req_1")
     assert (row.status, row.input_tokens) == (UsageStatus.CLIENT_ABORT, FIRST_BATCH)
     assert reader.passages == [], "no other batch was read"
 
 
-def test_a_selection_that_nobody_wants_calls_no_model(ledger: Ledger) -> None:
-    calls = Calls(QUESTION)
-    calls.close()
-    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"), ledger=ledger)
+def test_a_selection_that_nobody_wants_calls_no_model(ledger: Ledger, meter: Meter) -> None:
+    meter.close()
+    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    assert quoter.select(QUESTION, CONTEXT, calls=calls).quotes == ()
+    assert quoter.select(QUESTION, CONTEXT, meter=meter).quotes == ()
     assert not ledger.usage("req_1")
 
 
 @pytest.mark.parametrize("reader", [None, PointingReader("4 May")], ids=["no reader", "a reader"])
 def test_the_first_call_is_on_the_ledger_when_it_is_said_to_be_accepted(
-    ledger: Ledger, reader: PointingReader | None
+    ledger: Ledger, meter: Meter, reader: PointingReader | None
 ) -> None:
     seen: list[list[UsageStatus]] = []
-    quoter = Quoter(embedder=HashingEmbedder(), reader=reader, ledger=ledger)
+    quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
 
     quoter.select(
         QUESTION,
         CONTEXT,
-        calls=Calls(QUESTION),
+        meter=meter,
         on_accepted=lambda: seen.append([row.status for row in ledger.usage("req_1")]),
     )
 
     assert seen == [[UsageStatus.RESERVED]], "once"
 
 
-def test_without_sources_nothing_is_metered(ledger: Ledger) -> None:
-    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"), ledger=ledger)
+def test_without_sources_nothing_is_metered(ledger: Ledger, meter: Meter) -> None:
+    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    assert quoter.select(QUESTION, Context((), (), 0), calls=Calls(QUESTION)).quotes == ()
+    assert quoter.select(QUESTION, Context((), (), 0), meter=meter).quotes == ()
     assert not ledger.usage("req_1")
 
 
-def test_the_quoters_thresholds_are_the_servers_where_the_question_has_none(ledger: Ledger) -> None:
-    selection = select(ledger, PointingReader("4 May", margins=(-SURE,)), abstention=None)
+def test_the_quoters_thresholds_are_the_servers_where_the_question_has_none(meter: Meter) -> None:
+    selection = select(meter, PointingReader("4 May", margins=(-SURE,)), abstention=None)
 
     assert selection.threshold == ANSWERED
     assert (selection.outcome == "answered") == (selection.score >= ANSWERED)
     assert bool(selection.quotes) == (selection.score >= NEAREST)
 
 
-def test_who_wants_fewer_refusals_says_how_sure_one_must_be(ledger: Ledger) -> None:
+def test_who_wants_fewer_refusals_says_how_sure_one_must_be(meter: Meter) -> None:
     reader = PointingReader("4 May")
-    score = select(ledger, reader).score
+    score = select(meter, reader).score
     assert score > NEAREST
 
-    answered = select(ledger, reader, question=replace(QUESTION, request_id="req_2"), abstention=1 - score / 2)
-    unsure = select(ledger, reader, question=replace(QUESTION, request_id="req_3"), abstention=(1 - score) / 2)
+    answered = select(meter_of(QUESTION), reader, abstention=1 - score / 2)
+    unsure = select(meter_of(QUESTION), reader, abstention=(1 - score) / 2)
 
     assert [one.outcome for one in (answered, unsure)] == ["answered", "unsure"]
     assert answered.threshold == pytest.approx(score / 2)
@@ -165,9 +171,9 @@ def test_who_wants_fewer_refusals_says_how_sure_one_must_be(ledger: Ledger) -> N
     assert answered.quotes == unsure.quotes
 
 
-def test_who_asks_for_less_than_the_nearest_passages_gets_an_answer(ledger: Ledger) -> None:
+def test_who_asks_for_less_than_the_nearest_passages_gets_an_answer(meter: Meter) -> None:
     """With a threshold below the least at which quotes are shown at all, nothing is left in between."""
-    selection = select(ledger, PointingReader("nowhere"), abstention=1 - NEAREST / 1000)
+    selection = select(meter, PointingReader("nowhere"), abstention=1 - NEAREST / 1000)
 
     assert selection.threshold < NEAREST
     assert selection.outcome == ("answered" if selection.score >= selection.threshold else "refused")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.answering.quoting.breadth import ONE
 from app.answering.quoting.quotes import ANSWERED, Quote, Selection
-from app.answering.quoting.selection import NEAREST, Metering, QuoteSelector
-from app.answering.token_usage import ModelCall, Purpose
+from app.answering.quoting.selection import NEAREST, QuoteSelector
+from app.answering.token_usage import Purpose
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors
 from retrieval.types import Context, Span
@@ -240,19 +240,16 @@ def test_quotes_are_slices_likeliest_first_and_apart(texts: list[str], question:
 @given(texts=texts, question=questions, words=pointed)
 def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, words: str | None) -> None:
     embedder, reader = RecordingEmbedder(prompt_tokens=1), None if words is None else PointingReader(words)
-    metered: list[tuple[str, int, int]] = []
+    metered: list[tuple[Purpose, str, int, int]] = []
 
-    def metering(name: str) -> Metering:
-        @contextmanager
-        def meter(tokens: int) -> Iterator[None]:
-            read = 0 if reader is None else len(reader.passages)
-            metered.append((name, tokens, len(embedder.documents) + read))
-            yield
-
-        return meter
+    @contextmanager
+    def metering(purpose: Purpose, model: str, revision: str, tokens: int) -> Iterator[None]:
+        read = 0 if reader is None else len(reader.passages)
+        metered.append((purpose, f"{model}@{revision}", tokens, len(embedder.documents) + read))
+        yield
 
     selection = QuoteSelector(embedder, reader).select(
-        question, context(*texts), reading=metering("read"), embedding=metering("embed"), answered=0, nearest=0
+        question, context(*texts), metering=metering, answered=0, nearest=0
     )
 
     assert len(embedder.documents) == len(selection.probabilities) <= ONE.embedded
@@ -260,9 +257,13 @@ def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, 
     embedded += sum(embedder.count_query(text) for text in embedder.embedded)
     # each call is metered once, with its tokens, before anything is read
     read = reader is not None and bool(reader.passages)
-    expected = [("read", reader.count_tokens(question, reader.passages), 0)] if reader is not None and read else []
+    expected: list[tuple[Purpose, str, int, int]] = []
+    if reader is not None and read:
+        tokens = reader.count_tokens(question, reader.passages)
+        expected.append((Purpose.LOCATE, f"{reader.model}@{reader.revision}", tokens, 0))
     if selection.probabilities:
-        expected.append(("embed", embedded, 0 if reader is None else len(reader.passages)))
+        model = f"{embedder.info.model}@{embedder.info.revision}"
+        expected.append((Purpose.EXTRACT, model, embedded, 0 if reader is None else len(reader.passages)))
     assert selection.decides == read
     assert metered == expected
 
@@ -293,7 +294,6 @@ SELECTION = Selection(
     0.8,
     "answered",
     decides=True,
-    calls=(ModelCall(purpose=Purpose.EXTRACT, model="m", prompt_tokens=5),),
     probabilities=((1, Span(0, 47), 0.8), (1, Span(48, 76), 0.3), (2, Span(0, 69), 0.1)),
 )
 
@@ -315,13 +315,6 @@ def test_an_answer_is_as_likely_as_the_likeliest_candidate_that_it_cites(
     cited: list[tuple[int, Span]], answers: float
 ) -> None:
     assert SELECTION.answers(cited) == answers
-
-
-def test_a_further_answer_costs_nothing_more_and_is_the_same() -> None:
-    again = SELECTION.again()
-
-    assert again.calls == ()
-    assert replace(again, calls=SELECTION.calls) == SELECTION
 
 
 def test_the_words_of_a_quote_are_those_of_its_highlight() -> None:

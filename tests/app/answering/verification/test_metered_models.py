@@ -11,6 +11,7 @@ from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.types import Judgement, Scope
+from tests.app.answering.metered import meter_of
 from tests.app.answering.sources import REPORT, source
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.fakes import HashingEmbedder
@@ -52,8 +53,9 @@ def ledger(sqlite_database: Database) -> Ledger:
 
 @pytest.mark.parametrize("judge", [None, Agrees()], ids=["embedder", "judge"])
 def test_the_reported_calls_are_the_ledger_rows(ledger: Ledger, judge: Agrees | None) -> None:
-    verification = Verification(ledger=ledger, embedder=HashingEmbedder(), entailment=judge)
-    verifier, models = verification.begin(QUESTION, [source(REPORT)])
+    verification = Verification(embedder=HashingEmbedder(), entailment=judge)
+    meter = meter_of(QUESTION, ledger)
+    verifier = verification.verifier(QUESTION, [source(REPORT)], meter=meter)
     for claim in PARAPHRASES:
         verifier.best(claim)
 
@@ -61,24 +63,26 @@ def test_the_reported_calls_are_the_ledger_rows(ledger: Ledger, judge: Agrees | 
     assert rows
     assert {(row.operation, row.status) for row in rows} == {(Operation.JUDGE, UsageStatus.COMPLETED)}
     assert {row.model for row in rows} == {judge.model if judge else HashingEmbedder().info.model}
-    assert [(call.model, call.prompt_tokens) for call in models.calls] == [
-        (row.model, row.input_tokens) for row in rows
-    ]
-    assert all(call.purpose is Purpose.VERIFY and call.prompt_tokens for call in models.calls)
+    assert [(call.model, call.prompt_tokens) for call in meter.calls] == [(row.model, row.input_tokens) for row in rows]
+    assert all(call.purpose is Purpose.VERIFY and call.prompt_tokens for call in meter.calls)
 
 
 def test_a_claim_decided_by_words_alone_makes_no_metered_call(ledger: Ledger) -> None:
-    verifier, models = Verification(ledger=ledger, embedder=HashingEmbedder()).begin(QUESTION, [source(REPORT)])
+    meter = meter_of(QUESTION, ledger)
+    verifier = Verification(embedder=HashingEmbedder()).verifier(QUESTION, [source(REPORT)], meter=meter)
     verifier.best("The board of Contoso proposed a dividend of 31 cents.")
 
     assert ledger.usage("req_1") == ()
-    assert models.calls == []
+    assert meter.calls == ()
 
 
 def test_a_call_that_fails_is_settled_as_an_error(ledger: Ledger) -> None:
-    verification = Verification(ledger=ledger, embedder=HashingEmbedder(), entailment=Agrees(failing=True))
-    verifier, _ = verification.begin(QUESTION, [source(REPORT)])
+    verification = Verification(embedder=HashingEmbedder(), entailment=Agrees(failing=True))
+    meter = meter_of(QUESTION, ledger)
+    verifier = verification.verifier(QUESTION, [source(REPORT)], meter=meter)
 
     with pytest.raises(RuntimeError):
         verifier.best(PARAPHRASES[0])
-    assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.ERROR]
+    (row,) = ledger.usage("req_1")
+    assert row.status == UsageStatus.ERROR
+    assert [call.prompt_tokens for call in meter.calls] == [row.input_tokens], "it is on the bill all the same"

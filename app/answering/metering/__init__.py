@@ -1,0 +1,1 @@
+"""The model calls of one answer: metered, stopped and counted in one place."""

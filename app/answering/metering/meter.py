@@ -1,0 +1,312 @@
+"""The meter of an answer: the only way from its model calls to the ledger, and where they are stopped.
+
+Each call is reserved on the ledger before a model reads, settled when it ends, and counted for the answer's usage,
+which therefore equals the answer's rows.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from app.answering.metering.call_kinds import KINDS, SEVERAL
+from app.answering.metering.counted import CountedCall
+from app.answering.metering.settler import Settler
+from app.answering.prompt import Prompt
+from app.answering.question import Question
+from app.answering.token_usage import ModelCall, Purpose, called
+from app.types import Components, DocumentShare, Reservation, Settlement, UsageStatus
+from app.usage.ledger.ledger import Ledger, MeteredCall
+from generation.errors import GenerationError
+from generation.ports import Engine, Stream
+from generation.types import Abstention, Constraint, GenerationRequest, SamplingParams
+
+
+class CallsClosed(Exception):
+    """The meter of a question was closed, so no model reads or generates for it any more."""
+
+
+class ReadCall:
+    """A model call while it reads. `read` notes progress; a call without progress reads all that was reserved."""
+
+    def __init__(self, meter: "Meter", call: MeteredCall, counted: CountedCall) -> None:
+        self._meter, self._call, self._counted = meter, call, counted
+
+    def read(self, tokens: int) -> None:
+        """Note that the model has read this many tokens so far; what was reserved no longer counts."""
+        self._call.input_tokens = tokens
+        self._counted.read(tokens)
+
+    def on_batch(self, tokens: int) -> None:
+        """As `read`, after a batch: the call goes on unless the meter is closed.
+
+        Raises:
+            CallsClosed: It was closed; the call is settled with what it has read, as an abort.
+        """
+        self._counted.read(tokens)
+        if self._meter.closed:
+            self._call.input_tokens, self._call.status_on_error = tokens, self._meter.aborted
+            raise CallsClosed
+
+
+class Meter:
+    """Meters the model calls of one answer. `close` may be called from any thread, any number of times.
+
+    >>> meter = meters.of(question)
+    >>> with meter.reading(Purpose.RERANK, model=reranker.model, revision=reranker.revision, tokens=90):
+    ...     scores = reranker.score(question.text, passages)
+    >>> meter.calls
+    (ModelCall(purpose=<Purpose.RERANK: 'rerank'>, model='reranker', prompt_tokens=90, ...),)
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        *,
+        ledger: Ledger,
+        engine: Engine,
+        tokenizer_revision: str,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        """`on_close` is called by each `close`, in its thread; `tokenizer_revision` is that of the engine's prompts."""
+        self._question = question
+        self._ledger = ledger
+        self._engine = engine
+        self._tokenizer_revision = tokenizer_revision
+        self._on_close = on_close
+        self._lock = threading.Lock()
+        self._begun = Counter[Purpose]()
+        self._calls: list[CountedCall] = []
+        self._running: list[tuple[Stream, Settler]] = []
+        self._server_stops = False
+        self.closed = False
+
+    @property
+    def calls(self) -> tuple[ModelCall, ...]:
+        """The calls so far that read or wrote a token, in the order in which they were reserved."""
+        with self._lock:
+            return called(*(counted.call for counted in self._calls))
+
+    @property
+    def aborted(self) -> UsageStatus:
+        """The status of a call that ends because the meter was closed: by the client, the deadline or the server."""
+        by_server = self._server_stops or self._question.late
+        return UsageStatus.SERVER_ABORT if by_server else UsageStatus.CLIENT_ABORT
+
+    def again(self, question: Question) -> "Meter":
+        """The meter of a further answer from the same sources, `question` being its choice."""
+        return Meter(question, ledger=self._ledger, engine=self._engine, tokenizer_revision=self._tokenizer_revision)
+
+    def require_open(self) -> None:
+        """Check that somebody still waits for the answer.
+
+        Raises:
+            CallsClosed: The meter was closed.
+        """
+        if self.closed:
+            raise CallsClosed
+
+    @contextmanager
+    def reading(self, purpose: Purpose, *, model: str, revision: str, tokens: int) -> Iterator[ReadCall]:
+        """Meter the call of a model that only reads, which the body of the `with` statement makes.
+
+        It settles as completed, and as an error where the body raises one.
+
+        Args:
+            purpose: What the call is for.
+            model: Name of the model.
+            revision: Revision of its tokenizer.
+            tokens: Tokens that it will read.
+
+        Raises:
+            BudgetExceeded, StoreUnavailable, StorageFull: Nothing was reserved, and the body did not run.
+        """
+        reservation = self._reservation(purpose, model=model, revision=revision, input_tokens=tokens)
+        with self._ledger.metered(reservation) as metered:
+            counted = self._counted(purpose, model)
+            try:
+                yield ReadCall(self, metered, counted)
+            finally:
+                counted.read(tokens if metered.input_tokens is None else metered.input_tokens)
+
+    def generating(
+        self,
+        purpose: Purpose,
+        prompt: Prompt,
+        sampling: SamplingParams,
+        *,
+        documents: tuple[DocumentShare, ...] = (),
+        deadline_s: float | None = None,
+        constraint: Constraint | None = None,
+        abstention: Abstention | None = None,
+    ) -> Stream:
+        """Hand a prompt to the engine: the stream of its call, which ends at once where the meter is closed already.
+
+        Args:
+            purpose: What the call is for.
+            prompt: Its segments are the components on the ledger.
+            sampling: How tokens are chosen, and how many at most.
+            documents: The documents in the prompt, with their tokens.
+            deadline_s: Seconds after which the engine stops it.
+            constraint: What may be generated; None allows everything.
+            abstention: When the engine refuses instead of the model; None leaves that to the model.
+
+        Raises:
+            GenerationError: The engine refused it; it is settled with no tokens.
+            BudgetExceeded, StoreUnavailable, StorageFull: It was not reserved, and not handed to the engine.
+        """
+        question, model = self._question, self._engine.info.model
+        reservation = self._reservation(
+            purpose,
+            model=model,
+            revision=self._tokenizer_revision,
+            input_tokens=prompt.components.total,
+            max_output_tokens=sampling.max_tokens,
+            components=prompt.components,
+            documents=documents,
+        )
+        request = GenerationRequest(
+            question.run_id if purpose is Purpose.ANSWER else reservation.event_id,
+            prompt.ids,
+            sampling,
+            salt=question.principal.tenant_id,
+            user=question.principal.user_id or question.principal.key_id,
+            deadline_s=deadline_s,
+            constraint=constraint,
+            sources=prompt.sources,
+            abstention=abstention,
+        )
+        self._ledger.reserve(reservation)
+        settler = Settler(self._ledger, reservation.event_id, self._counted(purpose, model))
+        try:
+            stream = self._engine.submit(request, observer=settler)
+        except GenerationError:
+            self._ledger.settle(reservation.event_id, Settlement(status=UsageStatus.SERVER_ABORT, input_tokens=0))
+            raise
+        self._add(stream, settler)
+        return stream
+
+    def helping(
+        self,
+        purpose: Purpose,
+        prompt: Prompt,
+        *,
+        max_tokens: int,
+        time_share: int,
+        documents: tuple[DocumentShare, ...] = (),
+    ) -> Stream | None:
+        """Begin a call of the language model that prepares the answer, which goes on without it.
+
+        None where the engine refuses it, where it is late, or where the meter was closed. It may take 1 / `time_share`
+        of the time that is left.
+
+        Raises:
+            BudgetExceeded, StoreUnavailable, StorageFull: It was not reserved, and not made.
+        """
+        left = self._question.seconds_left
+        if self.closed or (left is not None and left <= 0):
+            return None
+        deadline_s = None if left is None else left / time_share
+        try:
+            return self.generating(
+                purpose, prompt, SamplingParams(max_tokens=max_tokens), documents=documents, deadline_s=deadline_s
+            )
+        except GenerationError:
+            return None
+
+    def close(self) -> None:
+        """Stop what is read or generated, and begin no other: the client has left, or the deadline has passed."""
+        with self._lock:
+            self.closed = True
+            running = list(self._running)
+        for stream, settler in running:
+            self._end(stream, settler)
+        if self._on_close is not None:
+            self._on_close()
+
+    def server_stops(self) -> None:
+        """Settle every later cancellation as the server's abort."""
+        with self._lock:
+            self._server_stops = True
+            for _, settler in self._running:
+                settler.server_stops()
+
+    def _reservation(
+        self,
+        purpose: Purpose,
+        *,
+        model: str,
+        revision: str,
+        input_tokens: int,
+        max_output_tokens: int = 0,
+        components: Components | None = None,
+        documents: tuple[DocumentShare, ...] = (),
+    ) -> Reservation:
+        """The next call for a purpose, as the ledger writes it down."""
+        question = self._question
+        first, operation = KINDS[purpose]
+        with self._lock:
+            begun = self._begun[purpose]
+            self._begun[purpose] += 1
+        assert not begun or purpose in SEVERAL, "its number would be another call's"
+        number = f"{first + begun}"
+        if question.choice:
+            number = f"{number}.{question.choice}"
+        return Reservation(
+            event_id=f"{question.request_id}:{number}",
+            request_id=question.request_id,
+            operation=operation,
+            principal=question.principal,
+            endpoint=question.endpoint,
+            model=model,
+            tokenizer_revision=revision,
+            input_tokens=input_tokens,
+            max_output_tokens=max_output_tokens,
+            components=components or Components(),
+            documents=documents,
+            collection_ids=question.scope.collection_ids or (),
+        )
+
+    def _counted(self, purpose: Purpose, model: str) -> CountedCall:
+        """The count of a reserved call; it is among `calls` as soon as it has tokens."""
+        counted = CountedCall(purpose, model=model)
+        with self._lock:
+            self._calls.append(counted)
+        return counted
+
+    def _add(self, stream: Stream, settler: Settler) -> None:
+        with self._lock:
+            self._running.append((stream, settler))
+            if self._server_stops:
+                settler.server_stops()
+            closed = self.closed
+        if closed:
+            self._end(stream, settler)
+
+    def _end(self, stream: Stream, settler: Settler) -> None:
+        if not self._question.late:
+            settler.client_left()
+        stream.close()
+
+
+class Meters:
+    """Makes the meter of each answer. One instance serves every request.
+
+    >>> meters = Meters(ledger=ledger, engine=engine, tokenizer_revision="1")
+    >>> meter = meters.of(question)
+    """
+
+    def __init__(self, *, ledger: Ledger, engine: Engine, tokenizer_revision: str) -> None:
+        self._ledger = ledger
+        self._engine = engine
+        self._tokenizer_revision = tokenizer_revision
+
+    def of(self, question: Question, *, on_close: Callable[[], None] | None = None) -> Meter:
+        """The meter of the answer to a question, whose principal pays; `on_close` as in `Meter`."""
+        return Meter(
+            question,
+            ledger=self._ledger,
+            engine=self._engine,
+            tokenizer_revision=self._tokenizer_revision,
+            on_close=on_close,
+        )
