@@ -34,7 +34,7 @@ class Wish(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """What an answer says in Footnote's own words.
+    """The sentences of an answer in Footnote's own words.
 
     Attributes:
         no_evidence: Shown where no passage was found that is about the question; no model was called.
@@ -86,7 +86,7 @@ class Language:
         words: Function words, case-folded; none for a language that its script tells.
         letters: Letters that few of the languages in Latin script use.
         foreign_letters: Letters of its script that other languages use and it does not.
-        texts: What an answer says.
+        texts: The sentences of its answers.
         replies: None where no small talk is recognised.
     """
 

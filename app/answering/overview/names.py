@@ -25,7 +25,7 @@ def closest(wanted: Wanted, candidates: Sequence[Named]) -> list[Named]:
 
     A subject that is a document by its own words needs half of them, any other all. Without words one of its kinds must
     be in the name ("the memo"). Of names that hold as many words, those with no others are better where a whole name is
-    asked for. Else they are not: whoever names a document well would take the place of the one that is meant.
+    asked for. Else they are not: a document with a well-chosen name would take the place of the one that is meant.
     """
     scored = []
     for candidate in candidates:

@@ -49,7 +49,7 @@ class ChatStream:
         refused = first.question.json_schema is not None and not (first.generates or first.quotes)
         for index in range(len(self._choices.prepared)):
             yield self._chunk(index, {"role": "assistant", "content": None if refused else ""})
-        answers: list[Answer] = []
+        ended: dict[int, Answer] = {}
         async with aclosing(self._choices.stream()) as stream:
             async for index, event in stream:
                 if isinstance(event, TextDelta):
@@ -59,9 +59,10 @@ class ChatStream:
                     self._spent.append(event.usage)
                     if (failure := failure_of(event)) is not None:
                         raise failure
-                    answers.append(event)
+                    ended[index] = event
                     yield self._chunk(index, {"annotations": annotations(event)}, finish=finish_reason(event))
         if self._options.include_usage:
+            answers = [ended[index] for index in sorted(ended)]  # whichever ended first
             usage = UsageBody.of(await self._choices.usage(answers)).model_dump()
             yield self._rendered([], usage=usage)
         yield sse(None, "[DONE]")

@@ -143,6 +143,31 @@ async def test_a_passage_and_a_documents_text_can_be_read():
     assert result.structured_content["text"] == "Text" == text_of(*result.content) == text_of(*read.contents)
 
 
+ARGUMENTS: dict[str, dict[str, object]] = {
+    "search": {"query": "revenue", "collection": "reports"},
+    "ask": {"question": "Did it rise?", "collection": "reports"},
+    "read_passage": {"document_id": "doc_1"},
+    "list_collections": {},
+}
+
+
+async def test_an_assistant_only_reads():
+    """SECURITY.md says so: no tool, with whatever key, creates, changes or deletes anything."""
+    footnote = Footnote()
+    async with assistant(footnote) as client:
+        tools = (await client.list_tools()).tools
+        for tool in tools:
+            await client.call_tool(tool.name, ARGUMENTS[tool.name])
+        await client.read_resource("footnote://documents/doc_1")
+        templates = (await client.list_resource_templates()).resource_templates
+
+    assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
+    assert [template.uri_template for template in templates] == ["footnote://documents/{document_id}"]
+    asked = {(request.method, request.url.path) for request in footnote.requests}
+    assert {path for method, path in asked if method != "GET"} == {"/v1/search", "/v1/ask"}
+    assert {method for method, _ in asked} == {"GET", "POST"}
+
+
 async def refusing() -> httpx.Response:
     return httpx.Response(404, json={"detail": "There is no such document."})
 
