@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
 from retrieval.mentions import CANDIDATES, lift_mentioned
-from retrieval.ports import ChunkStore, Embedder, LexicalIndex, Station, VectorIndex, Vectors
-from retrieval.query_cache import QueryCache
-from retrieval.types import Chunk, Hit, Scope, Scores, SearchMode, SearchResult
+from retrieval.ports import ChunkStore, LexicalIndex, Station, VectorIndex, Vectors
+from retrieval.types import Chunk, Hit, Scope, Scores, SearchMode
 
 
 def reranked(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
@@ -34,16 +33,11 @@ def passage(chunk: Chunk) -> str:
     return "\n".join(filter(None, [" > ".join(chunk.heading_path), chunk.table_header, chunk.text]))
 
 
-NOTHING = SearchResult(hits=(), embedding_tokens=0)
-_QUESTIONS_REMEMBERED = 1024
-
-
 class Search:
     """Finds chunks by meaning, by words, or by both. Safe to call from several threads."""
 
     def __init__(
         self,
-        embedder: Embedder,
         index: Callable[[], VectorIndex],
         lexical: LexicalIndex,
         store: ChunkStore,
@@ -55,14 +49,9 @@ class Search:
         `station` times the parts of a search.
         """
         self._station = station
-        self._queries = QueryCache(embedder, size=_QUESTIONS_REMEMBERED)
         self._index = index
         self._lexical = lexical
         self._store = store
-
-    def remembered(self, query: str, *, tenant_id: str) -> Vectors | None:
-        """The cached vector of a question of the tenant, or None; no model is called."""
-        return self._queries.remembered(query, salt=tenant_id)
 
     def search(
         self,
@@ -70,10 +59,10 @@ class Search:
         *,
         scope: Scope,
         top_k: int,
+        vector: Callable[[], Vectors],
         mode: SearchMode = SearchMode.HYBRID,
         candidates: int = 100,
-        vector: Vectors | None = None,
-    ) -> SearchResult:
+    ) -> tuple[Hit, ...]:
         """At most `top_k` hits in `scope`, best first, ties by key.
 
         Each search brings `max(candidates, top_k)` chunks. The store is asked again for the final
@@ -81,9 +70,15 @@ class Search:
         convex combination of both searches' scores, in [0, 1], raised for passages that the best ones
         mention, or their reciprocal-rank score where the
         lexical scores have no ratio scale; alone, a search is fused with nothing. A blank query and an
-        empty scope have no hits and use no tokens; a query beyond the embedder's limit is cut by the
-        embedder, and `embedding_tokens` counts the tokens it read: 0 for a query
-        of the same tenant that is cached, or whose `vector` is given.
+        empty scope have no hits.
+
+        Args:
+            query: What is searched for.
+            scope: What may be found.
+            top_k: Most hits, at least 1.
+            vector: The query's (dim,) unit vector; called at most once, and only where vectors are searched.
+            mode: By vectors, by words, or by both.
+            candidates: Chunks that each search brings at least, at least 1.
 
         Raises:
             ValueError: `top_k` or `candidates` is below 1.
@@ -91,28 +86,23 @@ class Search:
         if top_k < 1 or candidates < 1:
             raise ValueError(f"top_k and candidates must be at least 1, got {top_k} and {candidates}")
         if not query.strip():
-            return NOTHING
+            return ()
 
         k = max(candidates, top_k)
         dense: list[tuple[int, float]] = []
         lexical: list[tuple[int, float]] = []
-        embedding_tokens = 0
         if mode is not SearchMode.LEXICAL:
             keys = self._store.keys_in(scope)
             if not len(keys):
-                return NOTHING
-            if vector is None:
-                with self._station("embed_query"):
-                    embedded = self._queries.embed_counted(query, salt=scope.tenant_id)
-                vector, embedding_tokens = embedded.vector, embedded.tokens
+                return ()
+            asked = vector()
             with self._station("dense"):
-                dense = self._index().search(vector, k=k, allowed=keys)
+                dense = self._index().search(asked, k=k, allowed=keys)
         if mode is not SearchMode.DENSE:
             with self._station("lexical"):
                 lexical = self._lexical.search_text(query, scope=scope, k=k)
         with self._station("fusion"):
-            hits = self._hits(dense, lexical, scope=scope, top_k=top_k)
-        return SearchResult(hits=hits, embedding_tokens=embedding_tokens)
+            return self._hits(dense, lexical, scope=scope, top_k=top_k)
 
     def _hits(
         self,

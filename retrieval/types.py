@@ -104,14 +104,6 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult:
-    """Hits best first, and the tokens the query embedding cost (0 for a lexical search)."""
-
-    hits: tuple[Hit, ...]
-    embedding_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Span:
     """Characters `[start_char, end_char)` of a document version's canonical text."""
 

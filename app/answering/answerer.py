@@ -19,7 +19,6 @@ from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.context import BuiltContext, ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder, Found, SearchedPassages
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.languages.other_language import other_language
@@ -31,6 +30,7 @@ from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotable
 from app.answering.quoting.quotes import Selection
+from app.answering.retrieving.finder import Finder, Found, SearchedPassages
 from app.answering.running import RunningAnswers
 from app.answering.verification.metered_models import Verification
 from app.errors import NotFound
@@ -201,6 +201,7 @@ class Answerer:
         built = self._contexts.build(
             question,
             hits,
+            vector=found.vector,
             room=room,
             meter=meter,
             prompted=not by_quotes,
@@ -254,7 +255,9 @@ class Answerer:
                 return None
             hits, _ = with_evidence(question.text, found.hits, minimum=self._min_evidence)
             room = self._contexts.room(question, prompted=False)
-            return self._contexts.build(question, hits, room=room, meter=meter, prompted=False).selection
+            return self._contexts.build(
+                question, hits, vector=found.vector, room=room, meter=meter, prompted=False
+            ).selection
 
     def search(self, question: Question) -> SearchedPassages:
         """The hits that `prepare` would use, with the query embedding and the reranking on the bill."""
@@ -327,7 +330,7 @@ class Answerer:
         """The hits, and the overview they are of where the question asks about a document as a whole."""
         overview = self._overviews.known(question) if self._overviews is not None else None
         if overview is not None:
-            return Found(overview.hits), overview
+            return self._finder.unsearched(question, meter, overview.hits), overview
         found = self._finder.find(question, meter)
         overview = self._overviews.found(question, found.hits) if self._overviews is not None else None
         return (found if overview is None else replace(found, hits=overview.hits)), overview

@@ -23,6 +23,7 @@ from generation.prefix import order_for_reuse
 from retrieval.compress import Order, compress, edges_first
 from retrieval.footnote_numbers import header_of, number_at
 from retrieval.highlights import Highlight, highlights, pointer_to
+from retrieval.ports import Vectors
 from retrieval.types import Context, Hit, Source, Span
 
 _WHOLE_BLOCK = 64  # tokens; no cache has larger blocks
@@ -137,6 +138,7 @@ class ContextBuilder:
         question: Question,
         hits: tuple[Hit, ...],
         *,
+        vector: Callable[[], Vectors],
         room: Room,
         meter: Meter,
         prompted: bool = True,
@@ -148,6 +150,7 @@ class ContextBuilder:
         Args:
             question: The question, rewritten to stand alone.
             hits: Best first; none where nothing that was found is evidence.
+            vector: The question's, for the selection of quotes.
             room: The result of `room` for the question.
             meter: Meters summaries and the selection of quotes; closing it stops them.
             prompted: Whether a language model will read the sources; otherwise the prompt is empty.
@@ -175,6 +178,7 @@ class ContextBuilder:
             selection = self._selection(
                 question,
                 found,
+                vector=vector,
                 meter=meter,
                 prompted=prompted,
                 overview=overview,
@@ -222,6 +226,7 @@ class ContextBuilder:
         question: Question,
         found: Summarised,
         *,
+        vector: Callable[[], Vectors],
         meter: Meter,
         prompted: bool,
         overview: Overview | None,
@@ -235,7 +240,9 @@ class ContextBuilder:
         abstention = threshold_for(question, self._limits)
         if overview is not None:  # no model need find quotes in it, nor point a language model at them
             return None if prompted else overview.selection(found.context, answered=answered_from(abstention))
-        return self._quoter.select(question, found.context, meter=meter, abstention=abstention, on_accepted=on_accepted)
+        return self._quoter.select(
+            question, found.context, vector=vector, meter=meter, abstention=abstention, on_accepted=on_accepted
+        )
 
     def _prompt(
         self,

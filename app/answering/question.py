@@ -59,8 +59,8 @@ class Question:
     `text` is a standalone rewriting of it. `strict` removes unverified sentences from the answer.
     `sampling.max_tokens` does not count: it is set when the answer is generated (`Limits.room`). `choice` numbers the
     answers to one request, from 0. `preferred` are ids of documents, those that the last answer cited: their passages
-    are preferred (`app.answering.finder`). `alone` asks in a conversation without its earlier turns: nothing is
-    rewritten, shown to the model or preferred because of them.
+    are preferred (`app.answering.retrieving.finder`). `alone` asks in a conversation without its earlier turns: nothing
+    is rewritten, shown to the model or preferred because of them.
     """
 
     request_id: str

@@ -119,13 +119,12 @@ def evaluate(
 
 def _floor(state: "State") -> "Floor | None":
     """The floor of quoted sentences; None where the server answers by quoting anyway."""
-    from app.answering.quoting.selection import QuoteSelector
     from app.evaluation.floor import ExtractiveFloor
 
     assert state.serving.models is not None, "the scratch application has models"
     if state.settings.extractive:
         return None
-    return ExtractiveFloor(QuoteSelector(state.serving.models.embedder))
+    return ExtractiveFloor(state.serving.models.embedder)
 
 
 def _write(run: "Run", out: Path, console: Console) -> None:

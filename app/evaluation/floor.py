@@ -1,10 +1,12 @@
 """The floor that every model is compared with: sentences quoted from the same context, without a language model."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from app.answering.quoting.selection import QuoteSelector
 from app.evaluation.said import Said, nothing_said, quoted
+from retrieval.ports import Embedder
 from retrieval.types import Context, Source, Span
 
 
@@ -43,12 +45,14 @@ class Floor(Protocol):
 class ExtractiveFloor:
     """Implements `Floor` with the sentences that `FOOTNOTE_GENERATOR=extractive` would quote."""
 
-    def __init__(self, selector: QuoteSelector) -> None:
-        self._selector = selector
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._selector = QuoteSelector(embedder)
 
     def answer(self, question: str, context: Context, /) -> Sequence[Quote]:
         """See `Floor.answer`."""
-        selection = self._selector.select(question, context)
+        vector = partial(self._embedder.embed_query, question)
+        selection = self._selector.select(question, context, question_vector=vector)
         return selection.quotes if selection.outcome == "answered" else ()
 
 

@@ -9,7 +9,6 @@ from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.languages.table import languages
@@ -18,6 +17,8 @@ from app.answering.overview.overviews import Overviews
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
 from app.answering.wording import Wording, read_wording
@@ -170,12 +171,12 @@ class Assembly:
         limits = _limits(settings)
         languages()  # read now, not while a question waits
         overviews = Overviews(catalogue, contents, min_evidence=limits.min_evidence)
-        search = Search(embedder, index.current, self.lexical, self.chunks, station=station)
+        search = Search(index.current, self.lexical, self.chunks, station=station)
         by_model = settings.followup == "model" and not settings.extractive
         return Answerer(
             finder=Finder(
                 search=search,
-                embedder=embedder,
+                vectors=QuestionVectors(embedder),
                 reranker=self.reranker,
                 rerank_candidates=settings.rerank_candidates,
                 min_evidence=limits.min_evidence,
@@ -187,7 +188,7 @@ class Assembly:
                 wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
                 contents=contents,
                 summariser=summariser if settings.overflow == "summarise" else None,
-                quoter=Quoter(embedder=embedder, reader=reader, cached=search.remembered),
+                quoter=Quoter(embedder=embedder, reader=reader),
             ),
             generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
             meters=Meters(ledger=ledger, engine=engine, tokenizer_revision=revision),

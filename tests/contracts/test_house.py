@@ -24,12 +24,12 @@ LIMITS = {
     "floors of files": 13,
     "most arguments of a constructor": 13,
     "functions handed down that announce": 9,
-    "places that bill an answer": 1,
+    "places that bill an answer": 0,
     "places where SQL knows roles": 3,
     "class names used twice": 46,
 }
 BILLING = {"metered", "reservation", "reserve", "Reservation", "settle", "embed_query"}
-BILLERS = {"metering/meter.py", "metering/settler.py", "text_embedding.py"}
+BILLERS = {"metering/meter.py", "metering/settler.py", "retrieving/question_vectors.py", "text_embedding.py"}
 """Modules of `app.answering` that are there to call models and to bill them."""
 
 Arrows = Mapping[str, set[str]]

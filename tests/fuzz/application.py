@@ -16,7 +16,8 @@ import httpx
 import uvicorn
 
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
@@ -122,9 +123,9 @@ def _conversing(state: State) -> State:
     """`state` with answers that remember conversations and what they cited, as `serve` has them."""
     models = state.serving.models
     assert models is not None, "metered() loads them"
-    search = Search(models.embedder, models.index.current, models.lexical, ChunkRepository(state.database))
+    search = Search(models.index.current, models.lexical, ChunkRepository(state.database))
     answerer = make_answerer(
-        finder=Finder(search=search, embedder=models.embedder),
+        finder=Finder(search=search, vectors=QuestionVectors(models.embedder)),
         engine=models.engine,
         tokenizer=models.tokenizer,
         contents=state.corpus.contents,

@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
@@ -124,9 +125,9 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             wake=state.serving.wake,
             forget=state.serving.forget,
         )
-        search = Search(embedder, models.index.current, models.lexical, ChunkRepository(state.database))
+        search = Search(models.index.current, models.lexical, ChunkRepository(state.database))
         answerer = make_answerer(
-            finder=Finder(search=search, embedder=embedder),
+            finder=Finder(search=search, vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=tokenizer,
             contents=state.corpus.contents,
@@ -140,9 +141,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             ),
             citations=AnswerCitationRepository(state.database, clock=ledger.seconds),
             quotes=quotes,
-            quoter=None
-            if quotes is QuotesAs.NOTHING
-            else Quoter(embedder=embedder, reader=PointingReader(POINTED), cached=search.remembered),
+            quoter=None if quotes is QuotesAs.NOTHING else Quoter(embedder=embedder, reader=PointingReader(POINTED)),
         )
         state.serving.models = replace(models, answerer=answerer)
         yield state_with(state, intake=intake)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from app.answering.metering.meter import CallsClosed, Meter
 from app.answering.question import Question
@@ -18,13 +17,6 @@ def _ignored() -> None:
     """What happens by default when the first call of a selection is accepted: nothing."""
 
 
-class CachedVectors(Protocol):
-    """The vectors of questions that were searched for."""
-
-    def __call__(self, question: str, /, *, tenant_id: str) -> Vectors | None:
-        """The (dim,) unit vector of a tenant's question; None where it is not cached."""
-
-
 class Quoter:
     """Selects quotes from sources. One instance serves every request.
 
@@ -33,23 +25,13 @@ class Quoter:
 
     Example:
         >>> quoter = Quoter(embedder=embedder, reader=reader)
-        >>> selection = quoter.select(question, context, meter=meters.of(question))
+        >>> selection = quoter.select(question, context, vector=vector, meter=meter)
         >>> selection.outcome, [quote.text for quote in selection.quotes]
         ('answered', ['The plant in Oslo closed on 4 May after a fire.'])
     """
 
-    def __init__(
-        self,
-        *,
-        embedder: Embedder,
-        reader: SpanReader | None = None,
-        cached: CachedVectors | None = None,
-    ) -> None:
-        """Without a reader, words and the embedder decide alone.
-
-        Questions whose vectors are `cached` are not embedded, nor billed, again.
-        """
-        self._cached = cached
+    def __init__(self, *, embedder: Embedder, reader: SpanReader | None = None) -> None:
+        """Without a reader, words and the embedder decide alone."""
         self._selector = QuoteSelector(embedder, reader)
 
     def select(
@@ -57,6 +39,7 @@ class Quoter:
         question: Question,
         context: Context,
         *,
+        vector: Callable[[], Vectors],
         meter: Meter,
         abstention: float | None = None,
         on_accepted: Callable[[], None] = _ignored,
@@ -66,6 +49,7 @@ class Quoter:
         Args:
             question: As it was asked, or rewritten to stand alone; its principal pays.
             context: The sources presented.
+            vector: The question's (dim,) unit vector; called where passages are compared with it.
             meter: Meters the models that read. Closing it ends the selection with the batch that is being read; the
                 result then has no quotes.
             abstention: The probability of there being no answer from which on the question is refused; None takes the
@@ -94,11 +78,8 @@ class Quoter:
                 nearest=min(NEAREST, answered),
                 metering=metered,
                 breadth=breadth_of(question.text),
-                question_vector=self._cached_vector(question),
+                question_vector=vector,
             )
         except CallsClosed:
             read = any(call.purpose is Purpose.LOCATE for call in meter.calls)
             return Selection((), 0.0, "refused", decides=read, threshold=answered)
-
-    def _cached_vector(self, question: Question) -> Vectors | None:
-        return None if self._cached is None else self._cached(question.text, tenant_id=question.principal.tenant_id)

@@ -98,7 +98,7 @@ class QuoteSelector:
         nearest: float = NEAREST,
         metering: Metering = unmetered,
         breadth: Breadth = ONE,
-        question_vector: Vectors | None = None,
+        question_vector: Callable[[], Vectors],
     ) -> Selection:
         """The parts of `context` that answer `question`, and whether they do.
 
@@ -109,7 +109,7 @@ class QuoteSelector:
             nearest: The probability from which on quotes are shown.
             metering: Surrounds each call of a model.
             breadth: How many candidates are quoted, and which.
-            question_vector: (dim,) unit vector of `question` where it was embedded before; it is not embedded again.
+            question_vector: The (dim,) unit vector of `question`; called where candidates are compared with it.
         """
         found = self.judged(
             question,
@@ -157,7 +157,7 @@ class QuoteSelector:
         *,
         metering: Metering = unmetered,
         most: int = ONE.embedded,
-        question_vector: Vectors | None = None,
+        question_vector: Callable[[], Vectors],
     ) -> Judged:
         """The `most` promising candidates of `context` with the values by which they are scored; see `select`."""
         candidates = of_asked_years(question, candidates_of(context.sources))
@@ -176,13 +176,10 @@ class QuoteSelector:
         texts = [_embedded_text(candidates[place]) for place in embedded]
         counted = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
         tokens = self._embedder.count_documents(texts, counted=counted)
-        if question_vector is None:
-            tokens += self._embedder.count_query(question)
         info = self._embedder.info
         with metering(Purpose.EXTRACT, info.model, info.revision, tokens):
             vectors = self._embedder.embed_documents(texts)
-            asked = self._embedder.embed_query(question) if question_vector is None else question_vector
-            cosines = [float(cosine) for cosine in vectors @ asked]
+        cosines = [float(cosine) for cosine in vectors @ question_vector()]
         best = max(cosines)
         return Judged(
             tuple(candidates[place] for place in embedded),

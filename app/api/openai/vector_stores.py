@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
 
-from app.answering.finder import SearchedPassages
 from app.answering.question import Question
+from app.answering.retrieving.finder import SearchedPassages
 from app.api.dependencies import AccessDep, CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for, visible_collection
 from app.api.openai.schemas.vector_stores import (
     NewVectorStore,

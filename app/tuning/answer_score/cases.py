@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from app.answering.quoting.selection import QuoteSelector
@@ -158,7 +159,9 @@ def _case(
     hits = _hits(state, question, ingested, scope=scope)
     if hidden:
         hits = [hit for hit in hits if hit.chunk.document_id not in {ingested.document_ids[one] for one in relevant}]
-    found = selector.judged(question.text, _context(state, question, hits[:TOP_K]))
+    assert state.serving.models is not None, "the scratch application has models"
+    vector = partial(state.serving.models.embedder.embed_query, question.text)
+    found = selector.judged(question.text, _context(state, question, hits[:TOP_K]), question_vector=vector)
     if not found.candidates:
         return None
     answers = [answer.casefold() for answer in question.answers if len(answer) >= _LEAST_ANSWER]

@@ -7,7 +7,6 @@ from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import CitationRecord, Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.metering.meter import Meters
@@ -16,6 +15,7 @@ from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
 from app.db.contents import ContentRepository

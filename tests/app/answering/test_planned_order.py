@@ -4,7 +4,7 @@ A tiny model with random weights, so what it says means nothing; what it reads, 
 cached, is exact.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -30,8 +30,9 @@ from generation.runner import ModelRunner
 from generation.tokenizer import ChatTokenizer
 from generation.weights import LoadedModel, adopt_model
 from retrieval.compress import edges_first
+from retrieval.ports import Vectors
 from retrieval.search import Search
-from retrieval.types import Hit, Scope, SearchMode, SearchResult
+from retrieval.types import Hit, Scope, SearchMode
 from tests.app.server.stations import ANY_EVIDENCE, stations
 from tests.generation.tiny import tiny_model, tiny_tokenizer
 from tests.installation import installed
@@ -52,12 +53,11 @@ TEXTS = {
 class Rankings:
     """Finds the documents a question names, in that order."""
 
-    def remembered(self, query: str, *, tenant_id: str) -> None:
-        """Nothing is."""
-
-    def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
+    def search(
+        self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
+    ) -> tuple[Hit, ...]:
         named = [name for name in question.split() if name in TEXTS]
-        return SearchResult(tuple(found(name, rank) for rank, name in enumerate(named, start=1)), embedding_tokens=1)
+        return tuple(found(name, rank) for rank, name in enumerate(named, start=1))
 
 
 def found(name: str, rank: int) -> Hit:

@@ -9,9 +9,10 @@ import pytest
 
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
 from app.answering.question import Limits
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.catalogue import CatalogueRepository
 from app.db.conversations import ConversationRepository
 from app.server.state import State
@@ -19,8 +20,9 @@ from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Observer
 from generation.types import FinishReason, GenerationRequest, ModelInfo
 from retrieval.errors import RetrievalError
+from retrieval.ports import Vectors
 from retrieval.search import Search
-from retrieval.types import Scope, SearchMode, SearchResult
+from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_prompt import CharacterTokenizer
@@ -69,14 +71,14 @@ class RecordingSearch:
     def __init__(self) -> None:
         self.questions: list[str] = []
 
-    def remembered(self, query: str, *, tenant_id: str) -> None:
-        """Nothing is."""
-
-    def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
+    def search(
+        self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
+    ) -> tuple[Hit, ...]:
+        vector()
         self.questions.append(question)
         if question == BROKEN:
             raise RetrievalError("Broken.")
-        return SearchResult(tuple(HITS), embedding_tokens=3)
+        return tuple(HITS)
 
 
 class Served:
@@ -95,7 +97,7 @@ class Served:
         self.engine, self.search, self.ledger, self.state = engine, RecordingSearch(), ledger, state
         rewriter = Rewriter(tokenizer=tokenizer)
         self.answerer = make_answerer(
-            finder=Finder(search=cast(Search, self.search), embedder=HashingEmbedder(max_tokens=64)),
+            finder=Finder(search=cast(Search, self.search), vectors=QuestionVectors(HashingEmbedder(max_tokens=64))),
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
             contents=state.corpus.contents,

@@ -14,10 +14,11 @@ from structlog.testing import capture_logs
 from app.answering.answer import Answer, TextDelta
 from app.answering.closing import CitationRecord
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.answer_citations import AnswerCitationRepository, AnswerOutcome
 from app.errors import StoreUnavailable
 from app.server.state import State
@@ -54,7 +55,9 @@ class Served:
     def __init__(self, state: State, *, engine: TalkingEngine, record: CitationRecord, quotes: bool) -> None:
         tokenizer, embedder = CharacterTokenizer(), HashingEmbedder(max_tokens=64)
         self.answerer = make_answerer(
-            finder=Finder(search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), embedder=embedder),
+            finder=Finder(
+                search=cast(Search, FixedSearch(tuple(ranked(*PASSAGES)))), vectors=QuestionVectors(embedder)
+            ),
             engine=cast(Engine, engine),
             tokenizer=tokenizer,
             contents=state.corpus.contents,

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.followup.model import Rewriter
+from app.answering.metering.call_kinds import CallNumber
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.summaries import Summariser
 from app.answering.verification.metered_models import Verification
 from app.api.schemas.token_usage import UsageBody
@@ -27,8 +29,9 @@ from app.server.state import State
 from app.types import Operation, Principal, Role
 from generation.ports import Engine
 from generation.types import FinishReason
+from retrieval.ports import Vectors
 from retrieval.search import Search
-from retrieval.types import Hit, Scope, SearchMode, SearchResult
+from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.test_prompt import CharacterTokenizer
@@ -44,46 +47,31 @@ FOLLOW_UP = "And how many of them left?"
 GENERATED = "Forty ships came [2]. The harbour was quiet."
 
 
-class RememberingSearch:
-    """Finds the same hits whatever is asked; embeds each question once, as the search does."""
+class VectorSearch:
+    """Finds the same hits whatever is asked, and needs the question's vector as the search does."""
 
-    def __init__(self, embedder: TopicEmbedder, found: tuple[Hit, ...]) -> None:
-        self._embedder = embedder
-        self._hits = found
-        self._vectors: dict[str, Any] = {}
-
-    def remembered(self, query: str, *, tenant_id: str) -> Any:
-        return self._vectors.get(query)
-
-    def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Any = None) -> SearchResult:
-        if mode is SearchMode.LEXICAL:
-            return SearchResult(self._hits, embedding_tokens=0)
-        known = vector is not None or question in self._vectors
-        self._vectors.setdefault(question, self._embedder.embed_query(question))
-        return SearchResult(self._hits, embedding_tokens=0 if known else self._embedder.count_query(question))
+    def search(
+        self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
+    ) -> tuple[Hit, ...]:
+        if mode is not SearchMode.LEXICAL:
+            vector()
+        return hits()
 
 
 class Billed:
     """The application over a scripted engine, with every model that can be called for an answer."""
 
-    def __init__(
-        self, state: State, quotes: QuotesAs, *, reason: FinishReason = FinishReason.STOP, remembers: bool = True
-    ) -> None:
-        """`reason` ends what the engine generates; without `remembers` the vectors of questions are forgotten."""
+    def __init__(self, state: State, quotes: QuotesAs, *, reason: FinishReason = FinishReason.STOP) -> None:
+        """`reason` ends what the engine generates."""
         self.embedder, tokenizer, self.ledger = TopicEmbedder("ship"), CharacterTokenizer(), state.usage.ledger
         talking = TalkingEngine(says=GENERATED, rewrites="How many ships left?", reason=reason)
         engine = talking if quotes is not QuotesAs.ONLY else NoEngine(revision="1", context_window=9000)
         self.reader = PointingReader("forty ships", asked="ships")
-        search = RememberingSearch(self.embedder, hits())
-        models: dict[str, Any] = {
-            "engine": cast(Engine, engine),
-            "tokenizer": tokenizer,
-            "tokenizer_revision": "1",
-            "ledger": self.ledger,
-        }
         self.answerer = make_answerer(
-            finder=Finder(search=cast(Search, search), embedder=self.embedder, reranker=LongestFirst()),
-            engine=models["engine"],
+            finder=Finder(
+                search=cast(Search, VectorSearch()), vectors=QuestionVectors(self.embedder), reranker=LongestFirst()
+            ),
+            engine=cast(Engine, engine),
             tokenizer=tokenizer,
             contents=state.corpus.contents,
             ledger=self.ledger,
@@ -91,17 +79,18 @@ class Billed:
             quoter=Quoter(
                 embedder=self.embedder,
                 reader=self.reader,
-                cached=search.remembered if remembers else None,
             ),
             quotes=quotes,
             quote_unverified=True,
-            summariser=Summariser(**models) if quotes is not QuotesAs.ONLY else None,
-            rewriter=Rewriter(**models) if quotes is not QuotesAs.ONLY else None,
+            summariser=Summariser(engine=cast(Engine, engine), tokenizer=tokenizer)
+            if quotes is not QuotesAs.ONLY
+            else None,
+            rewriter=Rewriter(tokenizer=tokenizer) if quotes is not QuotesAs.ONLY else None,
             verification=Verification(embedder=self.embedder),
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
             replies=CatalogueReplies(CatalogueRepository(state.database)),
         )
-        made = replace(stations(state, models["engine"], tokenizer=tokenizer), answerer=self.answerer)
+        made = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
         self.client = client_of(state_with(state, models=made))
 
     def post(self, path: str, body: dict[str, Any]) -> str:
@@ -235,14 +224,14 @@ def test_a_questions_embedding_is_billed_once(serve: Serve) -> None:
     }, "its vector is remembered, and choosing quotes reads the same without it"
 
 
-def test_a_question_whose_vector_is_not_remembered_is_billed_where_it_is_embedded(serve: Serve) -> None:
-    first, second = serve(QuotesAs.ONLY), serve(QuotesAs.ONLY, remembers=False)
+def test_quotes_from_a_search_by_words_alone_have_a_row_for_the_questions_embedding(serve: Serve) -> None:
+    billed = serve(QuotesAs.ONLY)
 
-    _, searched = first.usage("ask", QUESTION, None, {"mode": "dense"})
-    _, forgotten = second.usage("ask", QUESTION, None, {"mode": "dense"})
+    request_id, usage = billed.usage("ask", QUESTION, None, {"mode": "lexical"})
 
-    extra = first.embedder.count_query(QUESTION)
-    assert forgotten["components"]["reading"] == searched["components"]["reading"] + extra
+    rows = {row.event_id.rpartition(":")[2]: row for row in billed.ledger.usage(request_id)}
+    assert rows[str(int(CallNumber.EMBED_QUERY))].input_tokens == billed.embedder.count_query(QUESTION)
+    assert_adds_up(usage, billed.ledger.usage(request_id))
 
 
 @pytest.mark.parametrize("reason", [FinishReason.CANCELLED, FinishReason.LENGTH])

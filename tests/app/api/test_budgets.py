@@ -6,9 +6,10 @@ from typing import cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.finder import Finder
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.errors import problem_of
 from app.errors import BudgetExceeded
 from app.models.extractive import NoEngine
@@ -216,7 +217,7 @@ def asked(state: State) -> TestClient:
     embedder, ledger = HashingEmbedder(max_tokens=64), Ledger(state.database, boot_id="boot", observers=(Budgets(),))
     engine = NoEngine(revision="1", context_window=2000)
     answerer = make_answerer(
-        finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder),
+        finder=Finder(search=cast(Search, FixedSearch(hits())), vectors=QuestionVectors(embedder)),
         engine=engine,
         tokenizer=LetterTokenizer(),
         contents=state.corpus.contents,

@@ -11,9 +11,10 @@ import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
-from app.answering.finder import Finder
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
 from app.db.catalogue import CatalogueRepository
 from app.db.suggestions import SuggestionRepository
@@ -25,8 +26,9 @@ from app.suggestions.suggester import ENDPOINT, Suggester
 from app.types import Role
 from app.usage.budgets.budgets import Budgets
 from app.usage.ledger.ledger import Ledger
+from retrieval.ports import Vectors
 from retrieval.search import Search
-from retrieval.types import Hit, Pointer, Scope, Scores, SearchMode, SearchResult, Span
+from retrieval.types import Hit, Pointer, Scope, Scores, SearchMode, Span
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.overview.outlined import index
 from tests.app.answering.pointing_reader import PointingReader
@@ -56,10 +58,10 @@ class EveryChunk:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def remembered(self, query: str, *, tenant_id: str) -> None:
-        """Nothing is."""
-
-    def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
+    def search(
+        self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
+    ) -> tuple[Hit, ...]:
+        vector()
         corpus = self._state.corpus
         documents, _ = corpus.documents.list(
             tenant_id=scope.tenant_id, collections=scope.collection_ids, collection_id=None, limit=50, cursor=None
@@ -70,8 +72,7 @@ class EveryChunk:
             if scope.document_ids is None or document.id in scope.document_ids
             for chunk in corpus.contents.chunks(document.id, tenant_id=scope.tenant_id, limit=20)[0]
         ]
-        hits = tuple(Hit(chunk, Scores(fused=1 / (1 + rank))) for rank, chunk in enumerate(found[:top_k]))
-        return SearchResult(hits, embedding_tokens=3)
+        return tuple(Hit(chunk, Scores(fused=1 / (1 + rank))) for rank, chunk in enumerate(found[:top_k]))
 
 
 class WaitingReader(PointingReader):
@@ -111,7 +112,7 @@ class Harbour:
         embedder, tokenizer = TopicEmbedder("ferry"), CharacterTokenizer()
         engine = NoEngine(revision="1", context_window=2000)
         self.answerer = make_answerer(
-            finder=Finder(search=cast(Search, EveryChunk(state)), embedder=embedder),
+            finder=Finder(search=cast(Search, EveryChunk(state)), vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=tokenizer,
             contents=state.corpus.contents,

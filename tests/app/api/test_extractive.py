@@ -9,10 +9,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.citation import CONFIRMED
-from app.answering.finder import Finder
 from app.answering.languages.table import languages
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector
 from app.server.state import State
@@ -58,7 +59,7 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
     embedder, ledger = TopicEmbedder("Northwind"), Ledger(state.database, boot_id="boot")
     engine = NoEngine(revision="1", context_window=2000)
     answerer = make_answerer(
-        finder=Finder(search=cast(Search, FixedSearch(found)), embedder=embedder),
+        finder=Finder(search=cast(Search, FixedSearch(found)), vectors=QuestionVectors(embedder)),
         engine=engine,
         tokenizer=LetterTokenizer(),
         contents=state.corpus.contents,

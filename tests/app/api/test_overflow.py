@@ -11,8 +11,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.answerer import Answerer
-from app.answering.finder import Finder
 from app.answering.question import Limits
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.summaries import Summariser
 from app.answering.verification.support import QUOTED
 from app.db.contents import ContentRepository
@@ -53,7 +54,9 @@ class AnsweringEngine(SummarisingEngine):
 def answerer_of(state: State, engine: Engine, tokenizer: Tokenizer, *, summarise: bool) -> Answerer:
     ledger = Ledger(state.database, boot_id="boot")
     return make_answerer(
-        finder=Finder(search=cast(Search, FixedSearch(tuple(HITS))), embedder=HashingEmbedder(max_tokens=64)),
+        finder=Finder(
+            search=cast(Search, FixedSearch(tuple(HITS))), vectors=QuestionVectors(HashingEmbedder(max_tokens=64))
+        ),
         engine=engine,
         tokenizer=tokenizer,
         contents=ContentRepository(state.database),

@@ -9,10 +9,11 @@ import pytest
 
 from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.overview.overviews import FOLLOWED, KNOWN, Overviews
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.catalogue import CatalogueRepository
 from app.models.extractive import NoEngine
 from app.server.state import State
@@ -46,7 +47,7 @@ class Shelf:
         contents, catalogue = state.corpus.contents, CatalogueRepository(state.database)
         overviews = Overviews(catalogue, contents, min_evidence=LIMITS.min_evidence)
         answerer = make_answerer(
-            finder=Finder(search=cast(Search, FixedSearch(())), embedder=embedder),
+            finder=Finder(search=cast(Search, FixedSearch(())), vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=tokenizer,
             contents=contents,

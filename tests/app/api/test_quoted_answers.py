@@ -10,11 +10,12 @@ import pytest
 
 from app.answering.citation import CONFIRMED
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.languages.refusals import unsure
 from app.answering.languages.table import REFUSAL
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.models.extractive import NoEngine
 from app.server.collectors import EngineCollector
 from app.server.state import State
@@ -46,7 +47,7 @@ class Served:
         self.engine = ScriptedEngine(GENERATED)
         engine = cast(Engine, self.engine if quotes is QuotesAs.FIRST else NoEngine(revision="1", context_window=2000))
         answerer = make_answerer(
-            finder=Finder(search=cast(Search, FixedSearch(hits())), embedder=embedder),
+            finder=Finder(search=cast(Search, FixedSearch(hits())), vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=tokenizer,
             contents=state.corpus.contents,

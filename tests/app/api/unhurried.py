@@ -1,15 +1,17 @@
 """The application over an engine of the test's choosing and a search that may take its time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
-from app.answering.finder import Finder
 from app.answering.question import Limits
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.contents import ContentRepository
 from app.server.serving import Models
 from app.server.state import State
@@ -17,20 +19,18 @@ from app.types import Operation
 from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine
-from retrieval.ports import Embedder
+from retrieval.ports import Embedder, Vectors
 from retrieval.search import Search
-from retrieval.types import EmbedderInfo, SearchResult
+from retrieval.types import EmbedderInfo, Hit
 from tests.app.answering.answerers import make_answerer
 from tests.app.answering.test_footnote_writer import SOURCES
 from tests.app.api.conftest import client_of
 from tests.app.server.stations import state_with
 from tests.generation.fakes import LetterTokenizer
 
-EMBEDDING_TOKENS = 3
-
 
 class LetterEmbedder:
-    """Counts letters; the search that is given embeds nothing."""
+    """Counts letters; every question has the same vector."""
 
     info = EmbedderInfo(model="letters", revision="0", dim=4, max_tokens=64)
 
@@ -40,6 +40,9 @@ class LetterEmbedder:
     def count_query(self, text: str) -> int:
         return len(text)
 
+    def embed_query(self, text: str) -> Vectors:
+        return np.full(4, 0.5, dtype=np.float32)
+
 
 class Finding:
     """Finds the same hits whatever is asked, after `wait`."""
@@ -47,12 +50,10 @@ class Finding:
     def __init__(self, wait: Any = lambda: None) -> None:
         self._wait = wait
 
-    def remembered(self, query: str, *, tenant_id: str) -> None:
-        """Nothing is."""
-
-    def search(self, question: str, **_: object) -> SearchResult:
+    def search(self, question: str, *, vector: Callable[[], Vectors], **_: object) -> tuple[Hit, ...]:
+        vector()
         self._wait()
-        return SearchResult(tuple(source.hit for source in SOURCES), embedding_tokens=EMBEDDING_TOKENS)
+        return tuple(source.hit for source in SOURCES)
 
 
 @dataclass
@@ -82,7 +83,7 @@ def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: A
     """Serve until the end of the block."""
     ledger, tokenizer, embedder = Ledger(state.database, boot_id="boot"), LetterTokenizer(), LetterEmbedder()
     answerer = make_answerer(
-        finder=Finder(search=cast(Search, search or Finding()), embedder=cast(Embedder, embedder)),
+        finder=Finder(search=cast(Search, search or Finding()), vectors=QuestionVectors(cast(Embedder, embedder))),
         engine=engine,
         tokenizer=tokenizer,
         contents=ContentRepository(state.database),

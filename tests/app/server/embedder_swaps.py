@@ -9,7 +9,8 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.answering.finder import Finder
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
 from app.db.vectors import VectorRepository
@@ -179,7 +180,7 @@ def _line(
             boot_id="boot-1",
         )
         answerer = make_answerer(
-            finder=Finder(search=Search(embedder, index.current, lexical, chunks), embedder=embedder),
+            finder=Finder(search=Search(index.current, lexical, chunks), vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=LetterTokenizer(),
             contents=state.corpus.contents,

@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.documents.passwords import Passwords
@@ -95,10 +96,10 @@ def stations(
         passwords=passwords,
         instruments=state.telemetry.instruments,
     )
-    found = search or Search(embedder, index.current, lexical, chunks, station=station)
+    found = search or Search(index.current, lexical, chunks, station=station)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
-        finder=Finder(search=found, embedder=embedder, reranker=reranker),
+        finder=Finder(search=found, vectors=QuestionVectors(embedder), reranker=reranker),
         engine=engine,
         tokenizer=tokenizer,
         contents=state.corpus.contents,

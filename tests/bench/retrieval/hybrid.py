@@ -12,6 +12,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +97,14 @@ def measured(folder: Path, *, chunks: int, questions: int, reader: Embedder | No
     def searching(
         scope: Scope, *, mode: SearchMode = SearchMode.HYBRID, reader: Embedder | None = None
     ) -> Callable[[str], int]:
-        search = Search(PairedEmbedder(vectors, reader=reader), index.current, lexical, store)
-        return lambda question: len(
-            search.search(question, scope=scope, top_k=TOP, mode=mode, candidates=CANDIDATES).hits
-        )
+        search = Search(index.current, lexical, store)
+        embedder = PairedEmbedder(vectors, reader=reader)
+
+        def found(question: str) -> int:
+            vector = partial(embedder.embed_query, question)
+            return len(search.search(question, scope=scope, top_k=TOP, vector=vector, mode=mode, candidates=CANDIDATES))
+
+        return found
 
     def dense_part(question: str) -> int:
         return len(index.current().search(vectors[question], k=CANDIDATES, allowed=store.keys_in(EVERYTHING)))

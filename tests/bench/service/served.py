@@ -21,8 +21,9 @@ import uvicorn
 
 from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
 from app.answering.question import Limits
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.verification.metered_models import Verification
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
@@ -85,7 +86,7 @@ def serving(
             citations = watch.timed(citations, "citations", "record")
             timed = watch.timed(models.index.current(), "dense", "search")
             index = lambda: timed  # noqa: E731 - nothing is added while it is measured
-        finder = Finder(search=Search(embedder, index, lexical, store), embedder=embedder)
+        finder = Finder(search=Search(index, lexical, store), vectors=QuestionVectors(embedder))
         if watch is not None:
             finder = watch.timed(finder, "find", "find")
         answerer = make_answerer(

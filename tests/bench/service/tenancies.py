@@ -18,7 +18,8 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from app.answering.conversations import Conversations
-from app.answering.finder import Finder
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
@@ -166,9 +167,9 @@ def tenancies(
     engine = StubEngine(tokenizer, context_window=32_768)
     with build(settings, with_models=False) as bare:
         models = stations(bare, engine, tokenizer=tokenizer, embedder=embedder, limits=ANY_EVIDENCE)
-        search = Search(embedder, models.index.current, models.lexical, ChunkRepository(bare.database))
+        search = Search(models.index.current, models.lexical, ChunkRepository(bare.database))
         answerer = make_answerer(
-            finder=Finder(search=search, embedder=embedder),
+            finder=Finder(search=search, vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=tokenizer,
             contents=bare.corpus.contents,

@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.quoting.marks import whole
-from app.answering.quoting.selection import QuoteSelector
 from retrieval.types import Context, Span
 from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.quoting.selecting import selected
 from tests.app.answering.sources import source
-from tests.retrieval.fakes import HashingEmbedder
 
 
 def marked(text: str, pointed: str, *, row: bool = False) -> str:
@@ -63,9 +62,7 @@ def test_a_cell_is_marked_as_a_whole_unless_it_holds_sentences() -> None:
     ],
 )
 def test_what_the_reader_points_at_is_marked_whole_in_the_quote(text: str, pointed: str, shown: str) -> None:
-    found = QuoteSelector(HashingEmbedder(), PointingReader(pointed)).select(
-        "How many lamps were lit?", Context((source(text, start=50),), (), 10), answered=0, nearest=0
-    )
+    found = selected("How many lamps were lit?", Context((source(text, start=50),), (), 10), PointingReader(pointed))
 
     assert [quote.words for quote in found.quotes] == [shown]
 

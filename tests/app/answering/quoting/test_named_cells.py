@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.quoting.named_cells import cell_asked
-from app.answering.quoting.selection import QuoteSelector
 from retrieval.types import Context, Span
 from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.quoting.selecting import selected
 from tests.app.answering.sources import source
-from tests.retrieval.fakes import HashingEmbedder
 
 DUCKS = "Year: 2022 | Ducks: 280 | Freshwater Ducks: 170 | Saltwater Ducks: 110"
 FAQ = "ID: 7 | Question: Who keeps the old lamp? | Answer: Mira Vale keeps it. | Asked: 12"
@@ -67,8 +66,8 @@ def test_words_that_are_in_no_cell_stay() -> None:
 
 @pytest.mark.parametrize(("asked", "words"), [("saltwater", "110"), ("freshwater", "170")])
 def test_the_quote_of_a_row_marks_the_cell_that_the_question_names(asked: str, words: str) -> None:
-    found = QuoteSelector(HashingEmbedder(), PointingReader("280")).select(
-        f"How many {asked} ducks in 2022?", Context((source(DUCKS, start=50),), (), 10), answered=0, nearest=0
+    found = selected(
+        f"How many {asked} ducks in 2022?", Context((source(DUCKS, start=50),), (), 10), PointingReader("280")
     )
 
     assert [quote.words for quote in found.quotes] == [words]

@@ -13,6 +13,7 @@ from app.answering.quoting.selection import NEAREST
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
+from retrieval.ports import Vectors
 from retrieval.types import Context, Scope
 from tests.app.answering.gated_reader import FIRST_BATCH, GatedReader
 from tests.app.answering.metered import meter_of
@@ -35,6 +36,10 @@ GERMAN = "Wann wurde das Werk in Oslo geschlossen?"
 CONTEXT = Context((source(TEXT),), (), 10)
 
 
+def question_vector() -> Vectors:
+    return HashingEmbedder().embed_query(QUESTION.text)
+
+
 @pytest.fixture
 def ledger(sqlite_database: Database) -> Ledger:
     return Ledger(sqlite_database, boot_id="boot")
@@ -50,7 +55,7 @@ def select(
 ) -> Selection:
     """The selection; unless told otherwise every question is answered."""
     quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
-    return quoter.select(question, CONTEXT, meter=meter, abstention=abstention)
+    return quoter.select(question, CONTEXT, vector=question_vector, meter=meter, abstention=abstention)
 
 
 def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger, meter: Meter) -> None:
@@ -108,7 +113,7 @@ def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read
     reader.open.set()
     quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
 
-    selection = quoter.select(QUESTION, CONTEXT, meter=meter, on_accepted=meter.close)
+    selection = quoter.select(QUESTION, CONTEXT, vector=question_vector, meter=meter, on_accepted=meter.close)
 
     assert selection.quotes == ()
     assert [(call.purpose, call.prompt_tokens) for call in meter.calls] == [("locate", FIRST_BATCH)]
@@ -121,7 +126,7 @@ def test_a_selection_that_nobody_wants_calls_no_model(ledger: Ledger, meter: Met
     meter.close()
     quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    assert quoter.select(QUESTION, CONTEXT, meter=meter).quotes == ()
+    assert quoter.select(QUESTION, CONTEXT, vector=question_vector, meter=meter).quotes == ()
     assert not ledger.usage("req_1")
 
 
@@ -135,6 +140,7 @@ def test_the_first_call_is_on_the_ledger_when_it_is_said_to_be_accepted(
     quoter.select(
         QUESTION,
         CONTEXT,
+        vector=question_vector,
         meter=meter,
         on_accepted=lambda: seen.append([row.status for row in ledger.usage("req_1")]),
     )
@@ -145,7 +151,7 @@ def test_the_first_call_is_on_the_ledger_when_it_is_said_to_be_accepted(
 def test_without_sources_nothing_is_metered(ledger: Ledger, meter: Meter) -> None:
     quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    assert quoter.select(QUESTION, Context((), (), 0), meter=meter).quotes == ()
+    assert quoter.select(QUESTION, Context((), (), 0), vector=question_vector, meter=meter).quotes == ()
     assert not ledger.usage("req_1")
 
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from app.answering.quoting.breadth import ONE
 from app.answering.quoting.quotes import ANSWERED, Quote, Selection
-from app.answering.quoting.selection import NEAREST, QuoteSelector
+from app.answering.quoting.selection import NEAREST
 from app.answering.token_usage import Purpose
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors
 from retrieval.types import Context, Span
 from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.quoting.selecting import selected
 from tests.app.answering.sources import source
 from tests.retrieval.fakes import HashingEmbedder, ranked
 
@@ -52,7 +53,7 @@ def in_order(sources: object) -> list[int]:
 
 def select(question: str, *texts: str, reader: SpanReader | None = None) -> Selection:
     """Every quote that the selection could show."""
-    return QuoteSelector(HashingEmbedder(), reader).select(question, context(*texts), answered=0, nearest=0)
+    return selected(question, context(*texts), reader)
 
 
 @pytest.mark.parametrize("reads", [True, False])
@@ -93,12 +94,12 @@ def test_what_no_sentence_is_about_is_less_likely_answered_than_what_one_is(read
 
 
 def test_the_thresholds_decide_between_answered_unsure_and_refused() -> None:
-    selector, found = QuoteSelector(HashingEmbedder(), PointingReader("4 May")), context(*PASSAGES)
-    score = selector.select(CLOSED, found, answered=0, nearest=0).score
+    reader, found = PointingReader("4 May"), context(*PASSAGES)
+    score = selected(CLOSED, found, reader).score
 
-    answered = selector.select(CLOSED, found, answered=score, nearest=score / 2)
-    unsure = selector.select(CLOSED, found, answered=(1 + score) / 2, nearest=score)
-    refused = selector.select(CLOSED, found, answered=1.0, nearest=(1 + score) / 2)
+    answered = selected(CLOSED, found, reader, answered=score, nearest=score / 2)
+    unsure = selected(CLOSED, found, reader, answered=(1 + score) / 2, nearest=score)
+    refused = selected(CLOSED, found, reader, answered=1.0, nearest=(1 + score) / 2)
 
     assert [one.outcome for one in (answered, unsure, refused)] == ["answered", "unsure", "refused"]
     assert answered.quotes == unsure.quotes != ()
@@ -113,7 +114,7 @@ def test_the_servers_thresholds_are_in_order() -> None:
 
 def test_without_a_source_nothing_is_read_and_the_question_is_refused() -> None:
     embedder, reader = RecordingEmbedder(), PointingReader("4 May")
-    found = QuoteSelector(embedder, reader).select("Why?", context(), answered=0, nearest=0)
+    found = selected("Why?", context(), reader, embedder=embedder)
 
     assert (found.quotes, found.score, found.outcome) == ((), 0.0, "refused")
     assert (found.decides, found.probabilities) == (False, ())
@@ -122,9 +123,7 @@ def test_without_a_source_nothing_is_read_and_the_question_is_refused() -> None:
 
 def test_the_answer_is_the_documents_own_characters() -> None:
     text = PASSAGES[2]
-    found = QuoteSelector(HashingEmbedder(), PointingReader("4 May")).select(
-        CLOSED, Context((source(text, start=100),), (), 10), answered=0, nearest=0
-    )
+    found = selected(CLOSED, Context((source(text, start=100),), (), 10), PointingReader("4 May"))
 
     (quote, *_) = found.quotes
     assert quote.highlight is not None
@@ -157,7 +156,7 @@ def test_of_overlapping_rows_only_the_likeliest_is_quoted() -> None:
 def test_the_heading_is_read_above_the_text_and_is_no_answer() -> None:
     reader = PointingReader("Closures")
     shown = Context((source(PASSAGES[2], heading="Closures"),), (), 10)
-    found = QuoteSelector(HashingEmbedder(), reader).select(CLOSED, shown, answered=0, nearest=0)
+    found = selected(CLOSED, shown, reader)
 
     assert reader.passages == [f"Closures\n{PASSAGES[2]}"]
     assert all("Closures" not in quote.text and quote.words != "Closures" for quote in found.quotes)
@@ -168,8 +167,7 @@ def test_a_quote_begins_below_its_heading() -> None:
     shown = Context((source(text, heading="The line"),), (), 10)
 
     def quotes(words: str) -> list[str]:
-        selector = QuoteSelector(HashingEmbedder(), PointingReader(words))
-        found = selector.select("When was the line founded?", shown, answered=0, nearest=0)
+        found = selected("When was the line founded?", shown, PointingReader(words))
         return [quote.text for quote in found.quotes]
 
     assert quotes("1912")[0].startswith("It was founded in 1912.")
@@ -211,7 +209,7 @@ pointed = st.sampled_from([None, "fire", "Rain", "EUR", "Oslo\nis"])
 def test_quotes_are_slices_likeliest_first_and_apart(texts: list[str], question: str, words: str | None) -> None:
     found = context(*texts)
     reader = None if words is None else PointingReader(words)
-    selection = QuoteSelector(HashingEmbedder(), reader).select(question, found, answered=0, nearest=0)
+    selection = selected(question, found, reader)
     quotes = selection.quotes
 
     assert len(quotes) <= ONE.most
@@ -248,13 +246,10 @@ def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, 
         metered.append((purpose, f"{model}@{revision}", tokens, len(embedder.documents) + read))
         yield
 
-    selection = QuoteSelector(embedder, reader).select(
-        question, context(*texts), metering=metering, answered=0, nearest=0
-    )
+    selection = selected(question, context(*texts), reader, embedder=embedder, metering=metering)
 
     assert len(embedder.documents) == len(selection.probabilities) <= ONE.embedded
     embedded = sum(min(embedder.count_tokens(text), embedder.info.max_tokens) + 1 for text in embedder.documents)
-    embedded += sum(embedder.count_query(text) for text in embedder.embedded)
     # each call is metered once, with its tokens, before anything is read
     read = reader is not None and bool(reader.passages)
     expected: list[tuple[Purpose, str, int, int]] = []
@@ -271,9 +266,7 @@ def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, 
 def test_only_the_most_promising_sentences_are_embedded() -> None:
     sentences = [f"Sentence {word} is about nothing." for word in "abcdefghijklmnopqrstuvwxyz"]
     embedder = RecordingEmbedder()
-    QuoteSelector(embedder).select(
-        "When did revenue rise?", context(" ".join(sentences), "Revenue rose in 2025."), answered=0, nearest=0
-    )
+    selected("When did revenue rise?", context(" ".join(sentences), "Revenue rose in 2025."), embedder=embedder)
 
     assert len(embedder.documents) == ONE.embedded
     assert "Revenue rose in 2025." in embedder.documents
@@ -281,9 +274,7 @@ def test_only_the_most_promising_sentences_are_embedded() -> None:
 
 def test_a_sentence_is_embedded_behind_its_heading() -> None:
     embedder = RecordingEmbedder()
-    QuoteSelector(embedder).select(
-        "When did it rise?", Context((source("It rose in 2025.", heading="Revenue"),), (), 9), answered=0, nearest=0
-    )
+    selected("When did it rise?", Context((source("It rose in 2025.", heading="Revenue"),), (), 9), embedder=embedder)
 
     assert embedder.documents == ["Revenue: It rose in 2025."]
 

@@ -7,12 +7,12 @@ import pytest
 from app.answering.citation import CONFIRMED
 from app.answering.followup.rules import Exchange, stand_alone
 from app.answering.quoting.candidates import candidates_of
-from app.answering.quoting.selection import UNCONFIRMED, QuoteSelector, leads
+from app.answering.quoting.selection import UNCONFIRMED, leads
 from app.answering.quoting.subject import names_subject, says_new
 from retrieval.types import Context, Source
 from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.quoting.selecting import selected
 from tests.app.answering.sources import source
-from tests.retrieval.fakes import HashingEmbedder
 
 LAMP = "When was the first electric lamp lit?"
 OSLO = "When did the Oslo plant close?"
@@ -93,7 +93,7 @@ def test_words_of_another_thing_do_not_lead_and_are_not_confirmed_but_shown() ->
     right = "The first electric lamp was lit in 1840."
     for text, names_it in ((right, True), ("The first lamp was lit in 1840.", False)):
         shown = Context((source(text),), (), 10)
-        found = QuoteSelector(HashingEmbedder(), PointingReader("1840")).select(LAMP, shown, answered=0, nearest=0)
+        found = selected(LAMP, shown, PointingReader("1840"))
 
         assert [(quote.text, quote.about) for quote in found.quotes] == [(text, names_it)]
         sure = replace(found, score=0.99)
@@ -105,7 +105,7 @@ def test_a_follow_up_about_a_named_thing_is_not_led_by_words_about_another_of_it
     before = [Exchange("When was the Oslo plant built?", "The Oslo plant was built in 1990 [1].")]
     question = stand_alone("And when did it close?", before)
     shown = Context((source("The Bergen plant did close on 4 May."),), (), 10)
-    found = QuoteSelector(HashingEmbedder(), PointingReader("4 May")).select(question, shown, answered=0, nearest=0)
+    found = selected(question, shown, PointingReader("4 May"))
 
     assert "Oslo" in question
     assert not leads(question, replace(found, score=0.99))

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
@@ -21,9 +22,9 @@ from generation.types import (
     ModelInfo,
     Timings,
 )
-from retrieval.ports import Embedder
+from retrieval.ports import Embedder, Vectors
 from retrieval.search import Search
-from retrieval.types import EmbedderInfo, Hit, Scope, SearchMode, SearchResult
+from retrieval.types import EmbedderInfo, Hit, Scope, SearchMode
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_footnote_writer import CONTENT, SOURCES
 from tests.app.answering.test_prompt import CharacterTokenizer
@@ -83,11 +84,11 @@ class FixedSearch:
     def __init__(self, hits: tuple[Hit, ...]) -> None:
         self._hits = hits
 
-    def remembered(self, query: str, *, tenant_id: str) -> None:
-        """Nothing is."""
-
-    def search(self, question: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
-        return SearchResult(self._hits, embedding_tokens=3)
+    def search(
+        self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
+    ) -> tuple[Hit, ...]:
+        vector()
+        return self._hits
 
 
 class CountingEmbedder:
@@ -98,6 +99,9 @@ class CountingEmbedder:
 
     def count_query(self, text: str) -> int:
         return len(text)
+
+    def embed_query(self, text: str) -> Vectors:
+        return np.full(4, 0.5, dtype=np.float32)
 
 
 class Service:

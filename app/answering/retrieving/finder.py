@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from app.answering.abstention import evidence_score
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
+from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
 from app.answering.token_usage import ModelCall, Purpose
 from app.errors import InvalidRequest
 from app.telemetry.stations import station
-from retrieval.ports import Embedder, Reranker
+from retrieval.ports import Reranker
 from retrieval.search import Search, passage, reranked
-from retrieval.types import Hit, SearchMode, SearchResult
+from retrieval.types import Hit, Scope
 
 MARGIN = 0.2
 """How much more evidence, in [0, 1], a passage of another document must be than the best of a preferred one."""
@@ -27,9 +28,10 @@ MARGIN = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits best first, and the milliseconds of reranking."""
+    """Hits best first, the question's vector for further use, and the milliseconds of reranking."""
 
     hits: tuple[Hit, ...]
+    vector: QuestionVector
     rerank_ms: float = 0.0
 
 
@@ -52,7 +54,7 @@ class Finder:
         self,
         *,
         search: Search,
-        embedder: Embedder,
+        vectors: QuestionVectors,
         reranker: Reranker | None = None,
         rerank_candidates: int = 20,
         min_evidence: float = 0.0,
@@ -63,7 +65,7 @@ class Finder:
         """
         assert rerank_candidates >= 1, "the settings see to it"
         self._search = search
-        self._embedder = embedder
+        self._vectors = vectors
         self._reranker = reranker
         self._candidates = rerank_candidates
         self._min_evidence = min_evidence
@@ -79,48 +81,32 @@ class Finder:
             raise InvalidRequest(
                 "rerank: this server has no reranker; leave the field out, or set FOOTNOTE_RERANKER.", param="rerank"
             )
+        vector = self._vectors.of(question, meter)
         if self._reranker is None or question.rerank is False:
-            return Found(self._searched(question, meter, top_k=question.top_k))
-        hits = self._searched(question, meter, top_k=max(question.top_k, self._candidates))
+            return Found(self._searched(question, vector, top_k=question.top_k), vector)
+        hits = self._searched(question, vector, top_k=max(question.top_k, self._candidates))
         with station("rerank") as reranking:
             hits = self._reranked(self._reranker, question, hits, meter)
-        return Found(hits[: question.top_k], rerank_ms=reranking.seconds * 1000)
+        return Found(hits[: question.top_k], vector, rerank_ms=reranking.seconds * 1000)
 
-    def _searched(self, question: Question, meter: Meter, *, top_k: int) -> tuple[Hit, ...]:
+    def unsearched(self, question: Question, meter: Meter, hits: tuple[Hit, ...]) -> Found:
+        """Hits that are known without a search."""
+        return Found(hits, self._vectors.of(question, meter))
+
+    def _searched(self, question: Question, vector: QuestionVector, *, top_k: int) -> tuple[Hit, ...]:
         """The hits of the question's scope, with those of preferred documents put first."""
-        hits = self._in_scope(question, meter, top_k=top_k).hits
+
+        def search(scope: Scope) -> tuple[Hit, ...]:
+            return self._search.search(question.text, scope=scope, top_k=top_k, mode=question.mode, vector=vector)
+
+        hits = search(question.scope)
         if not question.preferred or not hits:
             return hits
-        inside = self._in_preferred(question, hits, top_k=top_k)
-        return preferring(question.text, hits, inside, minimum=self._min_evidence, top_k=top_k)
-
-    def _in_preferred(self, question: Question, hits: Sequence[Hit], *, top_k: int) -> tuple[Hit, ...]:
-        """The hits of the preferred documents in scope; where the question's vector is not cached, those in `hits`."""
         preferred = set(question.preferred)
         if question.scope.document_ids is not None:
             preferred &= set(question.scope.document_ids)
-        scope = replace(question.scope, document_ids=tuple(sorted(preferred)))
-        if question.mode is SearchMode.LEXICAL:
-            return self._search.search(question.text, scope=scope, top_k=top_k, mode=question.mode).hits
-        vector = self._search.remembered(question.text, tenant_id=scope.tenant_id)
-        if vector is None:
-            return tuple(hit for hit in hits if hit.chunk.document_id in preferred)
-        return self._search.search(question.text, scope=scope, top_k=top_k, mode=question.mode, vector=vector).hits
-
-    def _in_scope(self, question: Question, meter: Meter, *, top_k: int) -> SearchResult:
-        if question.mode is SearchMode.LEXICAL:
-            return self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
-        cached = self._search.remembered(question.text, tenant_id=question.scope.tenant_id)
-        if cached is not None:  # cached: no model is called, so nothing goes on the ledger
-            return self._search.search(
-                question.text, scope=question.scope, top_k=top_k, mode=question.mode, vector=cached
-            )
-        info = self._embedder.info
-        tokens = self._embedder.count_query(question.text)
-        with meter.reading(Purpose.EMBED_QUERY, model=info.model, revision=info.revision, tokens=tokens) as call:
-            result = self._search.search(question.text, scope=question.scope, top_k=top_k, mode=question.mode)
-            call.read(result.embedding_tokens)
-        return result
+        inside = search(replace(question.scope, document_ids=tuple(sorted(preferred))))
+        return preferring(question.text, hits, inside, minimum=self._min_evidence, top_k=top_k)
 
     def _reranked(self, reranker: Reranker, question: Question, hits: tuple[Hit, ...], meter: Meter) -> tuple[Hit, ...]:
         """The hits in their new order."""

@@ -1,4 +1,4 @@
-"""app.answering.finder: what is searched, what is reranked, and that each model call is on the bill."""
+"""app.answering.retrieving.finder: what is searched, what is reranked, and that each model call is on the bill."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -6,15 +6,17 @@ from typing import cast
 
 import pytest
 
-from app.answering.finder import Finder
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
+from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.session import Database
 from app.errors import InvalidRequest
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
+from retrieval.ports import Vectors
 from retrieval.search import Search
-from retrieval.types import Scope, SearchMode, SearchResult
+from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.metered import meter_of
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
@@ -63,12 +65,12 @@ class FixedSearch:
         texts = [f"revenue rose {'and so on ' * number}{number}" for number in range(6)]
         self._hits = [hit(chunk(number, text, heading_path=("Report",))) for number, text in enumerate(texts)]
 
-    def remembered(self, query: str, *, tenant_id: str) -> None:
-        """Nothing is."""
-
-    def search(self, query: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
-        hits = self._hits[: top_k if scope.document_ids is None else len(scope.document_ids)]
-        return SearchResult(tuple(hits), embedding_tokens=0 if mode is SearchMode.LEXICAL else 4)
+    def search(
+        self, query: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
+    ) -> tuple[Hit, ...]:
+        if mode is not SearchMode.LEXICAL:
+            vector()
+        return tuple(self._hits[: top_k if scope.document_ids is None else len(scope.document_ids)])
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def finder(ledger: Ledger) -> Callable[..., Finder]:
     def build(reranker: LastWordReranker | None = None, *, candidates: int = 4) -> Finder:
         return Finder(
             search=cast(Search, FixedSearch()),
-            embedder=HashingEmbedder(),
+            vectors=QuestionVectors(HashingEmbedder()),
             reranker=reranker,
             rerank_candidates=candidates,
         )
@@ -107,21 +109,24 @@ def test_without_a_reranker_the_searchs_order_stands_and_only_the_embedding_is_p
     assert (row.operation, row.input_tokens, row.status) == (Operation.EMBED_QUERY, 4, UsageStatus.COMPLETED)
 
 
-def test_a_search_that_fails_is_charged_what_the_embedder_was_to_read_its_prompt_included(
+def test_a_search_that_fails_is_charged_what_the_embedder_read_its_prompt_included(
     ledger: Ledger, meter: Meter
 ) -> None:
     class BrokenSearch(FixedSearch):
-        def search(self, query: str, *, scope: Scope, top_k: int, mode: SearchMode) -> SearchResult:
+        def search(
+            self, query: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
+        ) -> tuple[Hit, ...]:
+            vector()
             raise RuntimeError("the index broke")
 
     embedder = HashingEmbedder(prompt_tokens=3)
-    finder = Finder(search=cast(Search, BrokenSearch()), embedder=embedder)
+    finder = Finder(search=cast(Search, BrokenSearch()), vectors=QuestionVectors(embedder))
 
     with pytest.raises(RuntimeError):
         finder.find(QUESTION, meter)
 
     (row,) = ledger.usage("req_1")
-    assert (row.input_tokens, row.status) == (embedder.count_query(QUESTION.text), UsageStatus.ERROR)
+    assert (row.input_tokens, row.status) == (embedder.count_query(QUESTION.text), UsageStatus.COMPLETED)
     assert row.input_tokens == 3 + embedder.count_tokens(QUESTION.text)
 
 

@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.answering.abstention import evidence_score
-from app.answering.finder import MARGIN, Finder, preferring
 from app.answering.question import Question
+from app.answering.retrieving.finder import MARGIN, Finder, preferring
+from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.session import Database
 from app.types import Operation, Principal, Role
 from app.usage.ledger.ledger import Ledger
@@ -48,8 +49,8 @@ class Pool:
         for key, (name, text) in enumerate(numbered, start=1):
             store.put(chunk(key, text, document_id=name))
         index.add(np.arange(1, len(numbered) + 1), self.embedder.embed_documents([text for _, text in numbered]))
-        search = Search(self.embedder, lambda: index, store, store)
-        self.finder = Finder(search=search, embedder=self.embedder, min_evidence=0.3)
+        search = Search(lambda: index, store, store)
+        self.finder = Finder(search=search, vectors=QuestionVectors(self.embedder), min_evidence=0.3)
 
     def documents(self, question: Question) -> list[str]:
         return [hit.chunk.document_id for hit in self.find(question)]

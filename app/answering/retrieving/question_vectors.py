@@ -1,0 +1,78 @@
+"""The vectors of questions: each is embedded at most once for an answer, and cached for those who ask it again."""
+
+from collections import OrderedDict
+from threading import Lock
+
+from app.answering.metering.meter import Meter
+from app.answering.question import Question
+from app.answering.token_usage import Purpose
+from app.telemetry.stations import station
+from retrieval.ports import Embedder, Vectors
+
+MOST_CACHED = 1024
+"""Questions whose vectors are cached."""
+
+
+class QuestionVectors:
+    """Embeds questions, and caches the vectors of the last ones. Safe to call from several threads.
+
+    The key is the exact text and the tenant: one tenant's questions must not show in another's bill or waiting time.
+    Two threads that embed the same new question at once may both do so, and both are billed.
+
+    >>> vector = QuestionVectors(embedder).of(question, meter)
+    >>> vector().shape  # embedded now, at the earliest
+    (384,)
+    """
+
+    def __init__(self, embedder: Embedder, *, most: int = MOST_CACHED) -> None:
+        """Keep at most `most` vectors of `embedder`, at least 1."""
+        assert most >= 1, "a cache of nothing would embed a question for each use"
+        self._embedder = embedder
+        self._most = most
+        self._lock = Lock()
+        self._cached: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+
+    def of(self, question: Question, meter: Meter) -> "QuestionVector":
+        """The vector of a question's text, which `meter` meters when it is embedded."""
+        return QuestionVector(self, question, meter)
+
+    def embedded(self, question: Question, meter: Meter) -> Vectors:
+        """(dim,) float32 unit vector, read-only; metered where it is not cached.
+
+        Raises:
+            EmbedderUnavailable: The model failed.
+            BudgetExceeded, StoreUnavailable, StorageFull: The call was not reserved, and not made.
+        """
+        key = (question.principal.tenant_id, question.text)
+        with self._lock:
+            cached = self._cached.get(key)
+            if cached is not None:
+                self._cached.move_to_end(key)
+                return cached
+        info, tokens = self._embedder.info, self._embedder.count_query(question.text)
+        with (
+            meter.reading(Purpose.EMBED_QUERY, model=info.model, revision=info.revision, tokens=tokens),
+            station("embed_query"),
+        ):
+            vector = self._embedder.embed_query(question.text).copy()
+        vector.flags.writeable = False  # it is handed out again
+        with self._lock:
+            self._cached[key] = vector
+            self._cached.move_to_end(key)
+            while len(self._cached) > self._most:
+                self._cached.popitem(last=False)
+        return vector
+
+
+class QuestionVector:
+    """The vector of one answer's question, embedded when it is first needed. Used by one thread at a time."""
+
+    def __init__(self, vectors: QuestionVectors, question: Question, meter: Meter) -> None:
+        self._vectors, self._question, self._meter = vectors, question, meter
+        self._vector: Vectors | None = None
+
+    def __call__(self) -> Vectors:
+        """The vector; raises as `QuestionVectors.embedded`."""
+        if self._vector is None:
+            self._vector = self._vectors.embedded(self._question, self._meter)
+        return self._vector
