@@ -12,7 +12,6 @@ from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared
 from app.answering.quoting.rendering import quotation
 from app.answering.verification.metered_models import Verification
-from app.answering.verification.verifier import Verifier
 from app.telemetry.stations import station
 from generation.types import Completion
 from retrieval.memo import Memo
@@ -75,19 +74,14 @@ class AnswerWriter:
             return await asyncio.to_thread(write)
 
 
-def begin(prepared: Prepared, *, verification: Verification | None, memo: Memo) -> AnswerWriter:
-    """The writer of a question's answer; without `verification` it verifies by words alone.
-
-    `memo` caches computations on texts.
-    """
+def begin(prepared: Prepared, *, verification: Verification, memo: Memo) -> AnswerWriter:
+    """The writer of a question's answer. `memo` caches computations on texts."""
     memory = partial(memo.of, prepared.question.principal.tenant_id)
     question, sources = prepared.question, prepared.context.sources
     form = PlainText() if question.format == "text" else AsWritten()
     if question.json_schema is not None:
         return AnswerWriter(VerbatimWriter(), form)
     with memory():
-        verifier = Verifier(sources, question=question.text)
-    if verification is not None:
         verifier = verification.verifier(question, sources, meter=prepared.meter)
     footnotes = FootnoteWriter(
         sources,

@@ -12,28 +12,25 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 
-from app.answering.abstention import refused_before_generation, with_evidence
-from app.answering.answer import AbstentionReport, Answer, Budget, SourceReport, SourcesFound, TextDelta
+from app.answering.abstention import refused_before_generation
+from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
 from app.answering.answer_writer import begin
-from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.context import BuiltContext, ContextBuilder
-from app.answering.conversations import Conversations
-from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.languages.other_language import other_language
 from app.answering.metering.meter import Meter, Meters
 from app.answering.outcome import Outcome
-from app.answering.overview.overviews import Overview, Overviews
 from app.answering.preparation import Preparation
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs, is_quotable, require_quotable
 from app.answering.quoting.quotes import Selection
-from app.answering.retrieving.finder import Finder, Found, SearchedPassages
+from app.answering.retrieving.finder import SearchedPassages
+from app.answering.retrieving.retriever import Retriever
 from app.answering.running import RunningAnswers
+from app.answering.understanding.understanding import Reply, Understanding
 from app.answering.verification.metered_models import Verification
-from app.errors import NotFound
 from app.telemetry.stations import station
 from app.usage.ledger.events import Bill
 from generation.types import Completion, Delta, TokenLogprob
@@ -55,42 +52,31 @@ class Answerer:
     def __init__(
         self,
         *,
-        finder: Finder,
+        understanding: Understanding,
+        retriever: Retriever,
         contexts: ContextBuilder,
         generator: Generator,
         meters: Meters,
+        verification: Verification,
         closing: Closing,
-        min_evidence: float,
         quotes: QuotesAs = QuotesAs.NOTHING,
         quote_unverified: bool = False,
-        conversations: Conversations | None = None,
-        rewriter: Rewriter | None = None,
-        verification: Verification | None = None,
-        replies: CatalogueReplies | None = None,
-        overviews: Overviews | None = None,
     ) -> None:
-        """Configure the optional parts.
+        """Choose what answers.
 
         `quotes` says which questions quotes answer, `quote_unverified` whether they follow a generated answer of which
-        nothing is verified. Without a rewriter follow-ups are rewritten by rules; without conversations there are
-        none. Without verification by models answers are verified by words alone. `min_evidence` is the least evidence
-        score of sources that are shown to the model. Without `replies` small talk is searched for like every question,
-        without `overviews` a question about a document as a whole.
+        nothing is verified.
         """
         self.running = RunningAnswers()
         self.meters = meters
-        self._finder = finder
+        self._understanding = understanding
+        self._retriever = retriever
         self._contexts = contexts
         self._generator = generator
         self._closing = closing
-        self._min_evidence = min_evidence
         self._quotes = quotes
         self._quote_unverified = quote_unverified
-        self._conversations = conversations
-        self._rewriter = rewriter
         self._verification = verification
-        self._replies = replies
-        self._overviews = overviews
         self._memo = Memo()
 
     def prepare(
@@ -162,50 +148,45 @@ class Answerer:
     def _prepare(self, question: Question, meter: Meter, on_sources: Callable[[Prepared], None]) -> Prepared:
         started = time.perf_counter()
         question.require_time()
-        if self._replies is not None and (reply := self._replies.reply(question)) is not None:
-            return Prepared.replied(self._joined(question), reply, started=started, meter=meter)
+        if (reply := self._understanding.at_once(question)) is not None:
+            return Prepared.replied(reply.question, reply.text, started=started, meter=meter)
         by_quotes = self._answered_by_quotes(question)
         if not by_quotes:
             self._generator.require_room()
         with station("retrieve") as retrieving:
-            question = self._rewritten(question, meter)
-            if self._replies is not None and (reply := self._replies.which(question)) is not None:
-                return Prepared.replied(question, reply, started=started, meter=meter)
+            understood = self._understanding.understood(question, meter)
+            if isinstance(understood, Reply):
+                return Prepared.replied(understood.question, understood.text, started=started, meter=meter)
+            question = understood
             room = self._contexts.room(question, prompted=not by_quotes)
-            found, overview = self._found(question, meter)
-
-        hits, evidence = found.hits, AbstentionReport()
-        if overview is None:
-            hits, evidence = with_evidence(question.text, hits, minimum=self._min_evidence)
-        note = other_language(question.text, found.hits)
+            retrieved = self._retriever.retrieve(question, meter)
+        note = other_language(question.text, retrieved.found)
 
         def made_of(given: BuiltContext) -> Prepared:
             return Prepared(
                 question=question,
                 meter=meter,
-                evidence=evidence,
+                evidence=retrieved.evidence,
                 selection=given.selection,
                 by_quotes=by_quotes,
                 context=given.context,
                 prompt=given.prompt,
-                report=SourceReport.of(found.hits, given.context, summarised=given.summarised),
+                report=SourceReport.of(retrieved.found, given.context, summarised=given.summarised),
                 budget=Budget(room.window, room.max_output, given.prompt.components.total),
                 note=note,
                 cost=PreparationCost(
                     started=started,
-                    retrieve_ms=retrieving.seconds * 1000 - found.rerank_ms,
-                    rerank_ms=found.rerank_ms,
+                    retrieve_ms=retrieving.seconds * 1000 - retrieved.rerank_ms,
+                    rerank_ms=retrieved.rerank_ms,
                 ),
             )
 
         built = self._contexts.build(
             question,
-            hits,
-            vector=found.vector,
+            retrieved,
             room=room,
             meter=meter,
             prompted=not by_quotes,
-            overview=overview,
             on_sources=lambda given: on_sources(made_of(given)),
         )
         prepared, context = made_of(built), built.context
@@ -247,22 +228,19 @@ class Answerer:
             BudgetExceeded, StoreUnavailable: A model's call was not reserved, and not made.
             ContextLengthExceeded: The question alone is too long.
         """
-        if self._replies is not None and self._replies.reply(question) is not None:
+        if self._understanding.at_once(question) is not None:
             return None
         with self._memo.of(question.principal.tenant_id), self.running.preparing(question, meter):
-            found, overview = self._found(question, meter)
-            if overview is not None:
+            retrieved = self._retriever.retrieve(question, meter)
+            if retrieved.overview is not None:
                 return None
-            hits, _ = with_evidence(question.text, found.hits, minimum=self._min_evidence)
             room = self._contexts.room(question, prompted=False)
-            return self._contexts.build(
-                question, hits, vector=found.vector, room=room, meter=meter, prompted=False
-            ).selection
+            return self._contexts.build(question, retrieved, room=room, meter=meter, prompted=False).selection
 
     def search(self, question: Question) -> SearchedPassages:
         """The hits that `prepare` would use, with the query embedding and the reranking on the bill."""
         meter = self.meters.of(question)
-        return SearchedPassages(self._finder.find(question, meter).hits, meter.calls)
+        return SearchedPassages(self._retriever.search(question, meter), meter.calls)
 
     async def stream(self, prepared: Prepared) -> AsyncGenerator[SourcesFound | TextDelta | Answer, None]:
         """Yield the events of an answer in order: the sources, text, and last the whole answer.
@@ -326,15 +304,6 @@ class Answerer:
                     return event
         raise AssertionError("an answer's stream ends with the answer")
 
-    def _found(self, question: Question, meter: Meter) -> tuple[Found, Overview | None]:
-        """The hits, and the overview they are of where the question asks about a document as a whole."""
-        overview = self._overviews.known(question) if self._overviews is not None else None
-        if overview is not None:
-            return self._finder.unsearched(question, meter, overview.hits), overview
-        found = self._finder.find(question, meter)
-        overview = self._overviews.found(question, found.hits) if self._overviews is not None else None
-        return (found if overview is None else replace(found, hits=overview.hits)), overview
-
     def _answered_by_quotes(self, question: Question) -> bool:
         """Whether quotes answer a question; where a language model is served too, it answers what they cannot.
 
@@ -351,18 +320,3 @@ class Answerer:
         begun = self._generator.begin(prepared)
         self.running.add(begun)
         return begun
-
-    def _joined(self, question: Question) -> Question:
-        """The question with its conversation's history."""
-        if question.conversation_id is None:
-            return question
-        if self._conversations is None:
-            raise NotFound("There is no such conversation.")
-        return self._conversations.joined(question)
-
-    def _rewritten(self, question: Question, meter: Meter) -> Question:
-        """The question with its conversation's history, rewritten to stand alone."""
-        question = self._joined(question)
-        if self._rewriter is None or question.standalone is None or question.dry_run:
-            return question
-        return self._rewriter.rewritten(question, meter=meter)

@@ -57,11 +57,9 @@ class CitationRecord(Protocol):
 
 
 class Closing:
-    """Finishes answers. One instance serves every request; without a `CitationRecord` nothing is recorded."""
+    """Finishes answers. One instance serves every request."""
 
-    def __init__(
-        self, *, ledger: Ledger, conversations: Conversations | None = None, citations: CitationRecord | None = None
-    ) -> None:
+    def __init__(self, *, ledger: Ledger, conversations: Conversations, citations: CitationRecord) -> None:
         self._ledger = ledger
         self._conversations = conversations
         self._citations = citations
@@ -77,18 +75,17 @@ class Closing:
             standalone_question=question.standalone,
             usage=replace(answer.usage, bill=await asyncio.to_thread(self.bill, question.request_id)),
         )
-        if self._conversations is not None and question.conversation_id is not None:
+        if question.conversation_id is not None:
             await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
         return ended
 
     def left(self, question: Question) -> None:
         """No answer will be kept for a question of a conversation. Blocks; idempotent."""
-        if self._conversations is not None:
-            self._conversations.left(question)
+        self._conversations.left(question)
 
     def left_soon(self, question: Question) -> None:
         """As `left`, in a thread that nobody waits for."""
-        if self._conversations is not None and question.conversation_id is not None:
+        if question.conversation_id is not None:
             asyncio.get_running_loop().run_in_executor(None, copy_context().run, self._conversations.left, question)
 
     def recording(self, question: Question, answer: Answer) -> "asyncio.Future[None]":
@@ -116,20 +113,17 @@ class Closing:
         self, question: Question, outcome: AnswerOutcome | None, cited: Mapping[str, int]
     ) -> "asyncio.Future[None]":
         loop = asyncio.get_running_loop()
-        if self._citations is None or (outcome is None and not cited):
+        if outcome is None and not cited:
             nothing = loop.create_future()
             nothing.set_result(None)
             return nothing
         context = copy_context()
-        return loop.run_in_executor(None, context.run, self._record, self._citations, question, outcome, cited)
+        return loop.run_in_executor(None, context.run, self._record, question, outcome, cited)
 
-    @staticmethod
-    def _record(
-        citations: CitationRecord, question: Question, outcome: AnswerOutcome | None, cited: Mapping[str, int]
-    ) -> None:
+    def _record(self, question: Question, outcome: AnswerOutcome | None, cited: Mapping[str, int]) -> None:
         tenant_id = question.principal.tenant_id
         try:
-            citations.record(question.request_id, tenant_id=tenant_id, citations=cited, outcome=outcome)
+            self._citations.record(question.request_id, tenant_id=tenant_id, citations=cited, outcome=outcome)
         except Exception as error:  # noqa: BLE001 - the answer is sent all the same; the error is logged
             logger().warning("citations.unwritten", request_id=question.request_id, error=type(error).__name__)
 

@@ -7,12 +7,13 @@ from app.answering.abstention import threshold_for
 from app.answering.citation import Pages, layouts
 from app.answering.languages.recognition import answer_in
 from app.answering.metering.meter import Meter
-from app.answering.overview.overviews import Overview
 from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
 from app.answering.question import Limits, Question
 from app.answering.question_kind import asks_for_words
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.quotes import Selection, answered_from
+from app.answering.retrieving.overviews import Overview
+from app.answering.retrieving.retriever import Retrieved
 from app.answering.summaries import Summarised, Summariser
 from app.answering.wording import Wording
 from app.db.contents import ContentRepository
@@ -23,7 +24,6 @@ from generation.prefix import order_for_reuse
 from retrieval.compress import Order, compress, edges_first
 from retrieval.footnote_numbers import header_of, number_at
 from retrieval.highlights import Highlight, highlights, pointer_to
-from retrieval.ports import Vectors
 from retrieval.types import Context, Hit, Source, Span
 
 _WHOLE_BLOCK = 64  # tokens; no cache has larger blocks
@@ -136,25 +136,21 @@ class ContextBuilder:
     def build(
         self,
         question: Question,
-        hits: tuple[Hit, ...],
+        retrieved: Retrieved,
         *,
-        vector: Callable[[], Vectors],
         room: Room,
         meter: Meter,
         prompted: bool = True,
-        overview: Overview | None = None,
         on_sources: Callable[[BuiltContext], None] = _unannounced,
     ) -> BuiltContext:
         """The context of those hits that fit, its quotes, and its prompt.
 
         Args:
             question: The question, rewritten to stand alone.
-            hits: Best first; none where nothing that was found is evidence.
-            vector: The question's, for the selection of quotes.
+            retrieved: The hits for it.
             room: The result of `room` for the question.
             meter: Meters summaries and the selection of quotes; closing it stops them.
             prompted: Whether a language model will read the sources; otherwise the prompt is empty.
-            overview: Of the document that the question asks about as a whole; `hits` are its own.
             on_sources: Called with the sources before a model reads them to find quotes, if one does.
 
         Raises:
@@ -162,12 +158,12 @@ class ContextBuilder:
         """
         again = min(self._limits.highlight_tokens, room.context // _HIGHLIGHTED)
         found = Summarised(_EMPTY)
-        if hits:
+        if retrieved.hits:
             with station("compress"):
                 found = self._fitted(
                     question,
-                    hits,
-                    budget=_budget(room, again=again, prompted=prompted, overview=overview),
+                    retrieved.hits,
+                    budget=_budget(room, again=again, prompted=prompted, overview=retrieved.overview),
                     head=room.head,
                     meter=meter,
                     prompted=prompted,
@@ -178,10 +174,9 @@ class ContextBuilder:
             selection = self._selection(
                 question,
                 found,
-                vector=vector,
+                retrieved,
                 meter=meter,
                 prompted=prompted,
-                overview=overview,
                 on_accepted=lambda: on_sources(built),
             )
         prompt = built.prompt
@@ -225,11 +220,10 @@ class ContextBuilder:
         self,
         question: Question,
         found: Summarised,
+        retrieved: Retrieved,
         *,
-        vector: Callable[[], Vectors],
         meter: Meter,
         prompted: bool,
-        overview: Overview | None,
         on_accepted: Callable[[], None],
     ) -> Selection | None:
         """The quotes in the sources; None where some sources are summaries, whose words are in no document."""
@@ -238,10 +232,15 @@ class ContextBuilder:
         if question.dry_run and not prompted:
             return None  # the quotes would be the answer, which a dry run does not give
         abstention = threshold_for(question, self._limits)
-        if overview is not None:  # no model need find quotes in it, nor point a language model at them
-            return None if prompted else overview.selection(found.context, answered=answered_from(abstention))
+        if retrieved.overview is not None:  # no model need find quotes in it, nor point a language model at them
+            return None if prompted else retrieved.overview.selection(found.context, answered=answered_from(abstention))
         return self._quoter.select(
-            question, found.context, vector=vector, meter=meter, abstention=abstention, on_accepted=on_accepted
+            question,
+            found.context,
+            vector=retrieved.vector,
+            meter=meter,
+            abstention=abstention,
+            on_accepted=on_accepted,
         )
 
     def _prompt(

@@ -1,17 +1,13 @@
-"""Adds questions to their conversations, and stores their answers with a record of how they were produced."""
+"""Reads the turns of conversations, and stores their answers with a record of how they were produced."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
-from app.answering.followup.continuation import goes_on
-from app.answering.followup.rules import Exchange, stand_alone
-from app.answering.languages.small_talk import small_talk
-from app.answering.overview.asking import wanted_overview
 from app.answering.prompt import Message
 from app.answering.question import Question
 from app.answering.token_usage import Purpose, TokenUsage
@@ -95,14 +91,13 @@ QUOTED = "(quoted from the documents)"
 """What an answer of nothing but quotes is in a history."""
 
 _NOTHING_BUT_SIGNS = re.compile(r"[>\s“”]*+(?:\[\d+\])?+\s*+")
-_CITED = 3  # footnotes of an answer that are read for antecedents
 _TURNS = 32  # the newest that are read; more never fit into a history
 
 
 class Conversations:
-    """Adds questions to their conversations and stores the answers. One instance serves every request.
+    """Opens conversations for questions and stores the answers. One instance serves every request.
 
-    >>> question = conversations.joined(question)
+    >>> turns = conversations.opened(question)
     >>> conversations.keep(question, answer)
     """
 
@@ -124,13 +119,10 @@ class Conversations:
         self._asked = asked
         self._noted: set[str] = set()  # requests that `asked` has a row of
 
-    def joined(self, question: Question) -> Question:
-        """`question` with its conversation's history, rewritten to stand alone.
+    def opened(self, question: Question) -> tuple[KeptTurn, ...]:
+        """The newest turns of the question's conversation, oldest first; it is noted that it is being answered.
 
-        It is unchanged where it is in no conversation, and where it is asked `alone`.
-
-        Where it goes on with the subject of the last answer, the documents which that answer cites are preferred; so
-        they are where it asks about a document as a whole, which may be that one.
+        None of them where it is in no conversation, and where it is asked `alone`.
 
         Raises:
             NotFound: No such conversation for this caller.
@@ -139,22 +131,17 @@ class Conversations:
             InvalidRequest: The question has characters that cannot be stored.
         """
         if question.conversation_id is None:
-            return question
+            return ()
         require_text(question.text, param="question")
         self._repository.require_open(question.conversation_id, principal=question.principal)
         self._begun(question, question.conversation_id)
         if question.alone:
-            return question
-        turns = self._repository.turns(question.conversation_id, principal=question.principal, newest=_TURNS)
-        turns = tuple(turn for turn in turns if small_talk(turn.question) is None)  # a greeting explains nothing
-        exchanges = [_exchange(turn) for turn in turns]
-        understood = stand_alone(question.text, exchanges)
-        preferred: tuple[str, ...] = ()
-        if exchanges and (goes_on(question.text, understood, exchanges[-1]) or wanted_overview(question.text)):
-            cited = next((turn.citations for turn in reversed(turns) if turn.citations), ())
-            preferred = tuple(dict.fromkeys(str(citation["document_id"]) for citation in cited))
-        history = history_of(turns, budget=self._history_tokens, count_tokens=self._count)
-        return replace(question.standing_alone(understood), history=history, preferred=preferred)
+            return ()
+        return self._repository.turns(question.conversation_id, principal=question.principal, newest=_TURNS)
+
+    def history(self, turns: Sequence[KeptTurn]) -> tuple[Message, ...]:
+        """As much of turns as a prompt shows (`history_of`)."""
+        return history_of(turns, budget=self._history_tokens, count_tokens=self._count)
 
     def keep(self, question: Question, answer: Answer) -> None:
         """Store the turn of a complete answer or refusal; nothing after an error, a cancellation or a dry run.
@@ -203,12 +190,6 @@ class Conversations:
             self._noted.add(question.request_id)
         except (StoreUnavailable, StorageFull) as error:
             logger().warning("question.not_noted", request_id=question.request_id, error=type(error).__name__)
-
-
-def _exchange(turn: KeptTurn) -> Exchange:
-    """The turn as rules read it: a refusal answers nothing, and footnotes tell what the answer is about."""
-    cited = "\n".join(str(citation["cited_text"]) for citation in turn.citations[:_CITED])
-    return Exchange(turn.standalone or turn.question, turn.answer if turn.answered else "", cited)
 
 
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:

@@ -42,10 +42,10 @@ class Prepared:
     run, sources that hold no answer, or an answer by quotes (`by_quotes`). `selection` are the quotes and the
     probability that the question is answered; None where nothing was selected. `evidence` is the score of the hits.
     `abstention_threshold` is the probability of a refusal from which on the engine refuses; None leaves that to the
-    model. `reply` is the answer to a question that is not about content (`app.answering.catalogue_replies`). `note`
-    goes with a refusal and with nearest passages, "" for none (`app.answering.other_language`). `cancelled` says that
-    it was cancelled before a model answered or quotes were selected. `rest` has the whole answer where only its sources
-    are known yet (`app.answering.preparation`).
+    model. `reply` is the answer to a question that is not about content (`app.answering.understanding`). `note` goes
+    with a refusal and with nearest passages, "" for none (`app.answering.languages.other_language`). `cancelled` says
+    that it was cancelled before a model answered or quotes were selected. `rest` has the whole answer where only its
+    sources are known yet (`app.answering.preparation`).
     """
 
     question: Question

@@ -6,7 +6,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from app.answering.overview.parts import Parts, page_at, parts_of
+from app.answering.retrieving.parts import Parts, page_at, parts_of
 from app.api.dependencies import CorpusDep, PrincipalDep, visible_document
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ResponseBody, problems

@@ -5,21 +5,24 @@ from pathlib import Path
 
 from app.answering.answerer import Answerer
 from app.answering.cached_tokenizer import CachedTokenizer
-from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
-from app.answering.overview.overviews import Overviews
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.question_vectors import QuestionVectors
+from app.answering.retrieving.retriever import Retriever
 from app.answering.summaries import Summariser
+from app.answering.understanding.catalogue_replies import CatalogueReplies
+from app.answering.understanding.documents.meant import DocumentsMeant
+from app.answering.understanding.followup.model import Rewriter
+from app.answering.understanding.understanding import Understanding
 from app.answering.verification.metered_models import Verification
 from app.answering.wording import Wording, read_wording
 from app.db.answer_citations import AnswerCitationRepository
@@ -170,15 +173,25 @@ class Assembly:
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)
         limits = _limits(settings)
         languages()  # read now, not while a question waits
-        overviews = Overviews(catalogue, contents, min_evidence=limits.min_evidence)
+        meant = DocumentsMeant(catalogue)
         search = Search(index.current, self.lexical, self.chunks, station=station)
+        finder = Finder(
+            search=search,
+            vectors=QuestionVectors(embedder),
+            reranker=self.reranker,
+            rerank_candidates=settings.rerank_candidates,
+            min_evidence=limits.min_evidence,
+        )
         by_model = settings.followup == "model" and not settings.extractive
         return Answerer(
-            finder=Finder(
-                search=search,
-                vectors=QuestionVectors(embedder),
-                reranker=self.reranker,
-                rerank_candidates=settings.rerank_candidates,
+            understanding=Understanding(
+                conversations=conversations,
+                replies=CatalogueReplies(catalogue, meant),
+                rewriter=Rewriter(tokenizer=tokenizer) if by_model else None,
+            ),
+            retriever=Retriever(
+                finder=finder,
+                overviews=Overviews(meant, catalogue, contents, min_evidence=limits.min_evidence),
                 min_evidence=limits.min_evidence,
             ),
             contexts=ContextBuilder(
@@ -193,14 +206,9 @@ class Assembly:
             generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
             meters=Meters(ledger=ledger, engine=engine, tokenizer_revision=revision),
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
-            min_evidence=limits.min_evidence,
+            verification=Verification(embedder=embedder, entailment=self.entailment),
             quotes=_quotes_as(settings),
             quote_unverified=settings.quotes_unconfirmed,
-            conversations=conversations,
-            rewriter=Rewriter(tokenizer=tokenizer) if by_model else None,
-            verification=Verification(embedder=embedder, entailment=self.entailment),
-            replies=CatalogueReplies(catalogue, overviews),
-            overviews=overviews,
         )
 
 

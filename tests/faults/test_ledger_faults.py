@@ -15,10 +15,10 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.followup.model import Rewriter
 from app.answering.metering.meter import Meters
 from app.answering.prompt import Message
 from app.answering.question import Question
+from app.answering.understanding.followup.model import Rewriter
 from app.api.application import create_app
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_hold, budget_window

@@ -32,12 +32,12 @@ BUGS = (
     ),
     Bug(
         "rules that read a history again for each of its words",
-        "app/answering/followup/noun_phrases.py",
+        "app/answering/languages/noun_phrases.py",
         "_stands_out(text, first) or first.text in within:\n",
         "_stands_out(text, first) or first.text in {\n"
         "                word.text for word in tokens if word.start not in _openings(text, tokens)\n"
         "            }:\n",
-        ("tests/app/answering/followup/test_history.py",),
+        ("tests/app/answering/understanding/followup/test_history.py",),
     ),
     Bug(
         "token ids without a limit",
@@ -151,10 +151,10 @@ BUGS = (
     ),
     Bug(
         "a document that takes another's place by its name",
-        "app/answering/overview/names.py",
+        "app/answering/understanding/documents/names.py",
         "wanted.whole and _says_no_more(candidate, wanted)",
         "_says_no_more(candidate, wanted)",
-        ("tests/app/answering/overview/test_names.py",),
+        ("tests/app/answering/understanding/documents/test_names.py",),
     ),
     Bug(
         "a parser with a network",

@@ -35,13 +35,13 @@ class Mended:
 
 ALL = [
     Mended(
-        "app/answering/followup/antecedents.py",
+        "app/answering/understanding/followup/antecedents.py",
         r"['’]s [a-z-]+",
         rf"\b{NAME}['’]s [a-z-]+{ENDS}",
         "Ab¦Ł-¦'s¦plan¦ ¦x¦.",
     ),
     Mended(
-        "app/answering/followup/antecedents.py",
+        "app/answering/understanding/followup/antecedents.py",
         "what(?:'s",
         r"\W*what(?:'s|\s+is|\s+was)\s+the\s+[a-z ]+\b",
         "What¦'s¦ is¦ the¦ cat¦ 1¦ _¦cat¦?",
@@ -49,13 +49,13 @@ ALL = [
         re.I,
     ),
     Mended(
-        "app/answering/followup/continuation.py",
+        "app/answering/understanding/followup/continuation.py",
         r"\.(?:pdf",
         r"[\w-]+\.(?:pdf|docx?|xlsx?|pptx?|html?|md|txt|csv|eml|epub)\b",
         "a¦-¦.pdf ¦.txt/¦.x¦ ¦.¦/",  # two names joined by a hyphen are one
         flags=re.I,
     ),
-    Mended("app/answering/overview/outline.py", r"[-*•‣▪◦–+])\Z", rf"\s+{ITEM}\Z", f"{BLANK}¦1.¦(a)¦-¦x"),
+    Mended("app/answering/retrieving/outline.py", r"[-*•‣▪◦–+])\Z", rf"\s+{ITEM}\Z", f"{BLANK}¦1.¦(a)¦-¦x"),
     Mended(
         "app/answering/plain_text.py",
         "={2,}",

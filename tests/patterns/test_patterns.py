@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.answering.overview.asking import named, wanted_overview
 from app.answering.question_kind import compared
+from app.answering.understanding.documents.asking import named, wanted_overview
 from ingestion.column_names import CellKind, kind_of
 from tests.patterns.slow import CHARACTERS, longest_seconds, slow_texts
 from tests.patterns.sources import Use, module_of, relative, sources, uses

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.answering.followup.noun_phrases import (
+from app.answering.languages.noun_phrases import (
     DETERMINERS,
     FUNCTION_WORDS,
     PARTICIPLE,

@@ -11,9 +11,9 @@ not chosen: that score is relative to the other hits of a search, so no bonus fi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.abstention import evidence_score
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
+from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
 from app.answering.token_usage import ModelCall, Purpose
 from app.errors import InvalidRequest

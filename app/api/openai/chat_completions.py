@@ -9,10 +9,10 @@ from fastapi.responses import JSONResponse, Response
 
 from app.answering.answer import Answer
 from app.answering.choices import Choices, prepare_choices
-from app.answering.followup.rules import exchanges_of, stand_alone
 from app.answering.formats import ANY_OBJECT, schema_text
 from app.answering.prompt import Message
 from app.answering.question import Question
+from app.answering.understanding.followup.rules import exchanges_of, stand_alone
 from app.api.dependencies import (
     AnswerDeadline,
     CorpusDep,

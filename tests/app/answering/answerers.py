@@ -3,24 +3,27 @@
 from collections.abc import Callable
 
 from app.answering.answerer import Answerer
-from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.closing import CitationRecord, Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.followup.model import Rewriter
 from app.answering.generator import Generator
 from app.answering.metering.meter import Meters
-from app.answering.overview.overviews import Overviews
 from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.overviews import Overviews
+from app.answering.retrieving.retriever import Retriever
 from app.answering.summaries import Summariser
+from app.answering.understanding.catalogue_replies import CatalogueReplies
+from app.answering.understanding.followup.model import Rewriter
+from app.answering.understanding.understanding import Understanding
 from app.answering.verification.metered_models import Verification
 from app.db.contents import ContentRepository
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
+from tests.app.answering.absent import NoConversations, NoOverviews, NoRecord, NoReplies, WordsAlone
 
 
 def make_answerer(
@@ -53,18 +56,15 @@ def make_answerer(
         summariser=summariser,
         quoter=quoter,
     )
+    conversations = conversations or NoConversations()
     return Answerer(
-        finder=finder,
+        understanding=Understanding(conversations=conversations, replies=replies or NoReplies(), rewriter=rewriter),
+        retriever=Retriever(finder=finder, overviews=overviews or NoOverviews(), min_evidence=limits.min_evidence),
         contexts=wrap_contexts(contexts),
         generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
         meters=Meters(ledger=ledger, engine=engine, tokenizer_revision="0"),
-        closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
-        min_evidence=limits.min_evidence,
+        verification=verification or WordsAlone(),
+        closing=Closing(ledger=ledger, conversations=conversations, citations=citations or NoRecord()),
         quotes=quotes,
         quote_unverified=quote_unverified,
-        conversations=conversations,
-        rewriter=rewriter,
-        verification=verification,
-        replies=replies,
-        overviews=overviews,
     )

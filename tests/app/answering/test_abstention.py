@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 from app.answering.abstention import (
     REFUSED,
     after_generation,
-    evidence_score,
     is_unconfirmed,
     refused_before_generation,
     threshold_for,
     watched_refusal,
-    with_evidence,
     without_generation,
 )
 from app.answering.answer import AbstentionReport
@@ -24,6 +22,7 @@ from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
 from app.answering.question import Limits, Question
 from app.answering.quoting.quotes import Outcome, Quote, Selection
+from app.answering.retrieving.evidence import evidence_score, with_evidence
 from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
 from retrieval.types import Context, Hit, Scope, Span

@@ -7,16 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.answering.answer import AbstentionReport
 from app.answering.context import ContextBuilder
 from app.answering.question import Limits, Question
 from app.answering.quoting.quoter import Quoter
+from app.answering.retrieving.question_vectors import QuestionVectors
+from app.answering.retrieving.retriever import Retrieved
 from app.answering.wording import Wording
 from app.db.contents import ContentRepository
 from app.types import Principal, Role
 from generation.errors import ContextLengthExceeded
 from generation.ports import Observer, Stream
 from generation.types import GenerationRequest, ModelInfo
-from retrieval.ports import Vectors
 from retrieval.types import Hit, Scope
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.metered import meter_of
@@ -33,8 +35,9 @@ QUESTION = Question(
 )
 
 
-def question_vector() -> Vectors:
-    return HashingEmbedder().embed_query(QUESTION.text)
+def retrieved(found: tuple[Hit, ...]) -> Retrieved:
+    vector = QuestionVectors(HashingEmbedder()).of(QUESTION, meter_of(QUESTION))
+    return Retrieved(hits=found, found=found, evidence=AbstentionReport(), vector=vector)
 
 
 class Window(IdleEngine):
@@ -81,9 +84,7 @@ def test_the_prompt_leaves_the_room_that_is_reserved_for_the_answer(
     question = replace(QUESTION, max_context_tokens=wanted)
 
     room = contexts.room(question)
-    presented = contexts.build(
-        question, hits(count, sentences), room=room, vector=question_vector, meter=meter_of(question)
-    )
+    presented = contexts.build(question, retrieved(hits(count, sentences)), room=room, meter=meter_of(question))
 
     components = presented.prompt.components
     assert components.total + room.max_output <= window
@@ -113,9 +114,7 @@ def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | N
     question = replace(QUESTION, max_context_tokens=wanted)
 
     room = contexts.room(question, prompted=False)
-    built = contexts.build(
-        question, hits(3, 2), room=room, vector=question_vector, meter=meter_of(question), prompted=False
-    )
+    built = contexts.build(question, retrieved(hits(3, 2)), room=room, meter=meter_of(question), prompted=False)
 
     assert (room.window, room.max_output, room.context, room.head) == (tokens, 0, tokens, ())
     assert built.prompt.ids == ()
@@ -158,9 +157,7 @@ def test_quotes_are_selected_where_there_are_sources_and_somebody_uses_them(
     contexts, question = builder(quoting()), replace(QUESTION, dry_run=fields.get("dry_run", False))
 
     room = contexts.room(question, prompted=prompted)
-    built = contexts.build(
-        question, hits(count, 2), room=room, vector=question_vector, meter=meter_of(question), prompted=prompted
-    )
+    built = contexts.build(question, retrieved(hits(count, 2)), room=room, meter=meter_of(question), prompted=prompted)
 
     assert (built.selection is not None) == selects
 
@@ -183,9 +180,7 @@ def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(
     contexts = builder(quoting())
     question = replace(QUESTION, text=text, abstention_threshold=abstention)
 
-    built = contexts.build(
-        question, hits(1, 2), room=contexts.room(question), vector=question_vector, meter=meter_of(question)
-    )
+    built = contexts.build(question, retrieved(hits(1, 2)), room=contexts.room(question), meter=meter_of(question))
 
     prompt = LetterTokenizer().decode(built.prompt.ids)
     assert built.selection is not None
@@ -198,9 +193,7 @@ def test_without_a_reader_the_model_is_pointed_at_nothing() -> None:
     quoter = Quoter(embedder=HashingEmbedder())
     contexts, question = builder(quoter), replace(QUESTION, abstention_threshold=1.0)
 
-    built = contexts.build(
-        question, hits(1, 2), room=contexts.room(question), vector=question_vector, meter=meter_of(question)
-    )
+    built = contexts.build(question, retrieved(hits(1, 2)), room=contexts.room(question), meter=meter_of(question))
 
     assert built.selection is not None
     assert built.selection.quotes

@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.followup.model import SYSTEM as SYSTEM_REWRITE
-from app.answering.followup.model import Rewriter
 from app.answering.prompt import (
     DEFAULT_WORDING,
     FENCE,
@@ -18,6 +16,8 @@ from app.answering.prompt import (
     build_summary_prompt,
 )
 from app.answering.question import Question
+from app.answering.understanding.followup.model import SYSTEM as SYSTEM_REWRITE
+from app.answering.understanding.followup.model import Rewriter
 from app.types import Principal, Role
 from app.usage.ledger.ledger import Ledger
 from retrieval.compress import compress

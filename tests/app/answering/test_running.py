@@ -8,7 +8,7 @@ from app.answering.running import RunningAnswers
 from app.errors import NotFound
 from app.types import Principal, Role
 from tests.app.answering.metered import meter_of
-from tests.app.answering.overview.outlined import question
+from tests.app.answering.retrieving.outlined import question
 
 ASKER = Principal("t1", "ada", "key_1", Role.READER)
 

@@ -7,12 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
-from app.answering.followup.model import Rewriter
 from app.answering.question import Limits
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
+from app.answering.understanding.catalogue_replies import CatalogueReplies
+from app.answering.understanding.documents.meant import DocumentsMeant
+from app.answering.understanding.followup.model import Rewriter
 from app.db.catalogue import CatalogueRepository
 from app.db.conversations import ConversationRepository
 from app.server.state import State
@@ -96,6 +97,7 @@ class Served:
         tokenizer, ledger = CharacterTokenizer(), Ledger(state.database, boot_id="boot")
         self.engine, self.search, self.ledger, self.state = engine, RecordingSearch(), ledger, state
         rewriter = Rewriter(tokenizer=tokenizer)
+        catalogue = CatalogueRepository(state.database)
         self.answerer = make_answerer(
             finder=Finder(search=cast(Search, self.search), vectors=QuestionVectors(HashingEmbedder(max_tokens=64))),
             engine=cast(Engine, engine),
@@ -110,7 +112,7 @@ class Served:
                 asked=state.history.asked,
             ),
             rewriter=rewriter if model else None,
-            replies=CatalogueReplies(CatalogueRepository(state.database)),
+            replies=CatalogueReplies(catalogue, DocumentsMeant(catalogue)),
         )
         models = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
         self.client = client_of(state_with(state, models=models))

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
-from app.answering.followup.model import Rewriter
 from app.answering.metering.call_kinds import CallNumber
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs
@@ -21,6 +19,9 @@ from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.summaries import Summariser
+from app.answering.understanding.catalogue_replies import CatalogueReplies
+from app.answering.understanding.documents.meant import DocumentsMeant
+from app.answering.understanding.followup.model import Rewriter
 from app.answering.verification.metered_models import Verification
 from app.api.schemas.token_usage import UsageBody
 from app.db.catalogue import CatalogueRepository
@@ -67,6 +68,7 @@ class Billed:
         talking = TalkingEngine(says=GENERATED, rewrites="How many ships left?", reason=reason)
         engine = talking if quotes is not QuotesAs.ONLY else NoEngine(revision="1", context_window=9000)
         self.reader = PointingReader("forty ships", asked="ships")
+        catalogue = CatalogueRepository(state.database)
         self.answerer = make_answerer(
             finder=Finder(
                 search=cast(Search, VectorSearch()), vectors=QuestionVectors(self.embedder), reranker=LongestFirst()
@@ -88,7 +90,7 @@ class Billed:
             rewriter=Rewriter(tokenizer=tokenizer) if quotes is not QuotesAs.ONLY else None,
             verification=Verification(embedder=self.embedder),
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
-            replies=CatalogueReplies(CatalogueRepository(state.database)),
+            replies=CatalogueReplies(catalogue, DocumentsMeant(catalogue)),
         )
         made = replace(stations(state, cast(Engine, engine), tokenizer=tokenizer), answerer=self.answerer)
         self.client = client_of(state_with(state, models=made))

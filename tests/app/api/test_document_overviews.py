@@ -30,8 +30,8 @@ from retrieval.ports import Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Pointer, Scope, Scores, SearchMode, Span
 from tests.app.answering.answerers import make_answerer
-from tests.app.answering.overview.outlined import index
 from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.retrieving.outlined import index
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import ADMIN_KEY
 from tests.app.api.credentials import key_of

@@ -7,13 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from app.answering.catalogue_replies import CatalogueReplies
 from app.answering.conversations import Conversations
-from app.answering.overview.overviews import FOLLOWED, KNOWN, Overviews
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
+from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.question_vectors import QuestionVectors
+from app.answering.understanding.catalogue_replies import CatalogueReplies
+from app.answering.understanding.documents.meant import FOLLOWED, KNOWN, DocumentsMeant
 from app.db.catalogue import CatalogueRepository
 from app.models.extractive import NoEngine
 from app.server.state import State
@@ -22,8 +23,8 @@ from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine
 from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
-from tests.app.answering.overview.outlined import index
-from tests.app.answering.overview.test_overviews import MEMO, PLAN, THIS
+from tests.app.answering.retrieving.outlined import index
+from tests.app.answering.retrieving.test_overviews import MEMO, PLAN, THIS
 from tests.app.api.conftest import client_of
 from tests.app.api.conversing import TalkingEngine
 from tests.app.api.credentials import key_of
@@ -45,7 +46,8 @@ class Shelf:
         quotes = QuotesAs.ONLY if engine is None else QuotesAs.NOTHING
         engine, tokenizer = engine or NoEngine(revision="1", context_window=2000), LetterTokenizer()
         contents, catalogue = state.corpus.contents, CatalogueRepository(state.database)
-        overviews = Overviews(catalogue, contents, min_evidence=LIMITS.min_evidence)
+        meant = DocumentsMeant(catalogue)
+        overviews = Overviews(meant, catalogue, contents, min_evidence=LIMITS.min_evidence)
         answerer = make_answerer(
             finder=Finder(search=cast(Search, FixedSearch(())), vectors=QuestionVectors(embedder)),
             engine=engine,
@@ -56,7 +58,7 @@ class Shelf:
             quoter=Quoter(embedder=embedder),
             quotes=quotes,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=1000),
-            replies=CatalogueReplies(catalogue, overviews),
+            replies=CatalogueReplies(catalogue, meant),
             overviews=overviews,
         )
         running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))

@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from app.answering.catalogue_replies import NAMED
 from app.answering.languages.table import languages
-from app.answering.overview.overviews import KNOWN
+from app.answering.understanding.catalogue_replies import NAMED
+from app.answering.understanding.documents.meant import KNOWN
 from app.server.state import State
 from generation.ports import Engine
-from tests.app.answering.overview.outlined import index
-from tests.app.answering.overview.test_overviews import MEMO, PLAN, THIS
+from tests.app.answering.retrieving.outlined import index
+from tests.app.answering.retrieving.test_overviews import MEMO, PLAN, THIS
 from tests.app.api.conversing import TalkingEngine
 from tests.app.api.test_overviews import SHOWN, Shelf
 

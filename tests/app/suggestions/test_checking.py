@@ -10,7 +10,7 @@ from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
 from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span
 from tests.app.answering.metered import meter_of
-from tests.app.answering.overview.outlined import question
+from tests.app.answering.retrieving.outlined import question
 from tests.app.suggestions.test_drafting import chunk
 
 TEXT = "The ferry was built in 1987. " * 20

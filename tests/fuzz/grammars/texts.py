@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from app.answering.excerpts import MOST_CHARS, excerpt_of
-from app.answering.followup.antecedents import Exchange
-from app.answering.followup.rules import stand_alone
 from app.answering.footnote_writer import FootnoteWriter
 from app.answering.plain_text import PlainText
+from app.answering.understanding.followup.antecedents import Exchange
+from app.answering.understanding.followup.rules import stand_alone
 from retrieval.sentences import sentence_spans
 from retrieval.units import units_of
 from tests.app.answering.sources import REPORT, source

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.answering.followup.rules import Exchange, exchanges_of, stand_alone
 from app.answering.languages.small_talk import SmallTalk, small_talk
 from app.answering.languages.table import Wish
 from app.answering.prompt import Message
+from app.answering.understanding.followup.rules import Exchange, exchanges_of, stand_alone
 
 SAID = [
     ("hello", Wish.GREETING, "en"),

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from app.answering.citation import CONFIRMED
-from app.answering.followup.rules import Exchange, stand_alone
 from app.answering.quoting.candidates import candidates_of
 from app.answering.quoting.selection import UNCONFIRMED, leads
 from app.answering.quoting.subject import names_subject, says_new
+from app.answering.understanding.followup.rules import Exchange, stand_alone
 from retrieval.types import Context, Source
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.quoting.selecting import selected

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.answering.abstention import evidence_score
 from app.answering.question import Question
+from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.finder import MARGIN, Finder, preferring
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.session import Database

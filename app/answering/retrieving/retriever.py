@@ -1,0 +1,80 @@
+"""Retrieves what a question is answered from: hits that are evidence, or the parts of a document as a whole."""
+
+from dataclasses import dataclass
+
+from app.answering.answer import AbstentionReport
+from app.answering.metering.meter import Meter
+from app.answering.question import Question
+from app.answering.retrieving.evidence import with_evidence
+from app.answering.retrieving.finder import Finder, Found
+from app.answering.retrieving.overviews import Overview, Overviews
+from app.answering.retrieving.question_vectors import QuestionVector
+from retrieval.types import Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """The hits for a question.
+
+    Attributes:
+        hits: Best first; none where those that were found are no evidence.
+        found: All that were found.
+        evidence: Their score and the least that counts as evidence; empty for an overview.
+        vector: The question's.
+        overview: Of the document that the question asks about as a whole; `hits` are its own.
+        rerank_ms: Milliseconds of reranking.
+    """
+
+    hits: tuple[Hit, ...]
+    found: tuple[Hit, ...]
+    evidence: AbstentionReport
+    vector: QuestionVector
+    overview: Overview | None = None
+    rerank_ms: float = 0.0
+
+
+class Retriever:
+    """Retrieves hits. One instance serves every request.
+
+    >>> retrieved = retriever.retrieve(question, meters.of(question))
+    >>> [hit.chunk.id for hit in retrieved.hits]
+    """
+
+    def __init__(self, *, finder: Finder, overviews: Overviews, min_evidence: float) -> None:
+        """`min_evidence` is the least evidence score of hits that are presented."""
+        self._finder = finder
+        self._overviews = overviews
+        self._min_evidence = min_evidence
+
+    def search(self, question: Question, meter: Meter) -> tuple[Hit, ...]:
+        """The hits of a search alone, best first, evidence or not; raises as `Finder.find`."""
+        return self._finder.find(question, meter).hits
+
+    def retrieve(self, question: Question, meter: Meter) -> Retrieved:
+        """The hits for a question that was understood.
+
+        Raises:
+            InvalidRequest: The question requires reranking and no reranker is configured; no model was called.
+            BudgetExceeded: A model's call was not reserved, and not made.
+            StoreUnavailable: Search or ledger cannot reach the database.
+        """
+        overview = self._overviews.known(question)
+        if overview is not None:
+            return _overviewed(self._finder.unsearched(question, meter, overview.hits), overview)
+        found = self._finder.find(question, meter)
+        overview = self._overviews.found(question, found.hits)
+        if overview is not None:
+            return _overviewed(found, overview)
+        hits, evidence = with_evidence(question.text, found.hits, minimum=self._min_evidence)
+        return Retrieved(hits=hits, found=found.hits, evidence=evidence, vector=found.vector, rerank_ms=found.rerank_ms)
+
+
+def _overviewed(found: Found, overview: Overview) -> Retrieved:
+    return Retrieved(
+        hits=overview.hits,
+        found=overview.hits,
+        evidence=AbstentionReport(),
+        vector=found.vector,
+        overview=overview,
+        rerank_ms=found.rerank_ms,
+    )

@@ -1,0 +1,1 @@
+"""Recognises questions about a document as a whole, and which document they mean."""

@@ -1,0 +1,169 @@
+"""app.answering.retrieving.outline: title, opening and headings are exact slices, bounded, and say something."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.answering.retrieving.outline import (
+    MOST_HEADINGS,
+    OPENING_CHARS,
+    abstract_block,
+    heading_blocks,
+    opening_span,
+    outline,
+    title_span,
+)
+from ingestion.types import Block, BlockKind
+from retrieval.types import Span
+
+H, P, L, R, F = (
+    BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.TABLE_ROW, BlockKind.FURNITURE
+)  # fmt: skip
+PROSE = "The plant in Oslo closed on 4 May after a fire in which nobody was hurt."
+MORE = "It opened again in June, when the northern hall had been rebuilt entirely."
+
+
+def document(*parts: tuple[BlockKind, str] | tuple[BlockKind, str, int]) -> tuple[str, list[Block]]:
+    """A text of these blocks; a heading has the level 0 or the one given."""
+    text, blocks, path = "", [], list[str]()
+    for kind, shown, *level in parts:
+        text += "\n\n" if text else ""
+        if kind is H:
+            path = path[: level[0] if level else 0]
+        blocks.append(Block(kind, len(text), len(text) + len(shown), 1, tuple(path)))
+        path = [*path, shown] if kind is H else path
+        text += shown
+    return text, blocks
+
+
+def opening(*parts: tuple[BlockKind, str]) -> str:
+    text, blocks = document(*parts)
+    span = opening_span(text, blocks)
+    return "" if span is None else text[span.start_char : span.end_char]
+
+
+def headings(*parts: tuple[BlockKind, str] | tuple[BlockKind, str, int], title: str = "") -> list[str]:
+    text, blocks = document(*parts)
+    found = outline(
+        heading_blocks(blocks, title=title_span(text, title)), lambda block: text[block.start_char : block.end_char]
+    )
+    return [text[span.start_char : span.end_char] for span in found]
+
+
+def test_the_opening_is_the_first_prose() -> None:
+    assert opening((H, "Report"), (P, "4 May 2023"), (P, "and so it went on, in the middle of a sentence we lack."),
+                   (P, PROSE), (P, "Best regards,"), (P, MORE)) == PROSE  # fmt: skip
+
+
+def test_short_prose_goes_on_with_the_next_paragraph_of_its_section() -> None:
+    assert opening((P, PROSE), (P, MORE)) == f"{PROSE}\n\n{MORE}"
+    assert opening((P, PROSE), (H, "Later"), (P, MORE)) == PROSE
+    assert opening((P, PROSE), (F, "Page 1 of 4"), (P, MORE)) == PROSE
+
+
+class Touched(list[Block]):
+    """Blocks that count how many of them are read."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        super().__init__(blocks)
+        self.read = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        self.read += len(found) if isinstance(place, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[Block]:
+        raise AssertionError("all blocks of a document are read for its opening")
+
+
+def test_only_blocks_of_the_window_are_read_for_an_opening() -> None:
+    text, blocks = document(*[(P, "x")] * 20_000)
+    touched = Touched(blocks)
+
+    assert opening_span(text[:3_000], touched) is not None
+    assert touched.read < 5_000
+
+
+def test_whole_sentences_fill_the_opening() -> None:
+    found = opening((P, " ".join([PROSE] * 20)))
+
+    assert len(found) <= OPENING_CHARS < len(found) + len(PROSE) + 1
+    assert found.endswith("hurt.")
+
+
+def test_a_list_belongs_to_what_announces_it_and_no_number_is_left_behind() -> None:
+    announced = "To get started with swimming, first lay down in the water and then:"
+    steps = " ".join(f"{number}. {PROSE}" for number in range(1, 20))
+
+    assert opening((P, announced), (L, "look around"), (L, "paddle")) == f"{announced}\n\nlook around\n\npaddle"
+    assert opening((P, announced), (P, PROSE)).startswith(announced)
+    assert opening((P, announced), (R, "a | b")) == f"{announced}\n\na | b", "there is no prose"
+    assert opening((P, steps)).endswith("hurt.")
+
+
+def test_a_table_opens_with_its_first_rows() -> None:
+    assert opening((H, "Cups"), (R, "Team | Cups"), (R, "Blues | 1")) == "Team | Cups\n\nBlues | 1"
+    assert opening((H, "Cups")) == ""
+
+
+def test_the_abstract_is_below_a_heading_that_says_so() -> None:
+    _, blocks = document((H, "On Ducks"), (P, MORE), (H, "Abstract"), (P, PROSE), (H, "Methods"), (P, MORE))
+
+    assert abstract_block(blocks) == blocks[3]
+    assert abstract_block(blocks[:2]) is None
+
+
+def test_the_title_is_a_line_in_any_case_and_over_several_lines() -> None:
+    text = "4 May\n\nTHE EVOLUTION OF\nTHE WORD PROCESSOR\n\nThe evolution of the word processor is long."
+    found = title_span(text, "The Evolution of the Word Processor")
+
+    assert found is not None
+    assert text[found.start_char : found.end_char] == "THE EVOLUTION OF\nTHE WORD PROCESSOR"
+    assert title_span(text, "evolution of the word") is None, "no whole line"
+    assert title_span(text, "") is None
+
+
+def test_the_outline_is_of_the_first_levels_that_have_several_headings() -> None:
+    parts = ((H, "Ducks"), (P, PROSE), (H, "Food", 1), (H, "In winter", 2), (P, MORE), (H, "Breeding", 1),
+             (H, "References", 1), (H, "Food", 1))  # fmt: skip
+
+    assert headings(*parts, title="Ducks") == ["Food", "Breeding"]
+    assert headings(*parts) == ["Ducks", "Food", "Breeding"]
+    assert headings((H, "Ducks"), (P, PROSE)) == [], "one heading is no outline"
+    assert headings((H, "TOTAL $821.14"), (H, "*98765*"), (H, "x" * 500), (H, "Page 1 of 4"), (H, "Ducks")) == []
+
+
+texts = st.sampled_from(
+    [PROSE, MORE, "Ducks", "Food\nand drink", "1.", " a | b", f"{PROSE} " * 12, "鴨は水鳥である。" * 9, "x" * 3000]
+)
+parts = st.lists(st.tuples(st.sampled_from([H, P, L, R, F]), texts, st.integers(0, 3)), max_size=16)
+
+
+@settings(deadline=None)
+@given(parts=parts, start=st.integers(0, 3), title=st.sampled_from(["", "Ducks", "Food and drink", "x (y"]))
+def test_all_is_sliced_out_of_the_text_and_bounded(
+    parts: list[tuple[BlockKind, str, int]], start: int, title: str
+) -> None:
+    text, blocks = document(*parts)
+    at = blocks[start].start_char if start < len(blocks) else 0
+    named, opened = title_span(text, title), opening_span(text[at:], blocks, start=at)
+    spans = outline(heading_blocks(blocks, title=named), lambda block: text[block.start_char : block.end_char])
+
+    if opened is not None:
+        shown = text[opened.start_char : opened.end_char]
+        assert at <= opened.start_char < opened.end_char <= len(text)
+        assert shown == shown.strip() != ""
+        assert len(shown) <= max(OPENING_CHARS, 1_500)
+    if named is not None:
+        assert text[named.start_char : named.end_char].casefold().split() == title.casefold().split()
+    assert len(spans) != 1 and len(spans) <= MOST_HEADINGS
+    shown_headings = [text[span.start_char : span.end_char] for span in spans]
+    assert len({one.casefold() for one in shown_headings}) == len(shown_headings)
+    held = [(block.start_char, block.end_char) for block in blocks if block.kind is H]
+    for span in spans:
+        assert any(first <= span.start_char and span.end_char <= last for first, last in held)
+        assert named is None or span.end_char <= named.start_char or named.end_char <= span.start_char
+    assert list(spans) == sorted(spans, key=lambda span: span.start_char) and Span(0, 0) not in spans
