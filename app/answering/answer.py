@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.answering.citation import Citation
-from app.answering.token_usage import TokenUsage
+from app.answering.metering.token_usage import TokenUsage
 from generation.types import FinishReason, TokenLogprob
 from retrieval.types import Context, Dropped, Hit, Source, Span
 

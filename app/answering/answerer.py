@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from app.answering.abstention import refused_before_generation
 from app.answering.answer import Answer, Budget, SourceReport, SourcesFound, TextDelta
-from app.answering.answer_writer import begin
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.context import BuiltContext, ContextBuilder
-from app.answering.generator import Generator
+from app.answering.generating.answer_writer import begin
+from app.answering.generating.generator import Generator
 from app.answering.languages.other_language import other_language
 from app.answering.metering.meter import Meter, Meters
 from app.answering.outcome import Outcome

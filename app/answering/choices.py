@@ -10,9 +10,9 @@ import anyio
 
 from app.answering.answer import Answer, SourcesFound, TextDelta
 from app.answering.answerer import Answerer
+from app.answering.metering.token_usage import TokenUsage, total
 from app.answering.prepared import Prepared
 from app.answering.question import Question
-from app.answering.token_usage import TokenUsage, total
 
 Event = SourcesFound | TextDelta | Answer
 

@@ -5,17 +5,18 @@ from dataclasses import dataclass, replace
 
 from app.answering.abstention import threshold_for
 from app.answering.citation import Pages, layouts
+from app.answering.generating.prompt_layout import build_prompt, fence_tokens, pointing_tokens, shown
+from app.answering.generating.summaries import Summarised, Summariser
+from app.answering.generating.wording import Wording
 from app.answering.languages.recognition import answer_in
 from app.answering.metering.meter import Meter
-from app.answering.prompt import Prompt, build_prompt, fence_tokens, pointing_tokens, quoted, shown
+from app.answering.prompt import Prompt, quoted
 from app.answering.question import Limits, Question
 from app.answering.question_kind import asks_for_words
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.quotes import Selection, answered_from
 from app.answering.retrieving.overviews import Overview
 from app.answering.retrieving.retriever import Retrieved
-from app.answering.summaries import Summarised, Summariser
-from app.answering.wording import Wording
 from app.db.contents import ContentRepository
 from app.telemetry.stations import station
 from generation.errors import ContextLengthExceeded

@@ -4,17 +4,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.abstention import REFUSED, Verdict, after_generation, without_generation
+from app.answering.abstention import REFUSED, Verdict, without_generation
 from app.answering.answer import AbstentionReport, Answer, SourceReport
 from app.answering.citation import Citation
-from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA, json_answer
+from app.answering.generating.footnote_writer import FootnoteWriter
+from app.answering.generating.refusing import after_generation
+from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.answering.prepared import Prepared
 from app.answering.question import Question
 from app.answering.quoting.quotes import Quote, Selection
 from app.answering.quoting.rendering import Quotation, quotation, unconfirmed
 from app.answering.quoting.selection import leads
-from app.answering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.errors import DeadlinePassed
 from app.types import Components
 from generation.types import Completion, FinishReason

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.answering.answerer import Answerer
-from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.closing import Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.generator import Generator
+from app.answering.generating.cached_tokenizer import CachedTokenizer
+from app.answering.generating.generator import Generator
+from app.answering.generating.summaries import Summariser
+from app.answering.generating.wording import Wording, read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
 from app.answering.question import Limits
@@ -18,13 +20,11 @@ from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.retrieving.retriever import Retriever
-from app.answering.summaries import Summariser
 from app.answering.understanding.catalogue_replies import CatalogueReplies
 from app.answering.understanding.documents.meant import DocumentsMeant
 from app.answering.understanding.followup.model import Rewriter
 from app.answering.understanding.understanding import Understanding
 from app.answering.verification.metered_models import Verification
-from app.answering.wording import Wording, read_wording
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.catalogue import CatalogueRepository

@@ -18,9 +18,9 @@ ANSWERING = "app.answering"
 PACKAGES = ("app", "ingestion", "retrieval", "generation")
 
 LIMITS = {
-    "rooms": 35,
-    "arrows between rooms": 132,
-    "floors of rooms": 14,
+    "rooms": 28,
+    "arrows between rooms": 111,
+    "floors of rooms": 12,
     "floors of files": 12,
     "most arguments of a constructor": 12,
     "functions handed down that announce": 9,

@@ -33,7 +33,7 @@ from app.usage.rollups.zones import zone_named
 from generation.ports import Tokenizer
 from generation.tokenizer import ChatTokenizer
 from retrieval.types import Scope
-from tests.app.answering.test_summaries import SummarisingEngine
+from tests.app.answering.generating.test_summaries import SummarisingEngine
 from tests.app.api.bills import answering
 from tests.app.usage.samples import reservation
 from tests.databases import database, migrated_file, postgres_database, sqlite_database

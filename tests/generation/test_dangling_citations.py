@@ -13,7 +13,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.answering.footnote_writer import FootnoteWriter
+from app.answering.generating.footnote_writer import FootnoteWriter
 from generation.citation_grammar import OUTSIDE, CitationGrammar, Place, walk
 from generation.config import EngineConfig
 from generation.constraints import ConstraintCompiler

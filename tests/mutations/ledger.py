@@ -17,7 +17,7 @@ BUGS = (
                 self._event_id,
                 Settlement(
                     status=self._status(""",
-        ("tests/app/answering/test_meter.py", "tests/app/api/test_cost.py"),
+        ("tests/app/answering/metering/test_meter.py", "tests/app/api/test_cost.py"),
     ),
     Bug(
         "check, then count: a budget is looked at and taken from in two steps",
@@ -61,7 +61,7 @@ BUGS = (
         "app/answering/metering/settler.py",
         '        """Settle the row with the tokens that were generated and delivered."""\n',
         "        if completion.finish_reason is FinishReason.CANCELLED:\n            return\n",
-        ("tests/app/answering/test_meter.py", "tests/app/api/test_deadlines.py"),
+        ("tests/app/answering/metering/test_meter.py", "tests/app/api/test_deadlines.py"),
     ),
     Bug(
         "component drift: the parts no longer sum to the prompt",

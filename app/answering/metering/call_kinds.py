@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from app.answering.token_usage import Purpose
+from app.answering.metering.token_usage import Purpose
 from app.types import Operation
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.answering.token_usage import ModelCall, Purpose
+from app.answering.metering.token_usage import ModelCall, Purpose
 from generation.types import Completion
 
 

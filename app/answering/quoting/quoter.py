@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from app.answering.metering.meter import CallsClosed, Meter
+from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
 from app.answering.quoting.breadth import breadth_of
 from app.answering.quoting.quotes import Selection, answered_from
 from app.answering.quoting.selection import NEAREST, OnBatch, QuoteSelector
-from app.answering.token_usage import Purpose
 from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context
 

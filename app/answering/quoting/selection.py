@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from app.answering.languages.recognition import is_english
+from app.answering.metering.token_usage import Purpose
 from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
@@ -30,7 +31,6 @@ from app.answering.quoting.score import (
 )
 from app.answering.quoting.subject import names_subject, says_new
 from app.answering.quoting.years import of_asked_years
-from app.answering.token_usage import Purpose
 from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
 

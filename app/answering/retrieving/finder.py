@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.metering.meter import Meter
+from app.answering.metering.token_usage import ModelCall, Purpose
 from app.answering.question import Question
 from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
-from app.answering.token_usage import ModelCall, Purpose
 from app.errors import InvalidRequest
 from app.telemetry.stations import station
 from retrieval.ports import Reranker

@@ -4,8 +4,8 @@ from collections import OrderedDict
 from threading import Lock
 
 from app.answering.metering.meter import Meter
+from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
-from app.answering.token_usage import Purpose
 from app.telemetry.stations import station
 from retrieval.ports import Embedder, Vectors
 

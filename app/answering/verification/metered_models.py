@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from app.answering.metering.meter import Meter
+from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
-from app.answering.token_usage import Purpose
 from app.answering.verification.verifier import Verifier
 from retrieval.ports import Embedder, EntailmentJudge, Vectors
 from retrieval.types import Judgement, Source

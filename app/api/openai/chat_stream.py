@@ -9,7 +9,7 @@ from typing import Any
 
 from app.answering.answer import Answer, TextDelta
 from app.answering.choices import Choices
-from app.answering.token_usage import TokenUsage, total
+from app.answering.metering.token_usage import TokenUsage, total
 from app.api.errors import failure_of, openai_error
 from app.api.event_stream import sse
 from app.api.openai.chat_choices import annotations, finish_reason, logprobs

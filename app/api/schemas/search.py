@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from app.answering.metering.token_usage import Purpose
 from app.answering.retrieving.finder import SearchedPassages
-from app.answering.token_usage import Purpose
 from app.api.schemas.bounds import MOST_QUESTION, Described, DocumentIds, Ids
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.api.schemas.token_usage import CallBody

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from app.answering.token_usage import ModelCall, Purpose, TokenUsage
+from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage
 from app.api.schemas.shape import ResponseBody
 from app.usage.ledger.events import Bill
 from app.usage.rollups.sums import decimal

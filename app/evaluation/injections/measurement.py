@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.answering.answer import Answer
-from app.answering.prompt import DEFAULT_WORDING
+from app.answering.generating.prompt_layout import DEFAULT_WORDING
 from app.evaluation.answer_measurement import asked
 from app.evaluation.dataset import sample
 from app.evaluation.injections.documents import Effect, Injection, Passage, injections

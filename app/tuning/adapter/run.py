@@ -15,8 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from app.answering.generating.prompt_layout import LAYOUT
 from app.answering.languages.table import REFUSAL
-from app.answering.prompt import LAYOUT
 from app.evaluation.dataset import read_question_set
 from app.evaluation.types import QuestionSet
 from app.models.adapter import write_adapter_manifest

@@ -151,7 +151,7 @@ def chart(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
 
 
 def by_shared_words(claim: str, source: Source) -> float:
-    """How much of the claim the source's sentences hold, where the rules allow it (`app.answering.summaries`)."""
+    """How much of the claim the source's sentences hold, where the rules allow it, as summaries are checked."""
     return Verifier([source]).coverage(claim)
 
 

@@ -6,16 +6,16 @@ from app.answering.answerer import Answerer
 from app.answering.closing import CitationRecord, Closing
 from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
-from app.answering.generator import Generator
+from app.answering.generating.generator import Generator
+from app.answering.generating.prompt_layout import DEFAULT_WORDING
+from app.answering.generating.summaries import Summariser
 from app.answering.metering.meter import Meters
-from app.answering.prompt import DEFAULT_WORDING
 from app.answering.question import Limits
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.retriever import Retriever
-from app.answering.summaries import Summariser
 from app.answering.understanding.catalogue_replies import CatalogueReplies
 from app.answering.understanding.followup.model import Rewriter
 from app.answering.understanding.understanding import Understanding

@@ -6,18 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.abstention import (
-    REFUSED,
-    after_generation,
-    is_unconfirmed,
-    refused_before_generation,
-    threshold_for,
-    watched_refusal,
-    without_generation,
-)
+from app.answering.abstention import REFUSED, refused_before_generation, threshold_for, without_generation
 from app.answering.answer import AbstentionReport
-from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA
+from app.answering.generating.footnote_writer import FootnoteWriter
+from app.answering.generating.refusing import after_generation, is_unconfirmed, watched_refusal
 from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
 from app.answering.question import Limits, Question

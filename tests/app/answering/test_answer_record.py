@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.answering.answer import AbstentionReport, Budget, SourceReport
 from app.answering.conversations import AnswerRecord
-from app.answering.token_usage import ModelCall, Purpose, TokenUsage
+from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage
 from app.types import Components
 from retrieval.types import Context
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from app.answering.answer import AbstentionReport
 from app.answering.context import ContextBuilder
+from app.answering.generating.wording import Wording
 from app.answering.question import Limits, Question
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.retrieving.retriever import Retrieved
-from app.answering.wording import Wording
 from app.db.contents import ContentRepository
 from app.types import Principal, Role
 from generation.errors import ContextLengthExceeded

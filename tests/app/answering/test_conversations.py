@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.answering.answer import QuotedSpan
 from app.answering.conversations import QUOTED, history_of
-from app.answering.token_usage import ModelCall, Purpose, TokenUsage
+from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage
 from app.types import Components, KeptTurn
 from tests.app.answering.test_answer_record import making
 

@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.prompt import (
-    DEFAULT_WORDING,
-    FENCE,
-    SYSTEM_SUMMARY,
-    Message,
-    Prompt,
-    build_prompt,
-    build_summary_prompt,
-)
+from app.answering.generating.prompt_layout import DEFAULT_WORDING, SYSTEM_SUMMARY, build_prompt, build_summary_prompt
+from app.answering.prompt import FENCE, Message, Prompt
 from app.answering.question import Question
 from app.answering.understanding.followup.model import SYSTEM as SYSTEM_REWRITE
 from app.answering.understanding.followup.model import Rewriter
@@ -23,9 +16,9 @@ from app.usage.ledger.ledger import Ledger
 from retrieval.compress import compress
 from retrieval.highlights import highlights, pointer_to
 from retrieval.types import Hit, Scope
+from tests.app.answering.generating.test_summaries import SummarisingEngine
 from tests.app.answering.metered import meter_of
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.answering.test_summaries import SummarisingEngine
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.fakes import chunk, hit
 

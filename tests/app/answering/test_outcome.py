@@ -9,10 +9,11 @@ import pytest
 
 from app.answering.answer import Answer, Budget, SourceReport
 from app.answering.citation import CONFIRMED
-from app.answering.footnote_writer import FootnoteWriter
 from app.answering.formats import ANSWER_SCHEMA
+from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.languages.refusals import unsure
 from app.answering.languages.table import REFUSAL
+from app.answering.metering.token_usage import ModelCall, Purpose
 from app.answering.outcome import Outcome
 from app.answering.prepared import PreparationCost, Prepared
 from app.answering.prompt import Prompt
@@ -20,13 +21,12 @@ from app.answering.question import Question
 from app.answering.quoting.quotes import Outcome as Chosen
 from app.answering.quoting.quotes import Quote, Selection
 from app.answering.quoting.rendering import quotation
-from app.answering.token_usage import ModelCall, Purpose
 from app.types import Principal, Role
 from generation.types import Completion, FinishReason, SamplingParams, Timings
 from retrieval.types import Context, Scope, Span
 from tests.app.answering.metered import meter_of
+from tests.app.answering.metering.test_meter import HeldEngine
 from tests.app.answering.sources import source
-from tests.app.answering.test_meter import HeldEngine
 
 
 def prepared() -> Prepared:

@@ -16,7 +16,7 @@ import torch
 
 from app.answering.answer import Answer
 from app.answering.answerer import Answerer
-from app.answering.footnote_writer import FootnoteWriter
+from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.prepared import Prepared
 from app.answering.question import Question
 from app.server.bootstrap import build

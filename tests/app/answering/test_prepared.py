@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import cast
 
 from app.answering.answer import Budget, SourceReport
+from app.answering.metering.token_usage import Purpose
 from app.answering.prepared import PreparationCost, Prepared, Rest
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.quotes import Quote, Selection
-from app.answering.token_usage import Purpose
 from app.types import Principal, Role
 from generation.ports import Stream
 from retrieval.types import Context, Scope, Span

@@ -6,19 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.prompt import (
+from app.answering.generating.prompt_layout import (
     DEFAULT_WORDING,
-    FENCE,
-    Message,
     build_prompt,
     build_summary_prompt,
     fence_tokens,
-    quoted,
     shown,
 )
+from app.answering.prompt import FENCE, Message, quoted
 from retrieval.highlights import highlights
 from retrieval.types import Context
-from tests.app.answering.test_footnote_writer import SOURCES
+from tests.app.answering.generating.test_footnote_writer import SOURCES
 
 
 class CharacterTokenizer:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.answering.context import reading_order
-from app.answering.prompt import shown
+from app.answering.generating.prompt_layout import shown
 from retrieval.compress import compress
 from retrieval.types import Context, Hit
 from tests.app.answering.test_prompt import CharacterTokenizer

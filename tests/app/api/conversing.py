@@ -25,9 +25,9 @@ from retrieval.ports import Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.answerers import make_answerer
+from tests.app.answering.generating.test_summaries import HITS, FinishedStream
 from tests.app.answering.idle_engine import IdleEngine
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.answering.test_summaries import HITS, FinishedStream
 from tests.app.api.conftest import client_of
 from tests.app.server.stations import state_with, stations
 from tests.retrieval.fakes import HashingEmbedder

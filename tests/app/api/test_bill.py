@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.answering.conversations import Conversations
+from app.answering.generating.summaries import Summariser
 from app.answering.metering.call_kinds import CallNumber
 from app.answering.question import Question
 from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
-from app.answering.summaries import Summariser
 from app.answering.understanding.catalogue_replies import CatalogueReplies
 from app.answering.understanding.documents.meant import DocumentsMeant
 from app.answering.understanding.followup.model import Rewriter

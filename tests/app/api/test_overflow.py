@@ -11,10 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.answering.answerer import Answerer
+from app.answering.generating.summaries import Summariser
 from app.answering.question import Limits
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
-from app.answering.summaries import Summariser
 from app.answering.verification.support import QUOTED
 from app.db.contents import ContentRepository
 from app.errors import NotFound
@@ -27,8 +27,8 @@ from generation.ports import Engine, Observer, Tokenizer
 from generation.types import FinishReason, GenerationRequest, ModelInfo
 from retrieval.search import Search
 from tests.app.answering.answerers import make_answerer
+from tests.app.answering.generating.test_summaries import HITS, QUESTION, FinishedStream, SummarisingEngine
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.answering.test_summaries import HITS, QUESTION, FinishedStream, SummarisingEngine
 from tests.app.api.bills import PROMPT, assert_adds_up
 from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch

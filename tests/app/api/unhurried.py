@@ -23,7 +23,7 @@ from retrieval.ports import Embedder, Vectors
 from retrieval.search import Search
 from retrieval.types import EmbedderInfo, Hit
 from tests.app.answering.answerers import make_answerer
-from tests.app.answering.test_footnote_writer import SOURCES
+from tests.app.answering.generating.test_footnote_writer import SOURCES
 from tests.app.api.conftest import client_of
 from tests.app.server.stations import state_with
 from tests.generation.fakes import LetterTokenizer

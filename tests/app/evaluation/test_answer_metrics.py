@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
 from app.answering.citation import Citation
-from app.answering.token_usage import ModelCall, Purpose, TokenUsage
+from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage
 from app.evaluation.answer_metrics import (
     abstention_score,
     answer_scores,

@@ -19,8 +19,8 @@ from typing import Any
 
 import uvicorn
 
-from app.answering.cached_tokenizer import CachedTokenizer
 from app.answering.conversations import Conversations
+from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.question import Limits
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors

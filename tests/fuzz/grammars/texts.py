@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from app.answering.excerpts import MOST_CHARS, excerpt_of
-from app.answering.footnote_writer import FootnoteWriter
+from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.plain_text import PlainText
 from app.answering.understanding.followup.antecedents import Exchange
 from app.answering.understanding.followup.rules import stand_alone

@@ -2,10 +2,10 @@
 
 import pytest
 
+from app.answering.generating.wording import Wording
 from app.answering.languages.recognition import language_of
 from app.answering.languages.refusals import no_evidence, refusal, refuses, unsure
 from app.answering.languages.table import REFUSAL, languages
-from app.answering.wording import Wording
 from tests.app.answering.languages.test_recognition import QUESTIONS
 
 

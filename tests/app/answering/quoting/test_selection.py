@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.breadth import ONE
 from app.answering.quoting.quotes import ANSWERED, Quote, Selection
 from app.answering.quoting.selection import NEAREST
-from app.answering.token_usage import Purpose
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors
 from retrieval.types import Context, Span

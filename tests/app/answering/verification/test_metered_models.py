@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
-from app.answering.token_usage import Purpose
 from app.answering.verification.metered_models import Verification
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus

@@ -25,8 +25,8 @@ from generation.types import (
 from retrieval.ports import Embedder, Vectors
 from retrieval.search import Search
 from retrieval.types import EmbedderInfo, Hit, Scope, SearchMode
+from tests.app.answering.generating.test_footnote_writer import CONTENT, SOURCES
 from tests.app.answering.idle_engine import IdleEngine
-from tests.app.answering.test_footnote_writer import CONTENT, SOURCES
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import client_of
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.answering.generating.wording import Wording
 from app.answering.languages.table import REFUSAL
-from app.answering.wording import Wording
 from app.evaluation.injections.documents import Canary, Effect, Encoded, Leak, Passage, Refusal, injections, write_into
 from app.evaluation.said import Said
 

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from app.answering.generating.prompt_layout import build_prompt
 from app.answering.languages.table import REFUSAL
-from app.answering.prompt import build_prompt
 from app.evaluation.types import GoldSpan, QuestionSet, SetDocument, SetQuestion
 from app.tuning.adapter.examples import (
     Example,

@@ -9,9 +9,9 @@ from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from generation.types import FinishReason
 from retrieval.types import Scope
+from tests.app.answering.generating.test_summaries import SummarisingEngine
 from tests.app.answering.metered import meter_of
 from tests.app.answering.test_prompt import CharacterTokenizer
-from tests.app.answering.test_summaries import SummarisingEngine
 from tests.databases import migrated_file, sqlite_database
 
 __all__ = ["migrated_file", "sqlite_database"]

@@ -1,4 +1,4 @@
-"""app.answering.overflow: what does not fit the budget, and the summaries that replace it."""
+"""app.answering.generating.overflow: what does not fit the budget, and the summaries that replace it."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.overflow import LeftOut, left_out, with_summaries
+from app.answering.generating.overflow import LeftOut, left_out, with_summaries
 from retrieval.compress import compress, edges_first
 from retrieval.types import Context, Hit
 from tests.retrieval.fakes import chunk, hit, ranked

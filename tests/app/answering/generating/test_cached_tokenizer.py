@@ -1,6 +1,6 @@
-"""app.answering.cached_tokenizer counts and encodes as its tokenizer does, with fewer calls to it."""
+"""app.answering.generating.cached_tokenizer counts and encodes as its tokenizer does, with fewer calls to it."""
 
-from app.answering.cached_tokenizer import CachedTokenizer
+from app.answering.generating.cached_tokenizer import CachedTokenizer
 from retrieval.memo import Memo
 from tests.generation.fakes import LetterTokenizer
 

@@ -8,9 +8,9 @@ import pytest
 
 from app.answering.metering.call_kinds import KINDS, CallNumber
 from app.answering.metering.meter import CallsClosed, Meter
+from app.answering.metering.token_usage import ModelCall, Purpose
 from app.answering.prompt import Component, Prompt, Segment
 from app.answering.question import Question
-from app.answering.token_usage import ModelCall, Purpose
 from app.types import Components, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from generation.errors import EngineFull

@@ -1,9 +1,9 @@
-"""app.answering.wording: prompt files replace texts of the prompt, and faulty ones are refused."""
+"""app.answering.generating.wording: prompt files replace texts of the prompt, and faulty ones are refused."""
 
 import pytest
 
-from app.answering.prompt import build_prompt
-from app.answering.wording import Wording, read_wording
+from app.answering.generating.prompt_layout import build_prompt
+from app.answering.generating.wording import Wording, read_wording
 from app.errors import SetupError
 from tests.app.answering.test_prompt import CONTEXT, CharacterTokenizer
 

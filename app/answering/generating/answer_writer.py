@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from app.answering.abstention import is_unconfirmed
-from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
+from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
+from app.answering.generating.refusing import is_unconfirmed
 from app.answering.languages.refusals import refusal
 from app.answering.plain_text import AsWritten, PlainText
 from app.answering.prepared import Prepared

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from app.answering.abstention import watched_refusal
+from app.answering.generating.refusing import watched_refusal
+from app.answering.metering.token_usage import Purpose
 from app.answering.prepared import Prepared
 from app.answering.question import Limits
-from app.answering.token_usage import Purpose
 from generation.errors import EngineFull
 from generation.ports import Engine, Tokenizer
 

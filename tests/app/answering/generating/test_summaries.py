@@ -1,4 +1,4 @@
-"""app.answering.summaries: every summary is billed and fits the budget; a failed one is dropped."""
+"""app.answering.generating.summaries: every summary is billed and fits the budget; a failed one is dropped."""
 
 import threading
 import time
@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
+from app.answering.generating.summaries import Summarised, Summariser
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.summaries import Summarised, Summariser
 from app.db.session import Database
 from app.errors import StoreUnavailable
 from app.types import Operation, Principal, Reservation, Role, UsageStatus

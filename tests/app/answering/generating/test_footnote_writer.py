@@ -1,4 +1,4 @@
-"""app.answering.footnote_writer: footnotes open exact passages, whatever the model writes and however it arrives."""
+"""Footnotes open exact passages, whatever the model writes and however it arrives."""
 
 import itertools
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.citation import Layout
-from app.answering.footnote_writer import FootnoteWriter, VerbatimWriter
+from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Verifier
 from ingestion.types import Page

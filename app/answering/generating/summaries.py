@@ -7,12 +7,13 @@ sentence of a summary that its passage does not support is left out; a passage w
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.answering.generating.overflow import LeftOut, left_out, source_of, with_summaries
+from app.answering.generating.prompt_layout import build_summary_prompt
 from app.answering.metering.meter import Meter
 from app.answering.metering.settler import completions
-from app.answering.overflow import LeftOut, left_out, source_of, with_summaries
-from app.answering.prompt import build_summary_prompt, quoted
+from app.answering.metering.token_usage import Purpose
+from app.answering.prompt import quoted
 from app.answering.question import Question
-from app.answering.token_usage import Purpose
 from app.answering.verification.verifier import Verifier
 from app.types import DocumentShare
 from generation.ports import Engine, Stream, Tokenizer

@@ -1,0 +1,77 @@
+"""The last two stages of abstention: the first token, which the engine watches, and the finished answer.
+
+`app.answering.abstention` describes all four.
+"""
+
+from app.answering.abstention import Verdict, threshold_for
+from app.answering.answer import AbstentionReport, Stage
+from app.answering.generating.footnote_writer import FootnoteWriter
+from app.answering.languages.recognition import is_english
+from app.answering.languages.refusals import refuses
+from app.answering.languages.table import REFUSAL
+from app.answering.question import Limits, Question
+from app.answering.quoting.quotes import Selection
+from generation.ports import Tokenizer
+from generation.types import Abstention, Completion, FinishReason
+from retrieval.types import Context
+
+
+def watched_refusal(question: Question, context: Context, *, tokenizer: Tokenizer, limits: Limits) -> Abstention | None:
+    """The refusal whose probability the engine watches; None without sources, or where a refusal would be no JSON."""
+    if not context.sources or question.json_schema is not None:
+        return None
+    return Abstention(tuple(tokenizer.encode(REFUSAL)), threshold_for(question, limits))
+
+
+def after_generation(
+    writer: FootnoteWriter,
+    completion: Completion,
+    *,
+    context: Context,
+    selection: Selection | None,
+    threshold: float | None,
+    failed: bool,
+) -> Verdict:
+    """The verdict on a generated text: an answer or a refusal.
+
+    Args:
+        writer: Has written the whole answer.
+        completion: How generation ended.
+        context: The sources presented; without any, a model answers from its training and cannot refuse.
+        selection: The quotes in the sources, None where nothing was selected.
+        threshold: The first token's, None where the model chose.
+        failed: Whether generation failed; then no stage is reported.
+    """
+    reason: str | None = None
+    stage: Stage | None = None
+    if writer.withheld:
+        reason, stage = "not_verified", "verifier"
+    elif context.sources and refuses(writer.answer, cited=bool(writer.citations)):
+        reason, stage = "not_in_sources", "model"
+    report = AbstentionReport(
+        None if failed else stage,
+        score=_doubt(completion.abstention, selection),
+        threshold=threshold if completion.abstention is not None else None,
+    )
+    return Verdict(reason, report)
+
+
+def _doubt(refusing: float | None, selection: Selection | None) -> float | None:
+    """The probability that the sources hold no answer: the greater of the model's and the selection's."""
+    if refusing is None or selection is None or not selection.decides:
+        return refusing
+    return max(refusing, 1 - selection.score)
+
+
+def is_unconfirmed(question: Question, context: Context, writer: FootnoteWriter, completion: Completion) -> bool:
+    """Whether a complete answer in English prose makes claims, none of them verified, so that quotes should follow."""
+    if completion.finish_reason is not FinishReason.STOP or completion.error is not None:
+        return False
+    if question.sampling.logprobs is not None or not context.sources:
+        return False
+    if not is_english(question.text):  # the sentence selection reads English
+        return False
+    if writer.withheld:
+        return True
+    refused = refuses(writer.answer, cited=bool(writer.citations))
+    return writer.claims and not writer.confirmed and not refused
