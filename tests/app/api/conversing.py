@@ -67,7 +67,7 @@ class TalkingEngine(IdleEngine):
 
 
 class RecordingSearch:
-    """Finds the same hits whatever is asked, and remembers that."""
+    """Finds the same hits whatever is asked, those in scope, and remembers what was asked of all documents."""
 
     def __init__(self) -> None:
         self.questions: list[str] = []
@@ -76,10 +76,11 @@ class RecordingSearch:
         self, question: str, *, scope: Scope, top_k: int, mode: SearchMode, vector: Callable[[], Vectors]
     ) -> tuple[Hit, ...]:
         vector()
-        self.questions.append(question)
+        if scope.document_ids is None:
+            self.questions.append(question)
         if question == BROKEN:
             raise RetrievalError("Broken.")
-        return tuple(HITS)
+        return tuple(one for one in HITS if scope.document_ids is None or one.chunk.document_id in scope.document_ids)
 
 
 class Served:
