@@ -50,7 +50,8 @@ def test_c7_a_drain_refuses_what_is_new_and_lets_finish_what_runs(serve: Callabl
     assert server.http.get("/healthz").status_code == 200, "the process lives"
     assert running.last_event() == "done"
     assert server.ended() == 0
-    assert [row.status for row in rows_of(server.data_dir)] == [UsageStatus.COMPLETED] * 2
+    (row,) = rows_of(server.data_dir)  # without documents there is nothing to embed a question for
+    assert (row.operation, row.status) == ("chat", UsageStatus.COMPLETED)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
