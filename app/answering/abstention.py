@@ -1,6 +1,6 @@
 """Decides whether Footnote answers or refuses: four stages, in the order in which a question meets them.
 
-1. **Evidence**, before a model reads the sources (`with_evidence`). Score: how relevant the best passage is to
+1. **Evidence**, before a model reads the sources (`retrieving.evidence`). Score: how relevant the best passage is to
    the question (`evidence_score`). Below `FOOTNOTE_MIN_EVIDENCE` no source is shown. Unless the question asks for an
    answer anyway (`on_no_evidence`), nothing is generated: stage "retrieval", reason "no_evidence",
    `refusals.no_evidence`.
@@ -9,21 +9,20 @@
    answered; unsure, with the nearest passages: stage "reader", reason "unsure", `refusals.unsure`; and refused:
    stage "reader", reason "not_in_sources", `refusals.refusal`. Where a language model answers, it is called unless
    the question is refused here. `abstention_threshold` replaces `quoting.selection.ANSWERED`.
-3. **The first token**, while a model generates (`watched_refusal`; `generation/abstention.py` decides). Score: the
+3. **The first token**, while a model generates (`generating.refusing`; `generation/abstention.py` decides). Score: the
    model's probability of beginning the refusal. From `abstention_threshold` on the model must refuse, below it must
    not; without a threshold it chooses. Stage "model", reason "not_in_sources".
-4. **The finished answer** (`after_generation`). An answer whose text is a refusal (`refusals.refuses`) is one: stage
+4. **The finished answer** (`generating.refusing`). An answer whose text is a refusal (`refusals.refuses`) is one: stage
    "model", reason "not_in_sources". A strict answer of which nothing was verified is withheld: stage "verifier",
    reason "not_verified". Any other answer of which nothing was verified is shown, followed by quotes where
    `FOOTNOTE_UNCONFIRMED` asks for them (`is_unconfirmed`, docs/adr/0067).
 
 `abstention_threshold` is the question's, else `FOOTNOTE_ABSTENTION_THRESHOLD` (`threshold_for`). The texts are in
-`app.answering.refusals`.
+`app.answering.languages`.
 
 Example:
-    >>> hits, report = with_evidence("How did revenue develop?", (), minimum=0.3)
-    >>> hits, report.score
-    ((), 0.0)
+    >>> without_generation(question, evidence=evidence, context=context, selection=None).reason
+    'no_evidence'
 """
 
 from dataclasses import dataclass, replace

@@ -16,7 +16,7 @@ from app.answering.metering.token_usage import ModelCall, Purpose, called
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.types import Components, DocumentShare, Reservation, Settlement, UsageStatus
-from app.usage.ledger.ledger import Ledger, MeteredCall
+from app.usage.ledger.ledger import Ledger
 from generation.errors import GenerationError
 from generation.ports import Engine, Stream
 from generation.types import Abstention, Constraint, GenerationRequest, SamplingParams
@@ -26,27 +26,8 @@ class CallsClosed(Exception):
     """The meter of a question was closed, so no model reads or generates for it any more."""
 
 
-class ReadCall:
-    """A model call while it reads. `read` notes progress; a call without progress reads all that was reserved."""
-
-    def __init__(self, meter: "Meter", call: MeteredCall, counted: CountedCall) -> None:
-        self._meter, self._call, self._counted = meter, call, counted
-
-    def read(self, tokens: int) -> None:
-        """Note that the model has read this many tokens so far; what was reserved no longer counts."""
-        self._call.input_tokens = tokens
-        self._counted.read(tokens)
-
-    def on_batch(self, tokens: int) -> None:
-        """As `read`, after a batch: the call goes on unless the meter is closed.
-
-        Raises:
-            CallsClosed: It was closed; the call is settled with what it has read, as an abort.
-        """
-        self._counted.read(tokens)
-        if self._meter.closed:
-            self._call.input_tokens, self._call.status_on_error = tokens, self._meter.aborted
-            raise CallsClosed
+OnBatch = Callable[[int], None]
+"""Called after each batch of a call with the number of tokens read so far; its exceptions end the call."""
 
 
 class Meter:
@@ -107,10 +88,12 @@ class Meter:
             raise CallsClosed
 
     @contextmanager
-    def reading(self, purpose: Purpose, *, model: str, revision: str, tokens: int) -> Iterator[ReadCall]:
+    def reading(self, purpose: Purpose, *, model: str, revision: str, tokens: int) -> Iterator[OnBatch]:
         """Meter the call of a model that only reads, which the body of the `with` statement makes.
 
-        It settles as completed, and as an error where the body raises one.
+        It settles as completed with all its tokens, and as an error where the body raises one. The body may call the
+        result after each batch: `CallsClosed` then ends a call that nobody waits for, which settles as an abort with
+        the tokens that it has read.
 
         Args:
             purpose: What the call is for.
@@ -124,8 +107,15 @@ class Meter:
         reservation = self._reservation(purpose, model=model, revision=revision, input_tokens=tokens)
         with self._ledger.metered(reservation) as metered:
             counted = self._counted(purpose, model)
+
+            def on_batch(read: int) -> None:
+                counted.read(read)
+                if self.closed:
+                    metered.input_tokens, metered.status_on_error = read, self.aborted
+                    raise CallsClosed
+
             try:
-                yield ReadCall(self, metered, counted)
+                yield on_batch
             finally:
                 counted.read(tokens if metered.input_tokens is None else metered.input_tokens)
 

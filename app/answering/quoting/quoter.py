@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from app.answering.metering.meter import CallsClosed, Meter
+from app.answering.metering.meter import CallsClosed, Meter, OnBatch
 from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
 from app.answering.quoting.breadth import breadth_of
 from app.answering.quoting.quotes import Selection, answered_from
-from app.answering.quoting.selection import NEAREST, OnBatch, QuoteSelector
+from app.answering.quoting.selection import NEAREST, QuoteSelector
 from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context
 
@@ -66,9 +66,9 @@ class Quoter:
         @contextmanager
         def metered(purpose: Purpose, model: str, revision: str, tokens: int) -> Iterator[OnBatch]:
             meter.require_open()
-            with meter.reading(purpose, model=model, revision=revision, tokens=tokens) as call:
+            with meter.reading(purpose, model=model, revision=revision, tokens=tokens) as on_batch:
                 next(accepted, _ignored)()
-                yield call.on_batch
+                yield on_batch
 
         try:
             return self._selector.select(

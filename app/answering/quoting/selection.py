@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from app.answering.languages.recognition import is_english
+from app.answering.metering.meter import OnBatch
 from app.answering.metering.token_usage import Purpose
 from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
@@ -62,9 +63,6 @@ class Judged:
     highlights: tuple[Span | None, ...]
     read: bool = False
 
-
-OnBatch = Callable[[int], None]
-"""Called after each batch of a call with the number of tokens read so far; its exceptions end the call."""
 
 Metering = Callable[[Purpose, str, str, int], AbstractContextManager[OnBatch | None]]
 """Meters the call that runs inside it: its purpose, its model, the model's revision, the tokens that it reads."""

@@ -172,16 +172,15 @@ def test_a_further_answer_has_rows_and_calls_of_its_own(ledger):
     assert (len(first.calls), len(further.calls)) == (0, 1)
 
 
-@pytest.mark.parametrize("read", [None, 4, 0])
-def test_a_call_has_read_what_it_says_or_else_what_was_reserved(ledger, read):
+def test_a_call_that_is_not_stopped_has_read_what_was_reserved(ledger):
     meter = meter_of(QUESTION, ledger)
-    with meter.reading(Purpose.RERANK, model="r", revision="1", tokens=9) as call:
-        if read is not None:
-            call.read(read)
+    with meter.reading(Purpose.RERANK, model="r", revision="1", tokens=9) as on_batch:
+        on_batch(4)
+        assert [one.prompt_tokens for one in meter.calls] == [4], "so far"
     (row,) = ledger.usage("req_1")
 
-    assert row.input_tokens == (9 if read is None else read)
-    assert sum(one.prompt_tokens for one in meter.calls) == row.input_tokens
+    assert row.input_tokens == 9
+    assert [one.prompt_tokens for one in meter.calls] == [9]
 
 
 def test_a_call_that_fails_is_on_the_bill_as_it_is_on_the_ledger(ledger):
@@ -199,10 +198,10 @@ def test_a_closed_meter_ends_a_call_with_its_batch_and_lets_no_helping_call_begi
     meter = meter_of(QUESTION, ledger, engine=engine)
 
     def read() -> None:
-        with meter.reading(Purpose.LOCATE, model="r", revision="1", tokens=9) as call:
-            call.on_batch(3)
+        with meter.reading(Purpose.LOCATE, model="r", revision="1", tokens=9) as on_batch:
+            on_batch(3)
             meter.close()
-            call.on_batch(5)
+            on_batch(5)
 
     with pytest.raises(CallsClosed):
         read()
